@@ -1,4 +1,4 @@
-"""What is expected of cells on the machine at hand: by its specs, and by two cells that are timed first."""
+"""Expected cell times on this machine, from its specs and two timed cells."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from profet_core.errors import InputError
 
 #: Hardly any layers and work: what it takes is what every cell takes.
 _SHALLOW = ("LeNet5", 32, 16)
-#: Tells what a layer takes to build and trace, and the pace of steps.
+#: Gives the time to build and trace a layer, and the pace of steps.
 _DEEP = {"cpu": ("ResNet18", 32, 16), "gpu": ("ResNet18", 128, 32)}
-#: What a GPU without specs is taken for, at another pace.
+#: Stands for a GPU without specs, at another pace.
 _UNKNOWN = "Tesla T4"
 
 

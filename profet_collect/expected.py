@@ -91,7 +91,7 @@ class Expected:
         self.pace[framework] = _moved(self.pace.get(framework, 1.0), pace)
 
     def step_ms(self, cell: Cell) -> float:
-        """A training step, as far as it can be told beforehand."""
+        """Expected step latency before measuring."""
         counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
         depthwise = _FORWARD_AND_BACKWARD * batch * counts.depthwise_flops
         others = _FORWARD_AND_BACKWARD * batch * counts.flops - depthwise

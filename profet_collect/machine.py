@@ -44,7 +44,7 @@ class Machine:
     start_s: Mapping[Framework, float]
 
     def manifest(self) -> dict[str, Any]:
-        """Its part of a collection's manifest; the host's name is nobody's business."""
+        """Its part of a collection's manifest, without the host's name."""
         return {
             "device": self.device,
             "gpu": self.gpu,

@@ -21,7 +21,7 @@ Workload = tuple[str, int, int]
 
 @cache
 def quick_workloads() -> dict[Workload, float]:
-    """(model, pixels, batch size) -> error in per cent on a held-out GPU once it and all before it are known."""
+    """(model, pixels, batch size) -> error in per cent on a held-out GPU with this cell and all before it known."""
     text = resources.files(__package__).joinpath(TABLE_NAME).read_text(encoding="utf-8")
     return {
         (row["model"], int(row["pixels"]), int(row["batch_size"])): float(row["error_percent"])

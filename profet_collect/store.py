@@ -67,7 +67,7 @@ class Store:
 
         Raises
         ------
-        InputError : the disk is full or can't be written (what was there is untouched), or the cell is there already.
+        InputError : the disk is full or can't be written (existing data is untouched), or the cell exists.
         """
         if result.cell in self._results:
             raise InputError(f"{result.cell} is already in {self._folder}.")

@@ -1,4 +1,4 @@
-"""The two cases of every prediction, as reports and files name them: the anchor's step latency given, or not."""
+"""The two cases of every prediction: with and without the anchor's latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes JSON that is signed with its own checksum: coefficients, and reports on them."""
+"""Write JSON signed with its own checksum: coefficients and reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from profet_core.whole_files import write_whole
 
 
 def signed(content: Mapping) -> dict:
-    """The content with its checksum, as `profet_core.files` checks it; it must be as JSON has it."""
+    """Add the checksum that `profet_core.files` verifies; the content must be plain JSON values."""
     return {**content, "checksum": manifest_checksum(content)}
 
 

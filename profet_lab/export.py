@@ -1,4 +1,4 @@
-"""Turns fitted members into the arrays that serving runs, for all targets of an anchor side by side."""
+"""Export fitted members as the arrays that serving runs."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class _Nodes:
     numbers: list[float] = field(default_factory=list)
 
     def add(self, root: _Node, of: Callable[[_Node], _Split[_Node] | float]) -> int:
-        """Add a tree, level by level; `of` tells a node's split or a leaf's value. The number of its first node."""
+        """Add a tree, level by level; `of` gives a node's split or a leaf's value. Its first node's number."""
         first, waiting = len(self.steps), [root]
         for place, node in enumerate(waiting):
             found = of(node)

@@ -1,4 +1,4 @@
-"""Puts a new models folder in the place of an old one: killed at any moment, the old or the new set works."""
+"""Replace a models folder: killed at any moment, the old or the new set works."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from profet_core.scaling.growth_file import GROWTH_NAME
 from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME
 from profet_core.whole_files import lock_path, only_one
 
-#: What may lie in a folder of your own before it has models: coefficients that were fitted alone, and its catalog.
+#: Files that a custom folder may have before models: separately fitted coefficients and its catalog.
 _COEFFICIENTS = (TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME)
-_CATALOGUE = (OWN_NAME, OWN_GPUS_NAME)
-#: Folders for measurements of your own, beside the models: moved as they are, as somebody may be collecting into one.
+_CATALOG = (OWN_NAME, OWN_GPUS_NAME)
+#: Folders of your own measurements beside the models: moved as they are, since a collection may be running.
 MEASUREMENTS = ("collected", "data")
 
 #: What `profet train` adds of a user's own measurements; it belongs to the models beside it and goes with them.
@@ -34,7 +34,7 @@ OWN_PARTS = (SHARPENED_NAME, OWN_PAIRS_NAME, LAYERS_FOLDER)
 def new_models_folder(out: Path) -> Iterator[Path]:
     """A new folder beside `out` to write a set of models into; after the block it takes the place of `out`.
 
-    What lies in `out` and is no part of the old models, such as a catalog and data of your own, stays. An exception
+    Files in `out` that are not part of the old models, such as your catalog and data, stay. An exception
     in the block leaves `out` as it was. What a killed training left is put right first, and removed.
 
     Raises
@@ -58,7 +58,7 @@ def new_models_folder(out: Path) -> Iterator[Path]:
                 shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        raise ArtifactError(f"{out} is as it was, for writing failed: {error.strerror or error}{where}.") from error
+        raise ArtifactError(f"{out} is unchanged because writing failed: {error.strerror or error}{where}.") from error
 
 
 def _scratch(out: Path) -> Path:
@@ -69,16 +69,16 @@ def _check_replaceable(out: Path) -> None:
     if out.is_mount():
         raise ArtifactError(f"{out} is a mount point, which can't be replaced as a whole: name a folder in it.")
     if out.exists() and not out.is_dir():
-        raise ArtifactError(f"{out} is no folder: name another one.")
+        raise ArtifactError(f"{out} is not a folder: name another one.")
     if not out.is_dir() or (out / MANIFEST_NAME).exists():
         return
-    own = {*_COEFFICIENTS, *_CATALOGUE, *(lock_path(out / name).name for name in _CATALOGUE), *MEASUREMENTS}
+    own = {*_COEFFICIENTS, *_CATALOG, *(lock_path(out / name).name for name in _CATALOG), *MEASUREMENTS}
     if {path.name for path in out.iterdir()} - own:
         raise ArtifactError(f"{out} holds other things than models: name a new or an empty folder.")
 
 
 def _put_right(out: Path) -> None:
-    """Undo what a training that was killed had begun; the lock says that no other one is at it."""
+    """Clean up after a killed training, under the lock."""
     if put_aside(out).exists() and not out.exists():
         put_aside(out).rename(out)
     _move_measurements(put_aside(out), out)

@@ -1,4 +1,4 @@
-"""Writes the reports that ship with the models and their cards: of validation, strangers, transfer, several GPUs."""
+"""Write the reports that ship with the models, and their cards."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _validation_document(models: Models) -> Mapping:
 
 
 def _real_report(models: Models) -> RealReport | None:
-    """None where it is of other models: skipped until `profet validate --real DIR --card` has looked again."""
+    """None for other models, until `profet validate --real DIR --card` runs again."""
     try:
         return load_real_report(models)
     except ArtifactError:
@@ -175,7 +175,7 @@ def write_scaleout_report(report: Mapping, model: ScaleoutModel, folder: Path) -
 
 
 def write_cells_report(report: Mapping, folder: Path) -> dict:
-    """Write what cells of a new GPU bring, and its card, beside models; returns the report as written."""
+    """Write the report on a new GPU's cells and its card; returns the report as written."""
     return _write_cells({**_of_pairs(folder), "made": _today(), **report}, folder)
 
 

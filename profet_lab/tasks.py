@@ -1,4 +1,4 @@
-"""Independent fits and folds through joblib: in this process or on a Dask cluster, the same to the last digit.
+"""Run independent fits through joblib, here or on a Dask cluster, with equal results.
 
 Each task brings its seed, trains what it would train alone, and runs on one thread of every library (sums over threads
 end in other digits). A cluster's workers get tasks, and give results, as pickles, as Dask does.
@@ -109,7 +109,7 @@ def on_cluster(address: str | None) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Task(Generic[Result]):
-    """One call. As one object it travels whole: of large arguments joblib would leave one copy on one worker, which
+    """One call as one object: of large arguments joblib would leave one copy on one worker, which
     dies with it."""
 
     work: Callable[..., Result]
@@ -130,7 +130,7 @@ def _done_by_worker(task: _Task[Result]) -> Result:
 
 
 def _one_tensorflow_thread() -> None:
-    """TensorFlow's threads are its own; once it runs, they are as they are."""
+    """TensorFlow has its own threads, fixed once it runs."""
     if (tensorflow := sys.modules.get("tensorflow")) is not None:
         with suppress(RuntimeError):
             tensorflow.config.threading.set_intra_op_parallelism_threads(1)

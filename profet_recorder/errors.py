@@ -1,4 +1,4 @@
-"""What can go wrong with a recording, and what ends a script that was recorded."""
+"""Errors of a recording, and the end of a recorded script."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from profet_recorder.progress import print_progress
 
 
 class RecorderError(ProfetError):
-    """The step can't be recorded like this; the message is one line that says what to do."""
+    """The step can't be recorded; the message says in one line what to do."""
 
 
 class RecordingDone(SystemExit):
@@ -20,5 +20,5 @@ def said(error: Exception) -> str:
 
 
 def say_and_go_on(error: Exception) -> None:
-    """Why nothing is recorded, of a training that goes on."""
+    """Say why nothing is recorded while the training goes on."""
     print_progress(f"{said(error)} The training goes on without it.")

@@ -1,4 +1,4 @@
-"""Recording from within a training loop of your own: a context manager and an iterator, for both frameworks.
+"""Record from your own training loop: a context manager and an iterator.
 
 Both may stand inside a loop over epochs: the recording goes on where the last epoch left it, and once it is written
 everything passes through. Nothing here ends the training: what can't be recorded is said on stderr.

@@ -115,12 +115,12 @@ def _check_writable(output: Path, *, force: bool) -> None:
     if output.exists() and not force:
         raise RecorderError(f"{output} exists: name another file, or overwrite it with --force (force=True).")
     if not output.parent.is_dir():
-        raise RecorderError(f"There is no folder {output.parent}: make it, or name another file.")
+        raise RecorderError(f"Folder not found: {output.parent}: make it, or name another file.")
     try:
         with tempfile.NamedTemporaryFile(dir=output.parent, prefix=".profet-"):
             pass
     except OSError as error:
-        raise RecorderError(f"Nothing can be written into {output.parent}: {error.strerror}.") from None
+        raise RecorderError(f"Can't write into {output.parent}: {error.strerror}.") from None
 
 
 def _make_folder(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The profile that a recording makes of its trace, of the steps it timed and of what its engine found out."""
+"""Build the profile from a recording's trace, timed steps and engine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ RAN_ON_GPU = "The step ran on {gpu}: leave --device cpu (as_device=True) out; no
 _IMAGES = "Conv2"
 #: What matters first about a profile of a CPU.
 ON_CPU = "Recorded on a CPU: run this on the GPU you want to use as anchor."
-STAND_IN = "The processor's operations count as a device's: a stand-in to try things out with, no measurement of a GPU."
+STAND_IN = (
+    "The processor's operations count as a device's: a stand-in to try things out with, not a measurement of a GPU."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +135,9 @@ def summary(profile: Profile, plan: RecordPlan, timed: TimedSteps) -> Iterator[s
     if profile.refusal:
         yield f"warning: {profile.refusal}"
     if meta.batch_size is None:
-        yield "the batch size could not be found out: give it with --batch-size N (batch_size=N)"
+        yield "the batch size is unknown: set it with --batch-size N (batch_size=N)"
     if meta.pixels is None and meta.batch_size is None and any(_IMAGES in name for name in profile.operations):
-        yield "the pictures' size could not be found out: give their side with --pixels N (pixels=N)"
+        yield "the image size is unknown: set its side with --pixels N (pixels=N)"
     described = ", ".join([_latency_text(timed), *_meta_texts(meta)])
     yield f"wrote {plan.output}: {len(profile.operations)} operation types, {described}"
 

@@ -114,7 +114,7 @@ class Recording:
         return self.finished
 
     def pass_step(self, batch: object = None) -> None:
-        """A training step has ended whose beginning nobody saw: the first of a warm-up."""
+        """End a step whose start was not observed: the first of a warm-up."""
         self.prepare()
         if batch is not None:
             self.engine.observe_batch(batch)

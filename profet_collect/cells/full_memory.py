@@ -1,4 +1,4 @@
-"""Tells from what a framework said whether a cell ended because memory was full, the device's or the host's."""
+"""Recognize out-of-memory errors in a framework's output."""
 
 from __future__ import annotations
 

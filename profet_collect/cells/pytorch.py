@@ -27,7 +27,7 @@ def seen(task: Task) -> Seen:
     major, minor = torch.cuda.get_device_capability()
     # The GPU is set up once here too, so that the answer takes what a cell's start takes.
     torch.zeros(1, device="cuda")
-    # The number of an AMD GPU means something else: that it is large is no word about TF32.
+    # An AMD GPU's number means something else and does not imply TF32.
     capability = None if torch.version.hip else major + minor / 10
     return Seen(version, gpu=torch.cuda.get_device_name(), capability=capability)
 

@@ -1,4 +1,4 @@
-"""What each machine of a fleet measures, how long that takes and what it costs, told before anything is rented."""
+"""Plan a fleet: what each machine measures, its time and its cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from profet_collect.run import Protocol
 from profet_core.collected.record import Cell, Framework
 from profet_core.errors import InputError
 
-#: Assumed of a machine that nobody has seen yet: its start with drivers and installing, and a framework's start.
+#: Assumed for an unknown machine: boot with drivers and installation, and a framework's start.
 SETUP_S = 600.0
 _START_S: Mapping[Framework, float] = {"pytorch": 8.0, "tensorflow": 14.0}
 

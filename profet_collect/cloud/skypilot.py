@@ -1,4 +1,4 @@
-"""What SkyPilot calls the catalog's clouds, machines and GPUs (its catalog, schema version 8)."""
+"""SkyPilot's names of clouds, machines and GPUs (its catalog, schema version 8)."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class _GraphBuilder(Builder):
     def channels(self, shape: Shape, number: int, *, start: int = 0) -> Shape:
         return self._node("channels", (shape,), super().channels(shape, number, start=start), start=start)
 
-    def normalise_input(self, shape: Shape) -> Shape:
+    def normalize_input(self, shape: Shape) -> Shape:
         # The base counts it as an elementwise layer with parameters; here it is a kind of its own.
         output = super().elementwise(shape, parameters=2 * shape[-1] + 1, trainable=0)
         return self._node("input normalization", (shape,), output)

@@ -149,7 +149,7 @@ def _own_layers(keras: Any) -> dict[str, Any]:
         def call(self, values: Any) -> Any:
             return values * tf.cast(self.weight, values.dtype)
 
-    class InputNormalisation(keras.layers.Layer):
+    class InputNormalization(keras.layers.Layer):
         """By a mean and a variance that were found before training, and how many images that was."""
 
         def build(self, shape: Any) -> None:
@@ -203,7 +203,7 @@ def _own_layers(keras: Any) -> dict[str, Any]:
     return {
         "adaptive pooling": AdaptivePooling,
         "scale": Scale,
-        "input normalization": InputNormalisation,
+        "input normalization": InputNormalization,
         "channels": Channels,
         "shuffle": Shuffle,
         "hard swish": HardSwish,

@@ -34,7 +34,7 @@ class GraphModule(nn.Module):
         self._last_use = {index: number for number, node in enumerate(graph.nodes) for index in node.inputs}
         modules = [_module(node, [graph.nodes[index] for index in node.inputs]) for node in graph.nodes]
         for index, module in enumerate(modules):
-            # In place only where nobody else reads the input, and the input's own gradient doesn't need it.
+            # In place only where no other layer reads the input and its gradient doesn't need it.
             if getattr(module, "inplace", False) and not self._may_overwrite(index):
                 module.inplace = False
         self.layers = nn.ModuleList(modules)
@@ -173,7 +173,7 @@ class _Scale(nn.Module):
         return values * self.weight[:, None, None]
 
 
-class _InputNormalisation(nn.Module):
+class _InputNormalization(nn.Module):
     """By a mean and a variance that were found before training, and how many images that was."""
 
     mean: torch.Tensor
@@ -247,7 +247,7 @@ _KINDS: dict[str, Any] = {
     "global pooling": lambda node, shape: _GlobalPooling(node.settings["keep_sides"]),
     "batch normalization": lambda node, shape: _BatchNorm(shape[-1], node.settings["scale"]),
     "layer normalization": lambda node, shape: _LayerNorm(shape[-1], eps=1e-6),
-    "input normalization": lambda node, shape: _InputNormalisation(shape[-1]),
+    "input normalization": lambda node, shape: _InputNormalization(shape[-1]),
     "scale": lambda node, shape: _Scale(shape[-1]),
     "dropout": lambda node, shape: nn.Dropout(DROPPED_SHARE),
     "add": lambda node, shape: _Sum(),

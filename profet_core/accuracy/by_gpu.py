@@ -1,4 +1,4 @@
-"""GPU by GPU: what its numbers rest on, how that was checked, how far off it was, and how sure it is at best."""
+"""Per GPU: basis of its numbers, checks, errors and smallest interval."""
 
 from __future__ import annotations
 
@@ -47,15 +47,13 @@ class GpuAccuracy:
 
     @property
     def measured(self) -> bool:
-        """Whether any measurement checks it: its own point, which it is fitted to, does not; its cells do, held out in
-        turn for the interval.
-        """
+        """Whether held-out cells or any measurement besides its fitted own point checks it."""
         of_cells = self.evidence.source is Source.CELLS
         return of_cells or any(check.how is not Checked.OWN_POINT for check in self.checks)
 
 
 def accuracy_by_gpu(accuracy: TransferAccuracy, model: TransferModel, *, latency_known: bool) -> list[GpuAccuracy]:
-    """Every GPU with specs, the surest evidence first.
+    """Every GPU with specs, best evidence first.
 
     Parameters
     ----------
@@ -80,7 +78,7 @@ def _checks(accuracy: TransferAccuracy, model: TransferModel, gpu: Gpu, known: b
             yield GpuCheck(Checked.AS_ANCHOR, anchor.mape, anchor.bias)
         return
     if model.sharpened_gpu(gpu, True):
-        # The checks below are of what was known without its cells.
+        # The checks below are without its cells.
         return
     if gpu.name in accuracy.derived:
         yield GpuCheck(Checked.OTHER_SOURCE, accuracy.derived[gpu.name].mean.of(known), None)

@@ -1,4 +1,4 @@
-"""Measured accuracy from GPUs that were held out as anchor: the figures as records."""
+"""Measured accuracy with held-out GPUs as anchor, as records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class AnchorFigures:
     ----------
     bias : geometric mean of predicted over measured, less 1. mape : mean absolute error.
     mape_without_resnet50 : the same without the network whose latency on the anchor was known.
-    mape_law_alone : of the analytical model without the models that its profiles are mapped to.
+    mape_law_alone : of the analytical model without the trained models.
     missed_90 : share outside the 90% interval. median_interval_pct : median of the interval's upper half.
     """
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class MemoryScores:
     """Answers to "does it fit?", shares from 0 to 1 as `profet_lab.validation.memory.memory_report` counts them.
 
-    None: nothing is known to take the likelier answer from.
+    None: no probability is known.
     """
 
     cells: int

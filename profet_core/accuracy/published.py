@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """Ratios of training steps that one table tells of a GPU beside V100, against predicted ones; percent.
+    """Ratios of training steps over V100's in one table, against predicted ones; percent.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How predictions from third-party profiles compare with what was measured: the whole report."""
+"""Report on predictions from third-party profiles."""
 
 from __future__ import annotations
 

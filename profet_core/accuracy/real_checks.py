@@ -1,4 +1,4 @@
-"""One third-party profile: what the readers made of it, and its predictions beside what was measured."""
+"""One third-party profile: how it was read, and predicted beside measured latencies."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class RealReading:
     format : of the file; empty if it was refused.
     steps, steps_found, steps_basis : how many steps the index says, how many were found in the file and how.
     left_out : share of the GPU's busy time without an operation class, percent; None where nothing was read.
-    here_ms : measured by others for the same workload on the same GPU; None if nobody did.
+    here_ms : measured by others for the same workload on the same GPU, or None.
     checks : targets it is compared on. source : who published it, and under what terms.
     refusal : why it was not read or not predicted from, empty if it was.
     note : why there is no comparison, or what a visitor would have to answer first; empty if nothing is to say.

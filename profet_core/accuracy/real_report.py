@@ -13,7 +13,7 @@ REAL_REPORT_NAME = "real_profiles.json"
 
 
 def load_real_report(models: Models) -> RealReport | None:
-    """What was found with these very models; None if nobody looked.
+    """Results with these very models; None if there are none.
 
     Raises
     ------

@@ -60,7 +60,7 @@ class ScaleDataSet:
     Attributes
     ----------
     networks, gpus : held out in turn. excluded : reason -> steps that are not judged.
-    with_excluded : networks held out, also judged on what the scale-out model is not fitted on but could be asked.
+    with_excluded : networks held out, also judged on steps that the fit excludes.
     """
 
     n: int

@@ -1,4 +1,4 @@
-"""The measured accuracy on unprofiled GPUs, the figures of `transfer_validation.json` as records."""
+"""Measured accuracy on unprofiled GPUs, the figures of `transfer_validation.json`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Served:
 
     Attributes
     ----------
-    claims, claims_right : share of workloads where the interval excludes break-even with the base instance, and how
+    claims, claims_right : share of workloads whose interval excludes break-even with the base instance, and how
         many of these claims were right; None where that was not measured or nothing was claimed.
     """
 

@@ -1,4 +1,4 @@
-"""What the analytical model misses, as networks that were measured show it: log(latency / analytical model) by features of the step."""
+"""Learned correction of the analytical model: log(latency / model) by step features."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LogLinear:
 
     Attributes
     ----------
-    columns : of the features, in the order in which they were selected. weights : by column. law : column of the analytical model.
+    columns : of the features, in order of selection. weights : by column. law : column of the analytical model.
     """
 
     columns: tuple[int, ...]

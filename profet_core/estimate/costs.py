@@ -1,4 +1,4 @@
-"""What a GPU takes for each unit of work, and its host for each launch: the analytical model of a step without a profile.
+"""GPU cost per unit of work and host cost per launch.
 
 step = work joined with launches, + copy of the batch + start; "joined" is the longer of both, and a little more where
 they are close, as for steps carried from profiles (`profet_core/transfer`).

@@ -1,7 +1,7 @@
 """What corrections of the analytical model see of a step.
 
-A feature that `rises` grows with FLOPs, batch, pixels, or time by the analytical model; a correction never falls with it, so that
-the analytical model times the correction never gets faster when a step asks for more. Others tell networks and GPUs apart and don't
+A feature that `rises` grows with FLOPs, batch, pixels, or analytical time; a correction never falls with it,
+so a larger step is never predicted faster. Others distinguish networks and GPUs and don't
 change with any of these.
 """
 
@@ -43,7 +43,7 @@ def features_of(instances: Sequence[str]) -> tuple[Feature, ...]:
         Feature("pixels", rises=True),
         *(Feature(name, rises=False) for name in _COUNTED),
         Feature("layers per convolution", rises=False),
-        Feature("normalizations per convolution", rises=False),
+        Feature("normalisations per convolution", rises=False),
         Feature("is depthwise", rises=False),
         *(Feature(f"on {name}", rises=False, instance=name) for name in instances),
     )

@@ -38,7 +38,7 @@ class EstimateModel:
     Attributes
     ----------
     costs : measured instance -> what its GPU takes for each unit of work.
-    corrections : method -> correction of the analytical model. default : the method that inner folds chose most often; one for all
+    corrections : method -> correction of the model. default : the method that inner folds chose most often; one for all
         splits, so that no answer falls where a question turns from one to another.
     log_half_widths : split -> method -> what 90% of its errors lay within where just this was held out.
     fitted_on : file -> hash of what it was fitted on, and how many workloads. checksum : of the file's content.

@@ -24,7 +24,7 @@ _SLOWER_TRIED = np.arange(-4.0, 5.0, 0.125)
 
 @dataclass(frozen=True)
 class KnownSteps:
-    """The same steps on one GPU where networks were measured. log_ratio : correction of the analytical model there, (steps,)."""
+    """The same steps on one measured GPU. log_ratio : correction of the model there, (steps,)."""
 
     costs: GpuCosts
     log_ratio: FloatArray

@@ -93,11 +93,11 @@ class Builder:
 
     def batch_norm(self, shape: Shape, *, scale: bool = True) -> Shape:
         """Batch normalization."""
-        return self.put(rules.normalisation(shape, scale=scale))
+        return self.put(rules.normalization(shape, scale=scale))
 
     def layer_norm(self, shape: Shape) -> Shape:
         """Layer normalization."""
-        return self.put(rules.normalisation(shape, averages=False))
+        return self.put(rules.normalization(shape, averages=False))
 
     def elementwise(
         self, *shapes: Shape, parameters: int = 0, trainable: int | None = None, function: str = ""
@@ -137,7 +137,7 @@ class Builder:
         """Some of the channels, from `start` on."""
         return self.put(rules.resized((*shape[:-1], number)))
 
-    def normalise_input(self, shape: Shape) -> Shape:
+    def normalize_input(self, shape: Shape) -> Shape:
         """Scales the image by means and variances that are kept with their count and have no gradient."""
         return self.elementwise(shape, parameters=2 * shape[-1] + 1, trainable=0)
 

@@ -177,9 +177,9 @@ def build_named(net: Builder, name: str, pixels: int, classes: int | None = None
     """
     name = network_name(name)
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
-        raise InputError(f"Images of {pixels:,} pixels can't be looked at: {MIN_PIXELS} to {MAX_PIXELS:,} can.")
+        raise InputError(f"Images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
     if classes is not None and not 1 <= classes <= MAX_CLASSES:
-        raise InputError(f"{classes:,} classes can't be looked at: 1 to {MAX_CLASSES:,} can.")
+        raise InputError(f"{classes:,} classes are not supported: use 1 to {MAX_CLASSES:,}.")
     classes = classes_at(pixels) if classes is None else classes
     try:
         _ALL[name](net, pixels, classes)

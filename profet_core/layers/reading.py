@@ -50,7 +50,7 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
     shown = shown_file_name(name)
     try:
         if pixels is not None and not MIN_PIXELS <= pixels <= MAX_PIXELS:
-            raise InputError(f"images of {pixels:,} pixels can't be looked at: {MIN_PIXELS} to {MAX_PIXELS:,} can.")
+            raise InputError(f"images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
         if isinstance(source, Path):
             with source.open("rb") as file:
                 return _checked(_read(Content(file), shown, pixels))
@@ -65,7 +65,7 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
 
 def _checked(network: Network) -> Network:
     if all(layer.kind is Kind.INPUT for layer in network.layers):
-        raise InputError("it has an input and no layer behind it.")
+        raise InputError("it has an input but no layers.")
     return network
 
 
@@ -94,7 +94,7 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
     if what == "plain text" and name.lower().endswith(_TABLE_ENDINGS):
         # For its line on what the table lacks.
         return read_table(content.read(MAX_TABLE_BYTES, "it is too large for a layer table."), name, pixels)
-    raise InputError(f"this is {what and what + ', '}no network that can be read: give {FORMATS}.")
+    raise InputError(f"this is {what and what + ', '}not a network that can be read: give {FORMATS}.")
 
 
 def is_table(head: bytes) -> bool:

@@ -35,7 +35,7 @@ class Kind(StrEnum):
     DEPTHWISE = "depthwise convolution"
     DENSE = "dense"
     PRODUCT = "matrix product"
-    NORMALISATION = "normalisation"
+    NORMALIZATION = "normalization"
     POOLING = "pooling"
     ELEMENTWISE = "elementwise"
     SHAPING = "shaping"
@@ -144,8 +144,8 @@ def global_pooling(shape: Shape, *, keep_sides: bool = False) -> Layer:
     return Layer(Kind.POOLING, ((1,) * (len(shape) - 1) if keep_sides else ()) + shape[-1:])
 
 
-def normalisation(
-    shape: Shape, *, scale: bool = True, centre: bool = True, averages: bool = True, features: int | None = None
+def normalization(
+    shape: Shape, *, scale: bool = True, center: bool = True, averages: bool = True, features: int | None = None
 ) -> Layer:
     """Batch, layer, group or instance normalization.
 
@@ -157,8 +157,8 @@ def normalisation(
     if not shape:
         raise InputError("a normalization needs features, and its input has none.")
     features = shape[-1] if features is None else features
-    trainable = features * (scale + centre)
-    return Layer(Kind.NORMALISATION, shape, trainable + 2 * features * averages, trainable)
+    trainable = features * (scale + center)
+    return Layer(Kind.NORMALIZATION, shape, trainable + 2 * features * averages, trainable)
 
 
 def elementwise(*shapes: Shape, parameters: int = 0, trainable: int | None = None) -> Layer:

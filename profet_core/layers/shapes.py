@@ -1,4 +1,4 @@
-"""Shapes of what layers pass on, without the batch: (height, width, channels) for images, (features,) for vectors."""
+"""Layer shapes without the batch: (height, width, channels) or (features,)."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _rows(data: bytes) -> list[tuple[int, Row]]:
             if len(found) > MAX_LAYERS:
                 raise InputError(f"it has more than {MAX_LAYERS:,} layers.")
     except csv.Error:
-        raise InputError(f"line {lines.line_num} is no CSV: quote what holds commas.") from None
+        raise InputError(f"line {lines.line_num} is not CSV: quote fields that contain commas.") from None
     return found
 
 
@@ -266,8 +266,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "max pooling": _pooling,
         "average pooling": _pooling,
         "global pooling": lambda _, shapes: [rules.global_pooling(_one(shapes))],
-        "batch normalization": lambda _, shapes: [rules.normalisation(_one(shapes))],
-        "layer normalization": lambda _, shapes: [rules.normalisation(_one(shapes), averages=False)],
+        "batch normalization": lambda _, shapes: [rules.normalization(_one(shapes))],
+        "layer normalization": lambda _, shapes: [rules.normalization(_one(shapes), averages=False)],
         "activation": lambda _, shapes: [rules.elementwise(_one(shapes))],
         "dropout": lambda _, shapes: [rules.elementwise(_one(shapes))],
         "scale": lambda _, shapes: [rules.scaling(_one(shapes))],

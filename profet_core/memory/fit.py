@@ -67,7 +67,7 @@ def fits_by_instance(
 
     Parameters
     ----------
-    model : None, where the models have no memory model: nothing is answered.
+    model : None: the models have no memory model, and nothing is answered.
     anchor : instance the profile was recorded on, or GPU by its name.
     batch_size, pixels : of the step in question; None: as recorded.
     second : the same network's step at another size.
@@ -141,7 +141,7 @@ def fit_answer(
 
 
 def _area_growth(pixels: int | None, recorded: int | None) -> float | None:
-    """By how much a picture has grown; None where that can't be told."""
+    """Factor of image area; None if unknown."""
     if pixels is None:
         return 1.0
     wanted = whole_number("The pixel size", pixels)

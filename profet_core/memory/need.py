@@ -1,4 +1,4 @@
-"""The memory model applied to one step: the memory it needs, from the best that is known of it, and how sure that is."""
+"""Memory need of one step, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SMALLEST_SHARE, _TINY_GIB = 0.01, 1e-6
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeed:
-    """Memory of the recorded step: what stays and what grows with the batch, and how sure that is.
+    """Memory of the recorded step: fixed part, part that grows with the batch, and uncertainty.
 
     Attributes
     ----------
     held_gib : context, weights, gradients, state of the optimizer. activation_gib : what grows with the batch.
     log_scale, activation_log_scale : logistic scales of the errors' logarithm, of all and of the activations.
     doubling_log_scale : the same, more for each doubling of the activations.
-    source : what it is inferred from, in words.
+    source : its basis, in words.
     """
 
     held_gib: float
@@ -47,7 +47,7 @@ class MemoryNeed:
         return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory_gib) / self._scale(memory_gib), 700.0)))
 
     def growth_at(self, memory_gib: float, probability: float) -> float:
-        """The growth of the activations at which it fits with this probability; below 0 where none is small enough."""
+        """The scale of the activations at which it fits with this probability; below 0 where none is small enough."""
         needed = memory_gib * math.exp(self._scale(memory_gib) * math.log(1 / probability - 1))
         return (needed - self.held_gib) / self.activation_gib
 
@@ -61,7 +61,7 @@ class MemoryNeed:
         )
 
     def bounded(self, memory_gib: float) -> MemoryNeed:
-        """The need after it is known to be no more than some memory, in which it ran."""
+        """The need, given that it ran in this much memory."""
         held = min(self.held_gib, memory_gib * (1 - _SMALLEST_SHARE))
         return replace(self, held_gib=held, activation_gib=max(min(self.activation_gib, memory_gib - held), _TINY_GIB))
 
@@ -74,7 +74,7 @@ class RecordedStep:
     ----------
     times : what `device_times` finds in the profile; None: they tell nothing.
     state_copies : of the parameters, kept by the optimizer; plain SGD, which the measurements are of, keeps none.
-    second : of the same network at another size; its peak tells which part of the first one grows.
+    second : of the same network at another size; its peak shows which part of the first one grows.
     """
 
     meta: ProfileMeta
@@ -84,7 +84,7 @@ class RecordedStep:
 
 
 def memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
-    """What the recorded step needs, from the best that is known; None if nothing is.
+    """Need of the recorded step from the best known source; None if unknown.
 
     A recorded peak comes first, else the activations by the times of the profile, else by batch and pixel size.
     """
@@ -92,7 +92,7 @@ def memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
     parameters = _parameters(model, step)
     if meta.peak_memory_mib is not None:
         return _need_by_peak(model.peak, step, meta.peak_memory_mib / _MIB_PER_GIB, parameters)
-    if parameters is None or _unlike_the_data(meta):
+    if parameters is None or _differs_from_data(meta):
         return None
     if times is not None:
         grows_gib = model.traffic.activation_gib(times.class_us, times.gpu_model, times.bandwidth_gb_per_s)
@@ -107,7 +107,7 @@ def memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
 
 
 def _parameters(model: MemoryModel, step: RecordedStep) -> float | None:
-    """Number of parameters; None if nothing tells it."""
+    """Number of parameters; None if unknown."""
     if step.meta.parameters is not None or step.times is None:
         return step.meta.parameters
     plain_us = step.times.class_us.get("weight update", 0.0) / traffic_factor(step.state_copies)
@@ -135,7 +135,7 @@ def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, p
 
 
 def _peak_words(step: RecordedStep) -> str:
-    """'the recorded peak (PyTorch, mixed fp16)': of what a peak is, it tells."""
+    """Describe the peak's source: 'the recorded peak (PyTorch, mixed fp16)'."""
     framework = (step.meta.framework or "").lower()
     name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
     known = ", ".join(word for word in (name, step.meta.precision) if word)
@@ -143,7 +143,7 @@ def _peak_words(step: RecordedStep) -> str:
 
 
 def _growing_gib(step: RecordedStep, peak_gib: float) -> float | None:
-    """By two peaks, the part of the first that grows with the batch and the area of its pictures; None without two."""
+    """Part of the first of two peaks that grows with batch and image area; None without two."""
     times, second = _second_size(step), step.second
     if times is None or second is None or second.peak_memory_mib is None:
         return None
@@ -151,7 +151,7 @@ def _growing_gib(step: RecordedStep, peak_gib: float) -> float | None:
 
 
 def _second_size(step: RecordedStep) -> float | None:
-    """Images of the second step by their area over the first's; None where their peaks can't be held together."""
+    """Batch times image area of the second step over the first's; None if their peaks can't be compared."""
     first, second = step.meta, step.second
     if second is None or second.peak_memory_mib is None or first.batch_size is None or second.batch_size is None:
         return None
@@ -163,6 +163,6 @@ def _second_size(step: RecordedStep) -> float | None:
     return times if times != 1 else None
 
 
-def _unlike_the_data(meta: ProfileMeta) -> bool:
-    """Half-precision values and joined operations need other memory than the measurements tell of."""
+def _differs_from_data(meta: ProfileMeta) -> bool:
+    """Whether memory differs from the FP32 measurements: half precision or fused operations."""
     return bool(meta.compiled) or (meta.precision or "float32").lower() not in ("fp32", "float32", "tf32")

@@ -1,4 +1,4 @@
-"""The default scaler: the scaling model of growth, exact at both ends, times what the measured networks showed beyond it."""
+"""The default scaler: the scaling model, exact at both endpoints, times a learned correction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from profet_core.scaling.axes import INNER_KNOTS, KNOTS
 from profet_core.scaling.law import law_ms, step_work
 from profet_core.scaling.monotone import monotone_interpolation
 
-#: No latency is further from the scaling model than exp(0.5) either way: one odd network in the measurements is not to bend all
+#: Largest correction, in the logarithm: one outlier network in the measurements is not to bend all
 #: others.
 LARGEST_LOG_RESIDUAL = 0.5
 

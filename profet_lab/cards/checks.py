@@ -1,4 +1,4 @@
-"""Figures of the card's checks by GPU, and constants that were chosen, not fitted."""
+"""Figures of the transfer card: checks by GPU and chosen constants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from profet_core.transfer.speed import MIX_SHARE
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Constants of the code that no fit gives, as the card names them."""
+    """Chosen constants, as the card names them."""
 
     weights: KernelWeights
     most_launches: float

@@ -30,7 +30,7 @@ class DerivedSection:
     routes : name of the correction -> between the GPUs that both sources have. routes_by_network : corrected; T4 to
         V100 and back, percent.
     served : GPU and one anchor. law_by_network : network -> error by GPU in their order, None where it never ran.
-    law_log_sd : GPU -> the analytical model's standard deviation of the logarithm. correction_log_sd : likewise, of what the
+    law_log_sd : GPU -> the model's standard deviation of the logarithm. correction_log_sd : likewise, of what the
         correction leaves, each value once.
     as_if_unmeasured : the same GPUs reached as if unmeasured.
     """

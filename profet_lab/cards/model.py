@@ -23,7 +23,7 @@ _WORST_NAMED = 4
 
 
 def model_card(report: Mapping, manifest: Mapping, real: RealReport | None = None) -> str:
-    """The card as Markdown; `real`: what third-party profiles showed with the same models, if somebody looked."""
+    """The card as Markdown; `real`: the results on third-party profiles, if any."""
     return render("model_card.md.j2", card=_model_card(report, manifest, real))
 
 
@@ -137,7 +137,7 @@ def _weights(manifest: Mapping) -> dict[str, Sequence[float]]:
 
 
 def _tree_weights(default: Mapping) -> dict[str, TreeWeights]:
-    """The trees' weights of the run; nothing for a report that was written before they were in it."""
+    """The trees' weights of the run; empty for an older report."""
     return {
         case: TreeWeights(row["trees_mean"], row["trees_min"], row["trees_max"])
         for case, row in default.get("weights", {}).items()

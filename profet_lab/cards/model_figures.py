@@ -15,7 +15,7 @@ class Unlike:
 
     Attributes
     ----------
-    architecture, family : left out. all_families : of all networks, their family left out.
+    architecture, family : held out. all_families : of all networks, their family held out.
     worst : network -> error, the worst first.
     """
 
@@ -72,7 +72,7 @@ class ScalerRow:
 
 @dataclass(frozen=True, slots=True)
 class TreeWeights:
-    """Weights that the boosted trees got on inner folds: mean, least and most over the architectures left out."""
+    """Weights that the boosted trees got on inner folds: mean, least and most over the held-out architectures."""
 
     mean: float
     least: float
@@ -86,7 +86,7 @@ class ModelCard:
     Attributes
     ----------
     noise : instance -> percent. fastest_right, fastest_right_by_anchor, fastest_regret : percent.
-    coverage : "architecture" or "family" left out -> case -> intervals.
+    coverage : held-out "architecture" or "family" -> case -> intervals.
     weights, tree_weights : case -> as shipped, in the members' order; as chosen on inner folds.
     device_rows : what those of a training profile add up to, in step latencies.
     real : the section on third-party profiles; None: left out.

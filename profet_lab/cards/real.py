@@ -33,7 +33,7 @@ class AlikeChecks:
 
 @dataclass(frozen=True, slots=True)
 class PyTorchChecks:
-    """What is known of PyTorch: its operations are translated, and the truths are of another framework.
+    """PyTorch profiles: operations are translated, reference latencies are another framework's.
 
     Attributes
     ----------

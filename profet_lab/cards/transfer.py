@@ -47,7 +47,7 @@ class TransferCard:
     worst : direction with the largest error. worst_errors : of each column. beaten : directions in which one plain
         constant erred less.
     raw, corrected : routes between T4 and V100.
-    memory_scores : of what most is known of.
+    memory_scores : of the case with most inputs.
     sha256 : file -> hash of what was fitted on.
     """
 

@@ -1,1 +1,1 @@
-"""Writes the catalog's tables: the offers of each cloud, and the specs of their GPUs."""
+"""Write the catalog's tables: offers per cloud and GPU specs."""

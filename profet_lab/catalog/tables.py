@@ -1,4 +1,4 @@
-"""Writes `instances.csv` and `prices.csv`: what each instance is, and what it costs in one region and market."""
+"""Write `instances.csv` and `prices.csv`."""
 
 from __future__ import annotations
 

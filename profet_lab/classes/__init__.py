@@ -1,1 +1,1 @@
-"""Fits the default method on operation classes: its members, their weights and its intervals."""
+"""Fit the default method on operation classes."""

@@ -1,4 +1,4 @@
-"""The measurements as the default method trains on them: repaired class times of every profile on every instance."""
+"""Training data of the default method: imputed class times of every profile."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ClassBank:
 
 
 def class_bank(measurements: Measurements) -> ClassBank:
-    """Class times of all measurements, each profile repaired on its own."""
+    """Class times of all measurements, each profile imputed on its own."""
     classes = load_operation_classes()
     device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
     workloads = measurements.workloads

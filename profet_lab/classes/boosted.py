@@ -1,4 +1,4 @@
-"""Trains the default method's boosted trees: a model a pair and fold, on class shares, as a ratio to a typical step."""
+"""Train the default method's boosted trees, one model per pair and fold."""
 
 from __future__ import annotations
 

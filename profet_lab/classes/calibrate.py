@@ -1,4 +1,4 @@
-"""Calibrates the intervals on held-out architectures: how the error scales with spread and distance, and a quantile."""
+"""Calibrate the intervals on held-out architectures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def distances(bank: ClassBank, anchor: str, latency_known: bool) -> np.ndarray:
 
 
 def nearest_other(table: np.ndarray, architectures: np.ndarray, without: Sequence[str] = ()) -> np.ndarray:
-    """Distance of each row to the nearest profile of another architecture, leaving out `without` too. (rows,)"""
+    """Distance of each row to the nearest profile of another architecture, excluding `without`. (rows,)"""
     names = np.unique(architectures)
     barred = (names[None, :] == architectures[:, None]) | np.isin(names, list(without))[None, :]
     return np.where(barred, np.inf, table).min(axis=1)
@@ -92,7 +92,7 @@ def scale_of_folds(
 
     Parameters
     ----------
-    distance_tables : anchor -> `distances`. without : architectures that the distances leave out, beside the own one.
+    distance_tables : anchor -> `distances`. without : architectures excluded from the distances, beside the row's own.
     """
     rows = np.concatenate([np.flatnonzero(out_of_fold.rows[name]) for name in names])
     return fit_scale(

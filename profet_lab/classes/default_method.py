@@ -1,4 +1,4 @@
-"""Trains and exports the default method: members for every pair and for what may be known, and their intervals."""
+"""Train and export the default method: members for every pair and case, with intervals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def train_default(
 
     Parameters
     ----------
-    calibrated_on : pairs whose errors on held-out architectures tell weights and intervals; the wanted ones among them.
+    calibrated_on : pairs whose errors on held-out architectures give weights and intervals, the wanted ones included.
     """
     everything = np.ones(len(bank.architectures), bool)
     anchors = list(dict.fromkeys(anchor for anchor, _ in wanted))

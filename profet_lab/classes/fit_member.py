@@ -1,4 +1,4 @@
-"""Trains one member of the default method, a network or trees, for many pairs and folds."""
+"""Train one member of the default method for many pairs and folds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains the default method's networks: every pair and fold of one member at once, as stacked matrices."""
+"""Train the default method's networks, all pairs and folds at once as stacked matrices."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _log_error(predicted: tf.Tensor, wanted: tf.Tensor, bend: float) -> tf.Tenso
 
 
 def _class_loss(bank: ClassBank, classes: tf.Tensor, here: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:
-    """Error of the class times on the target, weighted by their share; idle time is nobody's to predict."""
+    """Error of the class times on the target, weighted by their share, idle time excluded."""
     device = bank.device_classes
     here = here[..., :device]
     kept = np.ones(device, np.float32)

@@ -1,4 +1,4 @@
-"""Out-of-fold predictions of the default method: every row as models see it that never saw its architecture."""
+"""Out-of-fold predictions of the default method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses how much each member of the default method weighs, from held-out predictions."""
+"""Choose the default method's member weights from held-out predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the rows that the default method's networks are trained on, step by step."""
+"""Draw training rows for the default method's networks, step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default method's trained networks: every pair and fold of one member, side by side as stacked matrices."""
+"""Trained networks of one member, all pairs and folds as stacked matrices."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Chooses what `profet collect` measures first, and fits what it expects of a step, on the published measurements."""
+"""Choose the first cells of `profet collect` and fit its expected step latency."""

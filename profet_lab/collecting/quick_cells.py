@@ -1,7 +1,7 @@
 """Chooses the cells of `profet collect --quick`: `python -m profet_lab.collecting.quick_cells [DATA]`.
 
 Each of the four GPUs is taken in turn as the new one. From an anchor's latencies and those of the cells chosen so far
-the others are predicted by a Gaussian process over log ratios; a network's cells never tell of that network itself. The next
+the others are predicted by a Gaussian process over log ratios, never from cells of the same network. The next
 cell is the one that lowers the mean error over all pairs, networks and cells most. The same GPUs choose and judge: on
 another one the error is larger than the table says.
 """
@@ -83,7 +83,7 @@ def _prior(workloads: list[tuple[str, int, int]]) -> np.ndarray:
         batch,
     ]
     features = np.log(np.stack(columns, axis=1).astype(float))
-    # What all workloads share tells nothing, and has no spread to divide by.
+    # What all workloads share carries no information and has no spread to divide by.
     spread = features.std(0)
     features = (features - features.mean(0)) / np.where(spread > 0, spread, 1.0)
     apart = ((features[:, None] - features[None]) ** 2).sum(2)

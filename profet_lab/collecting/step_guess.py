@@ -1,4 +1,6 @@
-"""Fits what `profet collect --plan` expects of a step: `python -m profet_lab.collecting.step_guess [DATA]`.
+"""Fit the step latency that `profet collect --plan` expects.
+
+Run as `python -m profet_lab.collecting.step_guess [DATA]`.
 
 Prints the constants of `profet_collect/expected.py` and how far off they are on the published latencies.
 """

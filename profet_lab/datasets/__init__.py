@@ -1,1 +1,1 @@
-"""One layout for measurements, on disk as Parquet: written, read, imported from what there is, checked, merged."""
+"""Measurements in one Parquet layout: read, write, import, check, merge."""

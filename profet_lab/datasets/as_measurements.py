@@ -1,4 +1,4 @@
-"""Makes of a dataset what training works on: the measurements of several instances, the same workloads on each."""
+"""Turn a dataset into training measurements: the same workloads on each instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says what a dataset holds, what is missing for which pair of instances, and what looks wrong."""
+"""Report a dataset's content, its missing pairs and its suspicious values."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class PairCheck:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What looks wrong: a kind, whose, how many cells, and one line about it."""
+    """A suspicious value: kind, instance, number of cells and one line of text."""
 
     kind: str
     instance: str
@@ -204,19 +204,21 @@ def _unknown_gpus(dataset: Dataset, gpus: Gpus) -> Iterator[Finding]:
     for name, count in dataset.cells["instance"].value_counts(sort=False).items():
         gpu = dataset.instances[str(name)].gpu
         if gpu not in gpus:
-            told = f"GPU {gpu!r} has no specs here" if gpu else "its GPU is not known"
-            yield Finding("gpu", str(name), int(count), f"{told}: add them with `profet gpus add`.")
+            problem = f"GPU {gpu!r} has no specs here" if gpu else "its GPU is unknown"
+            yield Finding("gpu", str(name), int(count), f"{problem}: add it with `profet gpus add`.")
 
 
 def _no_times(dataset: Dataset) -> Iterator[Finding]:
     cells = dataset.cells[dataset.cells["status"] == OK]
     latency_ms = cells["batch_latency_ms"].to_numpy(float)
-    yield from _each_instance(cells[~(latency_ms > 0) | np.isinf(latency_ms)], "time", "latency is no positive number")
+    yield from _each_instance(
+        cells[~(latency_ms > 0) | np.isinf(latency_ms)], "time", "latency is not a positive number"
+    )
     epoch_s = cells["epoch_latency_s"]
-    yield from _each_instance(cells[epoch_s.notna() & ~(epoch_s > 0)], "time", "epoch's time is no positive number")
+    yield from _each_instance(cells[epoch_s.notna() & ~(epoch_s > 0)], "time", "epoch time is not a positive number")
     time_us = dataset.operations["time_us"].to_numpy(float)
     bad = dataset.operations.loc[~(time_us >= 0) | np.isinf(time_us), "cell"]
-    yield from _each_instance(cells[cells["cell"].isin(bad)], "time", "operations have a time that is none")
+    yield from _each_instance(cells[cells["cell"].isin(bad)], "time", "operations have invalid times")
 
 
 def _wrong_units(ratios: pd.DataFrame) -> Iterator[Finding]:
@@ -235,7 +237,7 @@ def _wrong_units(ratios: pd.DataFrame) -> Iterator[Finding]:
 
 
 def _wrong_steps(ratios: pd.DataFrame) -> Iterator[Finding]:
-    """Profiles of more steps than one; those whose units are off are told above."""
+    """Profiles of several steps, except those with wrong units, which `_wrong_units` reports."""
     usual = ratios[(ratios["ratio"] < UNITS_FACTOR) & (ratios["ratio"] > 1 / UNITS_FACTOR)]
     for (name, framework, precision), part in usual.groupby(_KIND):
         ratio = float(part["ratio"].median())
@@ -280,9 +282,7 @@ def _noise(dataset: Dataset) -> Iterator[Finding]:
     for name, part in deviations.groupby("instance"):
         percent = float(100 * part["off"].mean())
         if percent > MOST_NOISE_PERCENT:
-            line = (
-                f"runs of one workload are {percent:.1f}% off their median: was the machine busy with something else?"
-            )
+            line = f"runs of one workload are {percent:.1f}% off their median: was the machine busy?"
             yield Finding("noise", str(name), len(part), line)
     ratio = deviations["batch_latency_ms"] / deviations["median_ms"]
     outliers = deviations[(ratio > OUTLIER_FACTOR) | (ratio < 1 / OUTLIER_FACTOR)]
@@ -300,7 +300,7 @@ def _step_noise_percent(steps_ms: Sequence[float]) -> float:
 
 
 def _duplicates(dataset: Dataset) -> Iterator[Finding]:
-    yield from _each_instance(dataset.cells[dataset.cells.duplicated(KEY)], "duplicates", "the cell is there twice")
+    yield from _each_instance(dataset.cells[dataset.cells.duplicated(KEY)], "duplicates", "the cell is duplicated")
 
 
 def _copies(dataset: Dataset) -> Iterator[Finding]:

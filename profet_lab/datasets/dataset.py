@@ -20,7 +20,7 @@ class Source:
     name : what the cells call it; the same name with other files is another source.
     kind : what was read: `profet pickles`, `profet raw`, `profet tables` or `collection`.
     files : name of a file that was read -> its SHA-256.
-    licence : what its owner allows, in words; empty: nothing is said.
+    licence : its license, in words; empty: unknown.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Dataset:
     operations : the columns of `layout.OPERATIONS`, sorted by cell and operation.
     sources : in the order they came.
     instances : name -> its machine, of every instance in `cells`.
-    sha256 : file -> hash of what was read; empty if it was not read from a folder.
+    sha256 : file -> hash; empty if not read from a folder.
     """
 
     cells: pd.DataFrame

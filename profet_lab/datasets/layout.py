@@ -1,4 +1,4 @@
-"""The data layout, version 1: which files a folder of measurements has, and their columns with types and units."""
+"""The data layout, version 1: files and their columns with types and units."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CELLS_FILE = "cells.parquet"
 OPERATIONS_FILE = "operations.parquet"
 TABLES = (CELLS_FILE, OPERATIONS_FILE)
 
-#: What tells one cell from every other one; a cell is measured once.
+#: Identifies a cell; each is measured once.
 KEY = ["instance", "framework", "precision", "model", "pixels", "batch_size", "repeat"]
 OK, OUT_OF_MEMORY, FAILED = "ok", "out-of-memory", "failed"
 STATUSES = (OK, OUT_OF_MEMORY, FAILED)
@@ -60,5 +60,5 @@ OPERATIONS = pa.schema(
     ]
 )
 SCHEMAS = {CELLS_FILE: CELLS, OPERATIONS_FILE: OPERATIONS}
-#: More of either is no collection of measurements; reading stays below 4 GB.
+#: Maximum of either; reading stays below 4 GB.
 MAX_ROWS = {CELLS_FILE: 500_000, OPERATIONS_FILE: 30_000_000}

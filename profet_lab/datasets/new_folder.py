@@ -52,7 +52,7 @@ def check_new(out: Path) -> None:
     """
     try:
         if out.is_symlink() or (out.exists() and not out.is_dir()):
-            raise DataError(f"{out} is no folder: name a new one.")
+            raise DataError(f"{out} is not a folder: name a new one.")
         if out.is_dir() and next(out.iterdir(), None) is not None:
             raise DataError(f"{out} exists and is not overwritten: name a new folder.")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Reads a Parquet file that anybody may have made: under caps, and what is wrong told as what it is."""
+"""Read an untrusted Parquet file under caps, with clear errors."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def parquet_table(data: bytes, path: Path, *, most_rows: int, remedy: str, schem
         table.validate(full=True)
     except (pa.ArrowException, OSError):
         # The content is in memory: an OSError is Arrow's word for what doesn't decode.
-        raise DataError(f"{path} is damaged, or no Parquet: {remedy}.") from None
+        raise DataError(f"{path} is damaged, or not Parquet: {remedy}.") from None
     return table

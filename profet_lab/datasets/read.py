@@ -68,7 +68,7 @@ def _manifest(folder: Path) -> dict:
     except (ValueError, RecursionError):
         raise _damaged(path) from None
     if not isinstance(document, dict) or document.get("layout") != LAYOUT:
-        raise DataError(f"{path} is of no layout that is known here: name a folder that `profet data import` wrote.")
+        raise DataError(f"{path} has an unknown layout: name a folder that `profet data import` wrote.")
     version = document.get("layout_version")
     if version != VERSION or isinstance(version, bool):
         raise DataError(f"{path} has layout version {version!r}, this program reads {VERSION}: {_AGAIN}.")

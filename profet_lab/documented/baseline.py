@@ -1,4 +1,4 @@
-"""The baseline: accuracy of PROFET's own documented method, re-run on the folds used here. Reports call it "original".
+"""Accuracy of PROFET's documented method on our folds; "original" in reports.
 
 Re-run with TensorFlow 2.21 and scikit-learn 1.9: clusters by edit distance over all names; line, forest and dense
 network with the settings of PROFET's scripts; leave-one-architecture-out, all nine repeats.

@@ -1,4 +1,4 @@
-"""Groups device operations by the similarity of their names, and builds the features of a set of profiles."""
+"""Cluster device operations by name and build features from profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains many small dense networks at once, as one network of stacked matrices.
+"""Train many small dense networks at once as stacked matrices.
 
 Pairs and folds are independent problems on a few thousand rows each. Trained one after another their time goes into
 starting steps; stacked along an axis of their own, every step serves all of them. Adam works element by element, so

@@ -1,4 +1,4 @@
-"""Leave-one-architecture-out: fits the documented members of many folds together, on the training rows alone."""
+"""Fit the documented members of many leave-one-architecture-out folds together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documented ensemble's members, and fits of those that train alone: the line and the random forest."""
+"""The documented ensemble's members; fits of the line and the random forest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boosted trees that correct the analytical model, by xgboost and by lightgbm: never falling with what rises."""
+"""Monotone boosted trees (xgboost, lightgbm) that correct the analytical model."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ TREES_FOLDER = "estimate"
 
 
 def fit_and_write(measurements: Measurements, out: Path, progress: Progress | None = None) -> EstimateModel:
-    """Choose and calibrate what serves each split, fit every method on all measurements, and write it.
+    """Choose the method per split, calibrate, fit on all measurements, and write the file.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def write_estimate(
 
     Parameters
     ----------
-    default : method. inside : what leaving parts of the rows out says of each split.
-    sha256 : file -> hash of what the rows were read from. out : a models folder.
+    default : method. inside : inner-fold results by split.
+    sha256 : file -> hash of the source. out : a models folder.
     """
     training = training_of(rows)
     names = [feature.name for feature in features_of(tuple(training.costs))]

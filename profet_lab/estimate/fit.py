@@ -42,7 +42,7 @@ class Training:
 
 
 def training_of(rows: EstimateRows) -> Training:
-    """The analytical model, fitted, and what it leaves."""
+    """The fitted analytical model and its residuals."""
     costs = fit_costs(rows)
     law_ms = law_latency_ms(costs, rows)
     features = np.zeros((len(rows), len(features_of(tuple(costs)))))
@@ -62,7 +62,7 @@ def law_latency_ms(costs: dict[str, GpuCosts], rows: EstimateRows) -> np.ndarray
 
 
 def fit_methods(rows: EstimateRows, methods: Collection[str] = JUDGED) -> EstimateModel:
-    """Every method on these rows; the default and the widths are for judging to find."""
+    """Fit every method on these rows, without a default or interval widths."""
     training = training_of(rows)
     corrections = {name: fit_correction(training, name) for name in methods}
     return EstimateModel(training.costs, corrections, LAW, {}, {})
@@ -79,7 +79,7 @@ def fit_correction(training: Training, method: str) -> Correction:
 
 
 def select(training: Training, *, with_law: bool) -> Selected:
-    """The features of the regression, which predicts latencies themselves; the analytical model is one of them, or none."""
+    """Features of the regression, with or without the analytical model's latency."""
     law = training.law_column
     logs = training.log_ratios + training.features[:, law]
     without = () if with_law else (law,)

@@ -1,4 +1,4 @@
-"""What is held out to judge each split, and, inside what a fold learns from, to choose and to calibrate for it."""
+"""Outer folds that validate each split, and inner folds that choose and calibrate."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from profet_core.estimate.regimes import Regime
 from profet_lab.estimate.rows import BENCHMARK, EstimateRows
 
 FOLDS = 5
-#: Larger batches are inferred from those up to the largest one over this.
+#: Larger batches are predicted from those up to the largest over this.
 BATCH_STEP = 4
-#: Families and their networks by depth: the deeper ones are inferred from the shallower ones.
+#: Families and their networks by depth: deeper ones are predicted from shallower ones.
 FAMILIES = (("VGG11", "VGG13", "VGG16", "VGG19"), ("ResNet18", "ResNet34", "ResNet50"))
 
 
@@ -60,7 +60,7 @@ def _networks(rows: EstimateRows) -> Iterator[Fold]:
 
 
 def _gpus(rows: EstimateRows) -> Iterator[Fold]:
-    """The benchmark's network is known on the GPU that is held out, and not judged there."""
+    """The benchmark's network is known on the held-out GPU, and not validated there."""
     for name in rows.on:
         out = rows.instances == name
         yield Fold(~out, out & (rows.networks != BENCHMARK[0]))

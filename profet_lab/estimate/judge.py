@@ -1,4 +1,4 @@
-"""Judges each split by what was held out, and finds what serves it: which method, and how wide intervals are."""
+"""Validate each split on held-out data; choose its method and interval widths."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEVEL = 0.9
 
 @dataclass(frozen=True)
 class Inside:
-    """What inner folds of a split say of each method.
+    """Inner-fold errors of each method for one split.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Judge:
     Attributes
     ----------
     benchmark_ms : instance -> the benchmark's latency there, known of GPUs that are held out.
-    sheet_only : not even that is known of them, but their specs alone.
+    sheet_only : only their specs are known.
     """
 
     rows: EstimateRows
@@ -89,7 +89,7 @@ class Judge:
         return found
 
     def inside(self, regime: Regime, among: np.ndarray) -> Inside:
-        """What some rows (numbers) say of a split, by leaving parts of them out in the same way."""
+        """Inner-fold errors of a split on some rows (numbers)."""
         folds = self._inner(regime, self._mask(among))
         self._fit(folds)
         errors: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
@@ -154,7 +154,7 @@ def _key(fold: Fold) -> bytes:
 
 
 def default_method(judged: Mapping[Regime, Sequence[Judged]]) -> str:
-    """The method that inner folds chose most often, each split's folds counting as much; no judged row has a say."""
+    """The method that inner folds chose most often, splits weighted equally; validated rows are never used."""
 
     def votes(name: str) -> float:
         return sum(sum(fold.inside.best == name for fold in folds) / len(folds) for folds in judged.values())

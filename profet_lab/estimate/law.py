@@ -1,4 +1,4 @@
-"""Fits what each measured GPU takes for a unit of each kind of work."""
+"""Fit each measured GPU's cost per unit of each kind of work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from profet_core.transfer.hosts import host_named
 from profet_core.transfer.speed import sheet_log_speed
 from profet_lab.estimate.rows import BENCHMARK, EstimateRows
 
-#: Where nothing tells a cost, it stays at what a GPU of the measured ones' size may take; it counts as little as this.
+#: Typical costs, a weak prior where the rows don't determine a cost.
 _TYPICAL_MS = dict(zip(WORK, (1e-9, 1e-8, 1e-9, 1e-7, 1e-7, 1e-7, 0.1), strict=True))
 _TYPICAL_HOST_MS = {"layer_ms": 0.05, "convolution_ms": 0.05, "start_ms": 1.5, "value_ms": 1e-6}
 _TYPICAL_WEIGHT = 0.02
@@ -26,7 +26,7 @@ _ROBUST = 0.15
 
 
 def fit_costs(rows: EstimateRows) -> dict[str, GpuCosts]:
-    """Costs on each instance of the rows, whose log speeds are inferred from what each takes for the benchmark's work.
+    """Costs on each instance of the rows, with log speeds from the benchmark's work.
 
     The fastest instance is the reference of speeds.
     """

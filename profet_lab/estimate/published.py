@@ -1,4 +1,4 @@
-"""Estimates beside published training speeds of other frameworks, versions and hosts: nothing is learned from them."""
+"""Compare estimates with published training speeds, which are never trained on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from profet_core.transfer.model import TransferModel
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 
-#: ResNet-50 is what published speeds of GPUs are inferred from, so that it is no check of them.
+#: GPU speeds are inferred from published ResNet-50 speeds, so it can't check them.
 BENCHMARK = "ResNet50"
 #: What tables call a network that is another one here: theirs is the smaller AlexNet of 2014.
 _NAMED = {"AlexNet": "AlexNet (2014)"}

@@ -1,4 +1,4 @@
-"""Judges what answers without a profile: the paper's four judgments, and what it doesn't give."""
+"""Validate estimates without a profile on the paper's four splits and more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IN_PAPER = (Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.DEEPER, Regime.UNS
 
 
 def estimate_report(measurements: Measurements, folder: Path, progress: Progress | None = None) -> dict:
-    """Every split, judged by leaving out what it is about.
+    """Validate every split on held-out data.
 
     Returns
     -------

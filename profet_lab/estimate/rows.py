@@ -1,4 +1,4 @@
-"""The measured steps as rows: what each asks for, where it ran, and how long it took."""
+"""Measured steps as rows: work, instance and latency."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of
 from profet_lab.measurements.tables import WORKLOAD
 
-#: Of a GPU that is held out, this one latency is known: the benchmark (ResNet-50, 224 pixels) at batch 32.
+#: The one known latency of a held-out GPU: the benchmark (ResNet-50, 224 pixels) at batch 32.
 BENCHMARK = ("ResNet50", 224, 32)
 
 

@@ -24,7 +24,7 @@ from profet_lab.kinds.tensorflow import tensorflow_kind
 TENSORFLOW_VERSION, PYTORCH_VERSION = "2.21", "2.13"
 
 #: Not in a CPU build's registry: types of GPU builds, of grappler's and other people's rewriting, and what XProf calls
-#: time that no operation stands behind. `Unknown` has no kind: nobody knows.
+#: time without an operation. `Unknown` has no kind.
 TENSORFLOW_MORE = (
     *("IDLE", "Dataset", "Memset"),
     *(f"Memcpy{way}" for way in ("HToD", "H2D", "DToH", "D2H", "DToD", "D2D", "HToH", "H2H")),

@@ -1,4 +1,4 @@
-"""What each of PyTorch's operations does: rules in the order they are tried, the first that matches the name wins.
+"""Kinds of PyTorch's operations: the first matching rule wins.
 
 A name is compared without `aten::`, leading underscores and the underscore of "in place" at its end.
 """

@@ -1,4 +1,4 @@
-"""Rules for an operation's kind, by its name: patterns of whole names, the first rule that matches wins."""
+"""Rules from operation names to kinds: the first matching rule wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each of TensorFlow's operations does: rules in the order they are tried, the first that matches the name wins.
+"""Kinds of TensorFlow's operations: the first matching rule wins.
 
 A name is compared without oneDNN's prefix (`_Mkl`, `_MklNative`), leading underscores and its version (`V2`): those say
 who wrote the kernel, not what it does.

@@ -1,1 +1,1 @@
-"""Checks the many-core models: against what was published, and on this machine's own cores."""
+"""Check the many-core models against published times and this machine's cores."""

@@ -1,4 +1,4 @@
-"""Workers that train together on one machine's cores, each pinned to its own, and how long they take."""
+"""Time workers that train together, each pinned to a core."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much the machine has worked.
+    """CPU time of the machine.
 
     Attributes
     ----------
-    busy_s : seconds that its cores have worked since it started, for any program. at_s : when that was.
+    busy_s : CPU seconds of its cores since boot, for any program. at_s : time of the reading.
     """
 
     busy_s: float

@@ -1,4 +1,4 @@
-"""The models on this machine's own cores: predicted from one thread, measured on several."""
+"""Check the models on this machine's cores: predicted from one thread, measured on several."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def own_cores(
     """
     if not hasattr(os, "sched_setaffinity") or not Path("/proc/stat").exists():
         raise ProfetError(
-            "The check on this machine's cores needs Linux, which pins processes to cores and tells when others run."
+            "The check on this machine's cores needs Linux, which pins processes to cores and reports other load."
         )
     cores = len(os.sched_getaffinity(0))
     if cores < 2:

@@ -1,4 +1,4 @@
-"""The many-core models beside what was published, and on this machine's own cores, as one report."""
+"""Report of the many-core models against published times and this machine's cores."""
 
 from __future__ import annotations
 

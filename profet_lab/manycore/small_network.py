@@ -1,4 +1,4 @@
-"""The small published network in numpy, trained image by image: what one thread of the many-core models does.
+"""The small published network in numpy, trained image by image.
 
 29 x 29 pixels; 5 maps 4 x 4, pooled by 2; 10 maps 5 x 5, pooled by 3; dense 50 and 10; tanh, softmax.
 """

@@ -1,4 +1,4 @@
-"""One process that trains on cores of its own: `python -m profet_lab.manycore.worker WAY CORES WEIGHTS`.
+"""Worker process: `python -m profet_lab.manycore.worker WAY CORES WEIGHTS`.
 
 WAY is a key of `WAYS`, CORES a list such as "0,1", WEIGHTS a file that all workers of a crew share. Each line on stdin
 is a `Share` to work through, each line on stdout what that took; the first says that the worker is ready.

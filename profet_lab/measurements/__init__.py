@@ -1,1 +1,1 @@
-"""Reads measurements: PROFET's own, others' timings, and third-party profiles."""
+"""Read measurements: PROFET's, published timings, third-party profiles."""

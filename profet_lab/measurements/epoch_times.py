@@ -1,4 +1,4 @@
-"""Reads epoch times that another source measured, beside PROFET's latencies of the same workloads.
+"""Read another source's epoch times beside PROFET's latencies.
 
 `external/cloud_hw_trainpred.csv` has seconds an epoch of the same networks on A10G, P100, T4 and V100.
 """

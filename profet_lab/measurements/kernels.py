@@ -1,4 +1,4 @@
-"""Speeds of single kernels on other GPUs, from latencies that one harness measured (sitar-lab/NeuSight, MIT)."""
+"""Kernel speeds on other GPUs, from measured latencies (sitar-lab/NeuSight, MIT)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _log_speed(latencies: pd.DataFrame, gpu: str) -> float | None:
 def log_bandwidth(
     kernels: Mapping[str, Mapping[str, float]], gpu: str, sheet_gb_per_s: Mapping[str, float], beside: str
 ) -> float:
-    """Log speed of bandwidth-bound work on a GPU over another's: by kernels of both, else by specs."""
+    """Log ratio of two GPUs' bandwidth-bound speeds, from kernels if known, else from specs."""
     known = {**{name: row[BANDWIDTH] for name, row in kernels.items() if BANDWIDTH in row}, "Tesla V100-SXM2-16GB": 0.0}
     if gpu in known and beside in known:
         return known[gpu] - known[beside]

@@ -1,4 +1,4 @@
-"""Reads published ResNet-50 training speeds of other GPUs, and names the points of each GPU of the catalog."""
+"""Read published ResNet-50 training speeds by GPU of the catalog."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFERENCES = ("Tesla V100-SXM2-16GB", "Tesla V100 (16 GB)", "Tesla V100 (32 GB)
 _FASTER_REFERENCE = {"Tesla V100-SXM3-32GB": math.log(432 / 412)}
 #: Smaller batches measure launches too.
 _LEAST_BATCH = 64
-#: Tables of training as people run it. What runs batches of 12 without an update, or simulates, is left out.
+#: Tables of real training: no simulations and no batches of 12 without an update.
 _TABLES = ("lambdal/lambda-tensorflow-benchmark", "NVIDIA/DeepLearningExamples", "ml-energy/zeus")
 
 
@@ -172,7 +172,7 @@ def _log_speed(rows: pd.DataFrame) -> float:
 def log_ratios(
     speeds: Mapping[str, float], tables: Mapping[tuple[str, bool], Mapping[str, float]], gpu: str, *, tf32: bool
 ) -> list[float]:
-    """What all tables say of a GPU in one precision: its speed over V100's in the logarithm."""
+    """Mean over tables of a GPU's log speed over V100's in one precision."""
     names = next((names for names in _SAME_CARD if gpu in names), (gpu,))
     own = {OWN_POINTS[name] for name in names if name in OWN_POINTS and tf32}
     first = [math.log(speeds[name] / speeds[REFERENCE_POINT]) for name in sorted(own & set(speeds))]

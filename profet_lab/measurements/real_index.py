@@ -1,4 +1,4 @@
-"""Reads the index of a folder of real profiles: what each was recorded on, and what the same step took elsewhere."""
+"""Read the index of a folder of real profiles."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class RealIndex:
         except ProfetError as error:
             raise InputError(f"{path}: {error}") from None
         if not isinstance(records, list) or entry.record >= len(records):
-            raise InputError(f"{path} holds no record {entry.record}: it is to be a list, counted from 0.")
+            raise InputError(f"{path} holds no record {entry.record}: it must be a list; the first record is 0.")
         return read_profile(json.dumps(_version_2(records[entry.record])).encode(), entry.name)
 
 
@@ -115,7 +115,7 @@ def read_index(folder: Path | str) -> RealIndex:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}.")
+        raise InputError(f"Folder not found: {folder}.")
     path = folder / INDEX_NAME
     if not path.is_file():
         raise InputError(f"{folder} has no {INDEX_NAME}: add one that lists its profiles.")

@@ -1,4 +1,4 @@
-"""Reads the tables of the PROFET measurements: profiles and latencies of every workload on every instance."""
+"""Read the tables of the PROFET measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ran and what did not: every workload of the grid on every measured GPU, with its memory arithmetic."""
+"""Which workloads of the grid ran on which GPU, with their memory need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from profet_lab.measurements.tables import WORKLOAD
 
 
 def layer_values(architectures: pd.DataFrame) -> pd.DataFrame:
-    """Columns model, pixels, parameters, and how many values an image's layers put out: convolution_values,
+    """Columns model, pixels, parameters, and output values of an image's layers: convolution_values,
     other_values."""
     return architectures[["model", "pixels", "parameters"]].assign(
         convolution_values=architectures["act_elems"] - architectures["other_elems"],

@@ -1,4 +1,4 @@
-"""Fits the memory model to what ran: the coefficients of `profet_core.memory.model.MemoryLaw`."""
+"""Fit the memory model to which workloads ran: the coefficients of `profet_core.memory.model.MemoryLaw`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from profet_lab.memory.law import most_likely
 PEAKS_FILE = Path(__file__).with_name("step_peaks.csv")
 #: The peak that counts: what was measured ran in TensorFlow, which keeps no indices of a pooling.
 TENSORFLOW_PEAK, PYTORCH_PEAK = "without_indices_bytes", "peak_bytes"
-#: Batch size that the peaks are recorded at which cells are inferred from. With 4 and 64 beside it answers are less sure at
+#: Batch size at which peaks are recorded. With 4 and 64 beside it answers are less certain at
 #: 16, and no surer at 64: the card's rows.
 RECORDED_BATCH = 16
 #: How far a peak at the size that is asked would be from the memory that another GPU needs, where libraries choose
@@ -45,7 +45,7 @@ def recorded_cells(cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
 
 
 def fit_peak(cells: pd.DataFrame, peaks: pd.DataFrame) -> PeakRelation:
-    """Most likely coefficients near `ASSUMED_PEAK`; how sure they are comes from held-out architectures."""
+    """Most likely coefficients near `ASSUMED_PEAK`; uncertainty from held-out architectures."""
     rows = recorded_cells(cells, peaks)
     if rows["model"].nunique() < 3:
         return ASSUMED_PEAK

@@ -67,7 +67,7 @@ def activations_gib(law: MemoryLaw, table: pd.DataFrame) -> np.ndarray:
 
 
 def fit_traffic(table: pd.DataFrame, law: MemoryLaw) -> TrafficRelation:
-    """Weights and offsets by robust regression of the logarithm; the error is that of held-out architectures.
+    """Weights and offsets by robust regression of the logarithm; errors on held-out architectures.
 
     Truncated profiles are left out: they lack the cheap operations, which are most of what moves activations.
     """
@@ -148,7 +148,7 @@ def _fit(table: pd.DataFrame, law: MemoryLaw) -> tuple[list[float], dict[str, fl
 
 
 def _moved_gib(table: pd.DataFrame, group: tuple[str, ...]) -> np.ndarray:
-    """What the classes could have moved in their time at the specified bandwidth, GiB."""
+    """GiB that the classes could move in their time at the specified bandwidth."""
     us = table[[f"us {name}" for name in group]].sum(axis=1)
     return (us * table["bandwidth_gb_per_s"] * 1e3 / 2**30).to_numpy(float)
 

@@ -1,1 +1,1 @@
-"""Trains on measurements of your own: which GPU gets which models, and why another one gets none."""
+"""Train on your own measurements: which GPU gets which models, or why none."""

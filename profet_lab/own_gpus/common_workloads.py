@@ -1,4 +1,4 @@
-"""Which instances of a dataset models can be trained between: those with enough workloads in common."""
+"""Find the instances of a dataset that share enough workloads to train models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from profet_lab.datasets.layout import AMP, OK
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.own_gpus.sharpen_gpus import Untrained
 
-#: Of fewer networks nothing is left to learn from where one is held out for the intervals; of fewer workloads hardly
+#: With fewer networks nothing remains to learn from when one is held out for the intervals; with fewer workloads hardly
 #: anything is.
 LEAST_NETWORKS, LEAST_WORKLOADS = 3, 9
 

@@ -1,4 +1,4 @@
-"""Reads the folders that `--data` names, of the data layout or PROFET's own tables, as one dataset."""
+"""Read the folders of `--data` (data layout or PROFET's tables) as one dataset."""
 
 from __future__ import annotations
 

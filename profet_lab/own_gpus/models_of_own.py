@@ -1,4 +1,4 @@
-"""Writes a models folder of your own: the models there are, and what measurements of other machines told."""
+"""Write a custom models folder: the shipped models plus those from your measurements."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def write_own(models: Path, out: Path, *, sharpened: dict | None, write_pairs: C
 
 
 def _is_own(name: Path) -> bool:
-    """What an earlier training of your own added to the models, or your own measurements beside them."""
+    """Files that an earlier custom training added, or measurements beside the models."""
     return name.parts[0] in (*OWN_PARTS, *MEASUREMENTS)

@@ -1,4 +1,4 @@
-"""Which pairs of instances share enough workloads for models of their own, and why the others don't."""
+"""Find pairs of instances that share enough workloads for pair models."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair
 
 #: What the models' own instances ran; profiles of another framework are no cells of the same kind.
 FRAMEWORK = "tensorflow"
-#: With so many workloads in common models err less than the analytical model that the cells calibrated: from a machine of your own,
-#: whose profiles the analytical model has to carry back, and to one (`profet validate --pairs`). With fewer the analytical model tells the pair.
+#: From so many shared workloads on, trained models err less than the calibrated analytical model, from your machine and
+#: to it (`profet validate --pairs`). With fewer the analytical model predicts the pair.
 LEAST_FROM, LEAST_TO = 50, 100
-#: Networks are held out for weights and intervals: of fewer there is nothing to tell them from.
+#: Fewest networks: they are held out in turn for weights and intervals.
 LEAST_NETWORKS = 5
 
 
@@ -114,7 +114,7 @@ def _too_few(group: PairGroup, pair: Pair) -> str:
 
 
 def _machines(dataset: Dataset, transfer: TransferModel) -> tuple[list[OwnMachine], dict[str, str]]:
-    """The user's own machines in each precision that they ran; those that have no pair at all, and why."""
+    """Your machines by precision; those without any pair, and why."""
     found: dict[tuple[str, bool], tuple[int, OwnMachine]] = {}
     without: dict[str, str] = {}
     for name in sorted(dataset.instances):
@@ -123,7 +123,7 @@ def _machines(dataset: Dataset, transfer: TransferModel) -> tuple[list[OwnMachin
         gpu = _sheet(transfer, dataset.instances[name].gpu)
         cells = _profiled(dataset, name, gpu)
         if gpu is None:
-            without[name] = "its GPU's specs are unknown: add them with `profet gpus add`"
+            without[name] = "its GPU's specs are unknown: add the GPU with `profet gpus add`"
         elif cells.empty:
             without[name] = f"none of its cells has a profile, in FP32 or TF32, of {_SAID[FRAMEWORK]}"
         else:

@@ -1,4 +1,4 @@
-"""Trains the models of pairs of your own, each group as a layer over a models folder."""
+"""Train models of custom pairs, each group as a layer over a models folder."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from profet_lab.own_gpus.pair_groups import PairGroup
 from profet_lab.progress import Progress
 from profet_lab.train import manifest_of_default, write_manifest
 
-#: Of the geometric mean of the analytical model and a pair's models. From 100 workloads in common on, the mean errs no more than
-#: either alone, within 0.2 points (`profet validate --pairs`).
+#: Weight of the analytical model in the geometric mean with a pair's models. From 100 shared workloads on, it errs
+#: at most 0.2 points more than either alone (`profet validate --pairs`).
 LAW_SHARE = 0.25
 
 

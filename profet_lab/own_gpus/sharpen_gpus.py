@@ -1,4 +1,4 @@
-"""From cells of GPUs that the models don't know to the calibrated analytical model of each."""
+"""Calibrate the analytical model on the cells of new GPUs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Untrained:
 
 
 def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[SharpenedGpu], list[Untrained]]:
-    """Every instance of the dataset that the models did not learn from: its calibrated analytical model, or why it has none.
+    """Calibrated model of every instance that the models did not learn from, or why it has none.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def own_cells(dataset: Dataset, instance: str, medians: Steps, transfer: Transfe
 
     Parameters
     ----------
-    medians : workloads that cells are inferred from. transfer : without what cells told before.
+    medians : reference latencies of the cells' workloads. transfer : not calibrated before.
 
     Raises
     ------
@@ -137,9 +137,9 @@ def _data_sheet(transfer: TransferModel, name: str) -> Gpu:
     try:
         gpu = transfer.gpus.find(name)
     except InputError:
-        raise DataError(f"no specs of {name}: add them with `profet gpus add`") from None
+        raise DataError(f"no specs of {name}: add the GPU with `profet gpus add`") from None
     if gpu.name in {row.gpu for row in transfer.step.instances.values()}:
-        raise DataError(f"{gpu.name} is one of the profiled GPUs: the models that learned from it answer")
+        raise DataError(f"{gpu.name} is one of the profiled GPUs: the shipped models already cover it")
     return gpu
 
 

@@ -1,1 +1,1 @@
-"""Fits what a step on several GPUs takes, on published measurements, and judges it on what was held out."""
+"""Fit and validate scale-out on published multi-GPU measurements."""

@@ -1,4 +1,4 @@
-"""Fits efficiency, overlap and the time per message on published steps, by the same formulas that serve."""
+"""Fit efficiency, overlap and time per message on published steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from profet_lab.scaleout.rows import ScaleRow
 
 Array = NDArray[np.float64]
 
-#: Log errors beyond this count less: some machines are far off any specs.
+#: Log errors beyond this are down-weighted: some machines are far off their specs.
 _ROBUST_FROM = 0.05
 #: Weight of where a coefficient starts, which decides only where no row speaks of it.
 _PRIOR_WEIGHT = 0.02
@@ -80,7 +80,7 @@ def predicted_ms(model: ScaleoutModel, rows: Sequence[ScaleRow]) -> Array:
 
 
 def fitted_model(rows: Sequence[ScaleRow]) -> ScaleoutModel:
-    """The scale-out model that fits these rows; without widths, which errors on held-out rows tell."""
+    """Fit the scale-out model to these rows, without interval widths."""
     predicted = _predictor(rows)
     true_log = np.log([row.latency_ms for row in rows])
     starts = np.log(list(STARTS.values()))

@@ -1,4 +1,4 @@
-"""Predicts each published step by a scale-out model that never saw its network, or its GPU model."""
+"""Out-of-fold predictions of published steps, by network and by GPU model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from profet_lab.scaleout.rows import ScaleRow
 from profet_lab.scaleout.widths import log_half_widths, widths
 from profet_lab.tasks import run_tasks
 
-#: Inner folds that widths come from: groups of what is held out.
+#: Inner folds for the interval widths.
 _INNER = 5
 
 FoldOf = Callable[[ScaleRow], str]
@@ -31,7 +31,7 @@ def gpu_of(row: ScaleRow) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Of each row, by what never saw its fold: milliseconds a step, and the interval's log half-width; NaN: no such."""
+    """Out-of-fold milliseconds per step and log half-width of each row; NaN: none."""
 
     latency_ms: Array
     log_half_width: Array
@@ -44,7 +44,7 @@ def left_out(
     only: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> LeftOut:
-    """Predict each fold by a scale-out model and widths of the other folds.
+    """Predict each fold with a model and widths fitted on the other folds.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _left_out_fold(rows: Sequence[ScaleRow], fold_of: FoldOf, fold: str) -> Left
 
 
 def left_out_ms(rows: Sequence[ScaleRow], fold_of: FoldOf, *, groups: int | None = None) -> Array:
-    """Milliseconds a step of each row, by a scale-out model of the other folds, or of the other groups of folds."""
+    """Out-of-fold milliseconds per step of each row, by folds or groups of folds."""
     names = sorted({fold_of(row) for row in rows})
     group = {name: place if groups is None else place % groups for place, name in enumerate(names)}
     of = np.array([group[fold_of(row)] for row in rows])

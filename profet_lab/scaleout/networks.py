@@ -1,4 +1,4 @@
-"""Weights of the networks that multi-GPU speeds were published of: parameters, and tensors that hold them."""
+"""Parameters and weight tensors of the networks with published multi-GPU speeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the GPUs of the machines were linked on which multi-GPU speeds were published."""
+"""GPU links of the machines with published multi-GPU speeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads published multi-GPU speeds beside the same machine's one-GPU speed, and says what is excluded and why."""
+"""Read published multi-GPU speeds beside the same machine's one-GPU speed."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def scaleout_content(folder: Path) -> dict:
 
 
 def law_content(rows: Sequence[ScaleRow]) -> dict:
-    """The coefficients of these rows; widths come from errors with networks held out, and with GPU models held out."""
+    """Fit the coefficients, with widths from held-out networks and GPU models."""
     model = fitted_model(rows)
     left_out = np.concatenate([left_out_ms(rows, fold_of) for fold_of in (network_of, gpu_of)])
     found = widths([*rows, *rows], left_out)

@@ -1,4 +1,4 @@
-"""How wide the intervals of steps on several GPUs are, from errors on what was held out."""
+"""Fit scale-out interval widths on held-out errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNKNOWN = Width(_LEAST, 0.8, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """By link, where each GPU has a process, and where all have one: most rows are of that, whose errors are others."""
+    """Widths by link, for one process per GPU and for one process in all."""
 
     several: Mapping[Link, Width]
     one_process: Mapping[Link, Width]
@@ -71,7 +71,7 @@ def log_half_widths(rows: Sequence[ScaleRow], predicted_ms: Array, found: Widths
 
 
 def covered(rows: Sequence[ScaleRow], predicted_ms: Array, half_widths: Array) -> np.ndarray:
-    """Whether each measured step lies in its interval, which never promises more than perfect scaling; (rows,)."""
+    """Whether each measured step lies in its interval, cut at perfect scaling; (rows,)."""
     true_ms = np.array([row.latency_ms for row in rows])
     low_ms = np.maximum(predicted_ms * np.exp(-half_widths), [row.one_gpu_ms for row in rows])
     return (true_ms >= low_ms) & (true_ms <= predicted_ms * np.exp(half_widths))

@@ -1,4 +1,4 @@
-"""Fits the scalers: an order-2 polynomial of size to min-max scaled latency, per instance and axis."""
+"""Fit the documented scalers: an order-2 polynomial per instance and axis."""
 
 from __future__ import annotations
 

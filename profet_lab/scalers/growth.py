@@ -1,4 +1,4 @@
-"""Fits how steps grow with batch and pixel size, from what one profile tells: `profet_core.scaling.growth`."""
+"""Fit the scaling with batch and pixel size, `profet_core.scaling.growth`."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def left_out_growth(rows: GrowthRows) -> dict[str, GrowthLaw]:
 
 
 def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
-    """log growth as the scaling model has it, and the share of the known step that grows, both (rows,)."""
+    """Predicted log scaling and the share of the known step that grows, both (rows,)."""
     growth = law.growth(rows.instances.tolist(), rows.signs)
     return _row_by_row(growth, rows), growth.share
 
@@ -154,7 +154,7 @@ def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.n
 def fit_error(
     models: np.ndarray, log_batch: np.ndarray, log_area: np.ndarray, errors: np.ndarray, shares: np.ndarray
 ) -> CarryError:
-    """What covers `LEVEL` of held-out errors (|log|, (rows,)) along each axis, every architecture weighing the same."""
+    """`LEVEL` quantile of held-out |log| errors (rows,) per axis, architectures weighted equally."""
     away = carry_distances(log_batch, log_area)
     batch = _axis_error(models, away[:2], errors, shares, (log_batch != 0) & (log_area == 0))
     area = _axis_error(models, away[2:], errors, shares, (log_area != 0) & (log_batch == 0))
@@ -244,7 +244,7 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
 
 
 def out_of_fold_growth(rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
-    """log growth and growing share of every row, by scaling models that never saw its architecture."""
+    """Out-of-fold log scaling and growing share of every row."""
     return growth_by_law(left_out_growth(rows), rows)
 
 

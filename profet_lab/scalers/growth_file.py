@@ -27,7 +27,7 @@ def measured_sizes(measurements: Measurements) -> bool:
 
 
 def growth_content(measurements: Measurements) -> dict:
-    """What `growth.json` holds: a scaling model an anchor, and the error of scaling models that had not seen the architecture.
+    """Content of `growth.json`: a scaling model per anchor, and its leave-one-architecture-out error.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def growth_content(measurements: Measurements) -> dict:
     """
     if not measured_sizes(measurements):
         raise DataError(
-            f"Growth is learned from at least {_FEWEST_ARCHITECTURES} networks at {_FEWEST_SIZES} sizes or more."
+            f"Scaling is learned from at least {_FEWEST_ARCHITECTURES} networks at {_FEWEST_SIZES} sizes or more."
         )
     bank = class_bank(measurements)
     rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}

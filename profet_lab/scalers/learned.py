@@ -1,4 +1,4 @@
-"""Fits the default scaler: what the measured curves show beyond the scaling model of growth, and what it depends on."""
+"""Fit the default scaler: the correction of the scaling model."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from profet_core.scaling.learned import (
 from profet_lab.measurements.tables import Measurements
 from profet_lab.scalers.documented import AXIS_COLUMN, curves_of
 
-#: A polynomial's constant is hardly shrunk: without it the scaling model itself would have to be right on average.
+#: The constant is hardly shrunk, so the scaling model may be biased.
 _CONSTANT_SHARE = 0.02
 #: Reweighting steps that turn squares into absolute errors, and the residual below which an error counts as none.
 _STEPS, _SMALLEST_RESIDUAL = 6, 0.02
 #: With fewer architectures there is nothing to choose by.
 _FEWEST_ARCHITECTURES = 3
-#: Cubic in the inputs, with an offset for each instance, since each has its own kernels to switch between. The scaling model and
+#: Cubic in the inputs, with an offset for each instance, since each switches between its own kernels. The model and
 #: this form were settled with all architectures in view; how strongly terms are shrunk is chosen by inner folds.
 DEGREE = 3
 PENALTIES = (0.003, 0.01, 0.03, 0.1)

@@ -1,1 +1,1 @@
-"""Fits what reaches unprofiled GPUs."""
+"""Fit the transfer to unprofiled GPUs."""

@@ -1,4 +1,4 @@
-"""Benchmark points of unprofiled GPUs, from published ResNet-50 speeds, and how sure each is."""
+"""Benchmark points of unprofiled GPUs with uncertainty, from published ResNet-50 speeds."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def batch_log_sd(medians: Steps, reference: str) -> float:
 
 
 def table_log_sd(published: Published) -> float:
-    """How far tables of one GPU lie apart: pooled standard deviation, and no less than `LEAST_TABLE_LOG_SD`."""
+    """Pooled standard deviation between tables of one GPU, at least `LEAST_TABLE_LOG_SD`."""
     groups = [published.log_ratios(name, tf32=tf32) for name in published.names for tf32 in (True, False)]
     away = [np.array(one) - np.mean(one) for one in groups if len(one) > 1]
     if not away:

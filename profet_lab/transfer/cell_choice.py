@@ -1,4 +1,4 @@
-"""Which workloads of a GPU are measured first: a rule that looks at no result."""
+"""Choose which workloads of a GPU to measure first, without looking at results."""
 
 from __future__ import annotations
 

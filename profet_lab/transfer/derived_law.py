@@ -1,4 +1,4 @@
-"""Fits what a GPU of the other source takes from PROFET's latencies on T4 and V100, network by network held out."""
+"""Fit derived GPUs' latencies from PROFET's on T4 and V100."""
 
 from __future__ import annotations
 

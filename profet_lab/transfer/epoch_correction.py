@@ -1,4 +1,4 @@
-"""Corrects another source's epoch times for what an epoch holds beside its training steps.
+"""Correct another source's epoch times for work besides training steps.
 
 An epoch there also holds set-up, validation and monitoring, and steps that the host bounds took longer under it. The
 share of the time the GPU was busy, which the source sampled, tells most of that. The correction is fitted where PROFET

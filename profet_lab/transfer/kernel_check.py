@@ -1,4 +1,4 @@
-"""How far speeds inferred from kernels are from those measured: `python -m profet_lab.transfer.kernel_check`.
+"""Compare kernel-based with measured speeds: `python -m profet_lab.transfer.kernel_check`.
 
 GPUs that have both kernels and a published or measured ResNet-50 speed tell what a speed by kernels alone is worth.
 """

@@ -1,4 +1,4 @@
-"""Leave-one-GPU-out: of the target the specs and kernels are known, and at most the benchmark's latency."""
+"""Leave-one-GPU-out: the target's specs, kernels and at most its benchmark latency are known."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Kernels = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class TargetGpu:
-    """What may be known of the GPU that is held out.
+    """Known facts of the held-out GPU.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ def foreign_steps(
 
 
 def _spread_of(errors: Sequence[np.ndarray]) -> Spread:
-    """Of the log errors of each GPU that was held out, (others, rows)."""
+    """Log errors of each held-out GPU, (others, rows)."""
     return Spread(
         between=root_mean_square([np.mean(one) for one in errors]),
         within=float(np.sqrt(np.mean([_spread_within(one) for one in errors]))),
@@ -149,7 +149,7 @@ def _spread_of(errors: Sequence[np.ndarray]) -> Spread:
 
 
 def _spread_within(errors: np.ndarray) -> float:
-    """Variance of a normal distribution with as wide a middle 90 %: a few far networks count as no more than that."""
+    """Variance of a normal distribution with the same middle 90 %, robust to outlier networks."""
     return float(np.quantile(np.abs(errors - errors.mean()), 0.9) / NORMAL_90) ** 2
 
 

@@ -1,4 +1,4 @@
-"""Writes the reference GPU's steps that published throughputs are compared with, and how far off such comparisons are.
+"""Write the reference GPU's steps for comparison with published throughputs.
 
 `python -m profet_lab.transfer.reference_steps [DATA]` writes `profet_core/transfer/reference_steps.csv` and prints the
 spreads that `profet_core.transfer.published` has.

@@ -1,4 +1,4 @@
-"""Fits what a few measured workloads of a GPU tell: its speeds in the analytical model, and what the analytical model leaves of them."""
+"""Calibrate the analytical model of a GPU on a few measured workloads."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from profet_core.transfer.known import KnownSteps, Latencies
 from profet_core.transfer.sharpened import NOISE_LOG_SD, Correction, SharpenedGpu, correction_inputs, covariance
 from profet_core.transfer.targets import Target
 
-#: How far specs miss a GPU's speed and that of its bandwidth-bound work, and the analytical model a network; standard
+#: Prior errors of a GPU's speed, its bandwidth-bound speed, and a network's latency; standard
 #: deviations of the logarithm. Chosen, not fitted.
 SPEED_LOG_SD, BANDWIDTH_LOG_SD, NETWORK_LOG_SD = 0.40, 0.25, 0.10
-#: What a new network's step is off by before any cell tells (GPUs held out, one cell). It counts as so many cells.
+#: Error of a new network's step before any cell (GPUs held out, one cell). It counts as so many cells.
 PRIOR_LOG_SD, PRIOR_CELLS = 0.14, 8.0
 #: The farthest start of the search.
 _MOST_LOG_SPEED = 1.5

@@ -1,4 +1,4 @@
-"""Fits the analytical model of a step, `profet_core.transfer.step.StepLaw`: work by kind, copy, start, tails, launch floor."""
+"""Fit the analytical model of a step, `profet_core.transfer.step.StepLaw`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ITERATIONS = 1500
 
 @dataclass(frozen=True, slots=True)
 class LawSetting:
-    """What is chosen, not fitted: by leaving one GPU out among any three (`python -m profet_lab.transfer.weights`)."""
+    """Settings chosen by leave-one-GPU-out among any three (`python -m profet_lab.transfer.weights`)."""
 
     tail_share: float = 0.15
     bandwidth_tilt: float = 0.5

@@ -1,4 +1,4 @@
-"""The measurements as transfer sees them: parts of every step on every instance."""
+"""Parts of every measured step on every instance, for transfer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Steps:
 
     Attributes
     ----------
-    with_latency, without_latency : instance -> parts, repaired with and without the latency in sight.
+    with_latency, without_latency : instance -> parts, imputed with and without the latency.
     """
 
     workloads: pd.DataFrame
@@ -51,7 +51,7 @@ class Steps:
         return ((table.model == model) & (table.pixels == pixels) & (table.batch_size == batch_size)).to_numpy()
 
     def parts(self, anchor: str, latency_known: bool) -> StepParts:
-        """Parts of every step on the anchor, its latency in sight or not."""
+        """Parts of every step on the anchor, with or without its latency."""
         return (self.with_latency if latency_known else self.without_latency)[anchor]
 
 

@@ -1,4 +1,4 @@
-"""Fits and writes `transfer.json`: everything that reaches unprofiled GPUs."""
+"""Fit and write `transfer.json`: the transfer to unprofiled GPUs."""
 
 from __future__ import annotations
 

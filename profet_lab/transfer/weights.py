@@ -1,4 +1,4 @@
-"""Settings of the analytical model and of its weights, chosen by leaving one GPU out among any three of the four.
+"""Choose settings and weights of the analytical model by nested leave-one-GPU-out.
 
 `python -m profet_lab.transfer.weights` prints every setting tried: its error inside each three, which the choice
 looks at, and on the fourth, which it does not. Latencies on known GPUs are the measured ones.
@@ -68,7 +68,7 @@ class Trial:
 
 
 def settings(laws: Iterable[LawSetting], weights: Sequence[KernelWeights]) -> list[Setting]:
-    """Each analytical model with each of the weights."""
+    """Every model setting with every weight setting."""
     return [Setting(law, one) for law in laws for one in weights]
 
 
@@ -107,7 +107,7 @@ def nested_error(trials: Mapping[Setting, Trial]) -> float:
 
 @dataclass(frozen=True)
 class _Case:
-    """One GPU reached from some others, of which `law` is."""
+    """One target GPU and the known GPUs that `law` is fitted on."""
 
     medians: Steps
     kernels: Kernels
@@ -128,7 +128,7 @@ class _Case:
         return found
 
     def _prepared(self, wanted: Sequence[Setting]) -> Iterator[tuple[Setting, StepLaw, Target, list[KnownSteps]]]:
-        """What the weights don't change is made once an analytical model."""
+        """Computed once per model: the parts that the weights don't change."""
         made: dict[LawSetting, tuple[StepLaw, Target, list[KnownSteps]]] = {}
         for setting in wanted:
             if setting.law not in made:
@@ -144,7 +144,7 @@ class _Case:
 
 
 def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
-    """The analytical model as if it had been fitted with another setting: of the fit only the benchmark's work depends on it."""
+    """The model refitted with another setting, which changes only the benchmark's work."""
     changed = replace(
         law,
         tail_share=setting.tail_share,

@@ -1,11 +1,11 @@
-"""Measures what advice assumes: how errors on two targets go together, and whether an 80 % claim comes true.
+"""Measure what advice assumes: correlation of errors, and calibration of its confidence.
 
 `python -m profet_lab.validation.advice_calibration [--models DIR]` reads the held-out predictions of
 `models/validation.json` (every workload predicted by models that never saw its architecture, the anchor's latency
 given), so it takes seconds.
 A claim is "A is cheaper than B" at a price ratio, for every two targets of an anchor and price ratios from 1/16 to 16
 in steps of a quarter doubling, or "done within" a quarter of the predicted time to 4 times it: neither depends on the
-truth. Workloads of one architecture err alike: 15 architectures stand behind all counts.
+truth. Errors of one architecture are correlated: all counts come from 15 architectures.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from profet_lab.measurements.tables import WORKLOAD
 PRICE_RATIOS = 2.0 ** (np.arange(-16, 17) / 4)
 #: Deadlines over the predicted time, sixteen to a doubling.
 DEADLINES = 2.0 ** (np.arange(-32, 33) / 16)
-#: Claims are counted in these ranges of certainty.
+#: Ranges of confidence.
 BOUNDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
@@ -57,7 +57,7 @@ def error_correlations(table: pd.DataFrame) -> pd.Series:
 
 
 def comparison_claims(table: pd.DataFrame, correlation: float) -> pd.DataFrame:
-    """Every "A is cheaper than B" and its opposite: how sure it was (0.5 to 1) and whether it was right."""
+    """Confidence (0.5 to 1) of every "A is cheaper than B", and whether it was right."""
     rows = []
     for _, part in table.groupby("anchor"):
         by_target = dict(iter(part.groupby("target")))
@@ -72,7 +72,7 @@ def comparison_claims(table: pd.DataFrame, correlation: float) -> pd.DataFrame:
 
 
 def deadline_claims(table: pd.DataFrame) -> pd.DataFrame:
-    """Every "done within" and its opposite: how sure it was (0.5 to 1) and whether it was right."""
+    """Confidence (0.5 to 1) of every "done within", and whether it was right."""
     return _claims(
         [
             (one["model"], chance_at_most(limit, one["deviation"]), one["measured_ms"] <= limit * one["predicted_ms"])
@@ -83,7 +83,7 @@ def deadline_claims(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _claims(rows: list[tuple[str, float, bool]]) -> pd.DataFrame:
-    """A claim less likely than not is its opposite, made with what is missing to certainty."""
+    """Replace statements below 50 % confidence by their opposite."""
     claims = pd.DataFrame(rows, columns=["model", "certainty", "right"])
     against = claims["certainty"] < 0.5
     claims.loc[against, "certainty"] = 1 - claims.loc[against, "certainty"]
@@ -92,7 +92,7 @@ def _claims(rows: list[tuple[str, float, bool]]) -> pd.DataFrame:
 
 
 def came_true(claims: pd.DataFrame) -> pd.DataFrame:
-    """Per range of certainty: claims, the architectures behind them, their mean certainty, the share that was right.
+    """Per range of confidence: statements, architectures, mean confidence and share that was right.
 
     Columns n, architectures, said (the mean certainty) and right.
     """

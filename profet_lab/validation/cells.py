@@ -1,4 +1,4 @@
-"""Error against number of measured cells: each profiled GPU in turn as a new one, networks held out entirely."""
+"""Error by number of measured cells, each profiled GPU in turn as the new one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Judged:
     Attributes
     ----------
     as_target, inside : (anchors, workloads), predicted over measured, and whether the 90 % interval holds it.
-    half_widths : of these intervals, in the logarithm. as_anchor : (other instances, workloads), by the analytical model alone.
+    half_widths : of these intervals, in the logarithm. as_anchor : (other instances, workloads), by the model alone.
     """
 
     as_target: np.ndarray
@@ -55,7 +55,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Fold:
-    """One GPU new and one network held out: what may be known."""
+    """Known data with one new GPU and one held-out network."""
 
     medians: Steps
     gpu: str
@@ -71,7 +71,7 @@ class Fold:
         return self.medians.architectures != self.network
 
     def fit(self, chosen: np.ndarray) -> Sharpened:
-        """The analytical model calibrated by these workloads, (cells,), none of the network that was held out."""
+        """The model calibrated on these workloads, (cells,), without the held-out network."""
         medians, pool = self.medians, np.flatnonzero(self.allowed)
         cells = MeasuredCells(
             np.searchsorted(pool, chosen), medians.latency_ms[self.gpu][chosen], medians.architectures[chosen]
@@ -80,7 +80,7 @@ class Fold:
         return sharpen(known, reference_of(self.law), self.prior, cells)
 
     def judge(self, count: int, random: np.random.Generator) -> Judged:
-        """Measure `count` cells, fit, and predict the network that was held out."""
+        """Measure `count` cells, fit, and predict the held-out network."""
         medians, reference = self.medians, reference_of(self.law)
         found = self.fit(choose_cells(medians, self.allowed, count, random))
         own = np.flatnonzero(~self.allowed)

@@ -1,4 +1,4 @@
-"""The default method on architectures and families it has not seen: predictions and intervals of every row."""
+"""Out-of-fold predictions and intervals of the default method, by architecture and family."""
 
 from __future__ import annotations
 

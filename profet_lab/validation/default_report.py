@@ -13,7 +13,7 @@ from profet_lab.validation.measured_gain import measured_report
 
 
 def default_report(table: pd.DataFrame) -> dict:
-    """Everything the accuracy page and the model card show of the default method."""
+    """Figures of the default method for the accuracy page and the model card."""
     rows = [
         {"anchor": anchor, "target": target, **_accuracy(part), "by_model": _by_group(part, "model")}
         for (anchor, target), part in table.groupby(["anchor", "target"])
@@ -93,7 +93,7 @@ def _median_width(part: pd.DataFrame, column: str) -> float:
 
 
 def fastest_report(table: pd.DataFrame) -> dict:
-    """How often the fastest instance is named rightly, by anchor, and what following the advice costs in time.
+    """How often the fastest instance is right, by anchor, and the time lost when it is not.
 
     Over medians of the repeats of each workload; the anchor's own latency is known.
     """

@@ -1,4 +1,4 @@
-"""Accuracy of the derived targets: the source's correction, the analytical model and the served route, networks held out."""
+"""Leave-one-architecture-out accuracy on derived GPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from profet_lab.transfer.steps import Steps
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies
 from profet_lab.validation.left_out_gpus import laws_left_out
 
-#: The derived GPU that claims are counted of: g5.xlarge is cheaper than g4dn.xlarge a step below this ratio of
+#: The derived GPU of the break-even comparison: g5.xlarge is cheaper than g4dn.xlarge a step below this ratio of
 #: latencies (prices of 2026).
 _CLAIMED_GPU, BREAK_EVEN = "A10G", 0.526 / 1.006
 
@@ -54,7 +54,7 @@ def route_report(epochs: pd.DataFrame) -> dict:
 
 
 def derived_report(epochs: pd.DataFrame, medians: Steps, ensemble: EnsembleLatencies) -> dict:
-    """Each derived GPU: the analytical model with latencies known, and the served route from each anchor, networks held out.
+    """Errors on each derived GPU, networks held out: latencies known, and as served from each anchor.
 
     `ensemble` has one row a workload, as `medians` has.
     """
@@ -77,7 +77,7 @@ def derived_report(epochs: pd.DataFrame, medians: Steps, ensemble: EnsembleLaten
 
 
 def _law_without(epochs: pd.DataFrame, source: str, name: str) -> DerivedLaw:
-    """The analytical model and its spread as they are where nobody ever saw this network, the correction included."""
+    """The model and its spread with this network held out, also from the correction."""
     rows = derived_rows(epochs, source, corrected_without(epochs, [name]))
     return fit_law(
         rows[rows.model != name],
@@ -120,7 +120,7 @@ def _served(
     anchor: str,
     gpu: str,
 ) -> dict:
-    """From a profile on one anchor through predicted T4 and V100 latencies; beside it claims against break-even."""
+    """Errors from one anchor through predicted T4 and V100 latencies, with break-even comparisons."""
     rows = medians.workloads.reset_index().merge(judged[[*WORKLOAD, "step_ms"]], on=WORKLOAD)
     report: dict = {"anchor": anchor, "n": len(rows)}
     for known, case in CASES.items():

@@ -1,4 +1,4 @@
-"""Measures what the diagnosis of a profile is worth: how many it calls out, and whether another GPU ran those faster.
+"""Check the diagnosis of profiles: how many it flags, and whether another GPU was faster.
 
 `python -m profet_lab.validation.diagnosis_check [--data DIR]` diagnoses every measured profile, with its latency and
 without, and counts how much faster the fastest of the other instances ran the same step.

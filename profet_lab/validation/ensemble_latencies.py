@@ -1,4 +1,4 @@
-"""Latencies of networks that the default method never saw, on the profiled instances: where transfer starts from."""
+"""Out-of-fold latencies of the default method on profiled instances, the input of transfer."""
 
 from __future__ import annotations
 

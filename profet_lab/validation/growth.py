@@ -1,4 +1,4 @@
-"""How well a step is scaled to other sizes from one profile or from two, its architecture held out."""
+"""Validate scaling to other sizes from one or two profiles, architectures held out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LeftOutGrowth:
     Attributes
     ----------
     laws : anchor -> architecture -> scaling model. errors : architecture -> interval, from the errors on all others.
-    rows, carried : anchor -> pairs of sizes, and log growth as the scaling models had it that never saw the architecture.
+    rows, carried : anchor -> pairs of sizes, and out-of-fold log scaling.
     """
 
     laws: Mapping[str, Mapping[str, GrowthLaw]]

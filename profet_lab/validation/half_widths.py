@@ -1,4 +1,4 @@
-"""Half-widths of the intervals of architectures and families that the interval scale never saw."""
+"""Interval half-widths with nested held-out architectures and families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inner folds: a second architecture is held out beside the one that is judged, to choose members' weights by."""
+"""Inner folds: hold out a second architecture to choose the members' weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def inner_name(inner: str, outer: str) -> str:
 
 
 def two_left_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
-    """Every two architectures held out, each then predicted."""
+    """Predictions with every two architectures held out."""
     folds = []
     for anchor, target in pairs:
         for first, second in combinations(np.unique(bank.architectures), 2):
@@ -56,7 +56,7 @@ class InnerErrors:
 
 
 def inner_errors(bank: ClassBank, pairs: Sequence[Pair], inner_folds: OutOfFold) -> InnerErrors:
-    """The errors of what was predicted on the folds of `two_left_out`."""
+    """Errors of the predictions on the folds of `two_left_out`."""
     return InnerErrors(
         {
             (str(outer), str(inner)): inner_folds.summed_errors(bank, pairs, inner_name(inner, outer))

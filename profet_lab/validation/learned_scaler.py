@@ -33,7 +33,7 @@ class OutOfFoldScalers:
     def from_true_ends(self, *, informed: bool) -> pd.DataFrame:
         """Inner sizes of every curve, once for each other instance the head's share may be known from.
 
-        `informed` False leaves out all but both latencies. Columns instance, model, size, true_ms and scaled_ms.
+        `informed` False uses both latencies only. Columns instance, model, size, true_ms and scaled_ms.
         """
         smallest, largest = KNOTS[self.axis][0], KNOTS[self.axis][-1]
         return self._table(self.rows.assign(low_ms=self.rows[smallest], high_ms=self.rows[largest]), informed)

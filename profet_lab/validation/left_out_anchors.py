@@ -1,7 +1,7 @@
-"""Accuracy from an unprofiled GPU: each profiled one held out as anchor, and of it only its specs, its
+"""Accuracy from an unprofiled anchor: each profiled GPU held out, known by its specs, its
 kernels and ResNet-50's step known.
 
-Neither the analytical model nor the models that its profiles are mapped to saw the GPU's profiles or the architecture asked for.
+Neither the analytical model nor the trained models saw the GPU's profiles or the architecture asked for.
 What is served differs in this: members are weighed as the manifest says, know batch and pixel size where the profile
 tells, and a published point stands in the place of the GPU's own ResNet-50 step.
 """
@@ -40,7 +40,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps
 
-#: Members' weights: equal, since nothing may be chosen on the GPU that is held out.
+#: Equal member weights: nothing may be chosen on the held-out GPU.
 _WEIGHTS = (1 / 3, 1 / 3, 1 / 3)
 
 
@@ -92,7 +92,7 @@ def _fit_member(
 
 @dataclass(frozen=True)
 class _LeftOutLaw:
-    """The analytical model of three GPUs that never saw an architecture, and the fourth as it is inferred from it.
+    """The model of three GPUs without an architecture, and the fourth GPU as held-out anchor.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class _LeftOutLaw:
 
 
 def left_out_anchors(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels) -> dict:
-    """The 12 directions from a GPU that is held out as anchor: error, and misses of the interval."""
+    """Errors and interval misses of the 12 directions from a held-out anchor."""
     tasks = [(models, steps, medians, kernels, left_out) for left_out in steps.instances]
     directions = [row for rows in run_tasks(_directions, tasks) for row in rows]
     figures = [key for key in directions[0] if key not in ("anchor", "target", "n")]
@@ -178,7 +178,7 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
 def told_by_law_and_models(
     models: FoldModels, back: CarriedBack, inputs: StepInputs, architecture: str
 ) -> dict[str, np.ndarray]:
-    """Instance -> latencies as they are served: analytical model and models half and half."""
+    """Instance -> served latencies: analytical and trained models weighted equally."""
     return {
         name: law_and_models(
             there.latency_ms,

@@ -1,4 +1,4 @@
-"""Accuracy of transfer on GPUs held out: the profiled ones, and A10G and P100 by the other source's corrected steps."""
+"""Transfer accuracy on held-out GPUs, including A10G and P100 by another source."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def predict_unseen(
     latency_known: bool,
     log_half_width: Mapping[str, float],
 ) -> Latencies:
-    """Every row by an analytical model and networks that saw neither the GPU nor, but for the benchmark's point, the architecture.
+    """Out-of-fold predictions for every row: neither GPU nor architecture seen, but for the benchmark's point.
 
     Parameters
     ----------
-    laws, log_half_width : architecture held out -> the analytical model, and the interval of one whose GPU is held out too.
+    laws, log_half_width : held-out architecture -> the model, and the interval with the GPU held out too.
     """
     latency_ms, half_widths = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
     for name, law in laws.items():
@@ -147,7 +147,7 @@ def other_gpus(
     reference: str,
     sheet_log_sd: float,
 ) -> list[dict]:
-    """A10G and P100, of which only specs and the benchmark's corrected step are known; truth is corrected too.
+    """Errors on A10G and P100, known by specs and the benchmark's corrected step.
 
     A GPU with a published point is reached by that as well, as GPUs are that nobody measured.
 

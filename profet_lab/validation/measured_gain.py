@@ -1,4 +1,4 @@
-"""What one measured target latency of the same network gains, on held-out architectures."""
+"""Gain from one measured target latency of the same network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well "does it fit?" is answered for architectures that nothing was fitted on."""
+"""Validate memory fit on held-out architectures."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ KNOWN = ("profile and its meta", "meta without times", "that it ran")
 _ANSWER = ["known", "ran", "probability", "verdict"]
 #: Batch size of the second recorded peak, and a small one in the first one's place.
 SECOND_BATCH, SMALL_BATCH = 64, 4
-#: Of what a recorded peak is known of: the first as `KNOWN` are asked, and the same with all workloads there are.
+#: Rows with a recorded peak: asked as `KNOWN`, and with all workloads.
 ONE_PEAK, EVERY_PEAK = "recorded peak", "recorded peak of all that ran"
 
 
 def memory_report(measurements: Measurements, folder: Path) -> dict:
-    """Leave one architecture out: memory model, relations and how sure they are fitted on the others alone.
+    """Leave-one-architecture-out figures of the memory model.
 
     Returns
     -------

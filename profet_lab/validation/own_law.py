@@ -1,4 +1,4 @@
-"""The analytical model that a machine's cells calibrated, judged on networks that were none of these cells."""
+"""Validate a calibrated analytical model on held-out networks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from profet_lab.validation.own_models import Judged
 
 @dataclass(frozen=True)
 class LawJudge:
-    """What the analytical model is judged with.
+    """Inputs of the validation.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Models of pairs of your own, judged on networks that they have not seen."""
+"""Validate models of custom pairs on held-out networks."""
 
 from __future__ import annotations
 

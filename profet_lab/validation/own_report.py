@@ -1,4 +1,4 @@
-"""Judges measurements of your own, each network held out in turn: models of pairs, and the analytical model that cells calibrated.
+"""Validate models trained on your own measurements, each network held out in turn.
 
 Where the data hold the published instances too, pairs with a machine of your own are judged; else all pairs.
 """
@@ -97,7 +97,7 @@ def _beside_published(
     rows += [_row(pair, None, None, one, LAW) for pair, one in law.items()]
     if not rows:
         said = "; ".join(f"{anchor} to {target}: {one}" for (anchor, target), one in list(reasons.items())[:3])
-        raise DataError(f"Nothing of these measurements can be judged: {said or 'the models know all instances'}.")
+        raise DataError(f"These measurements can't be judged: {said or 'the models know all instances'}.")
     judged_pairs = {(row["anchor"], row["target"]) for row in rows}
     return rows, [
         {"anchor": anchor, "target": target, "why": one}
@@ -116,7 +116,7 @@ def _too_few(group: PairGroup) -> str:
 def _law(
     dataset: Dataset, transfer: TransferModel, seed: int, steps: int, progress: Progress | None
 ) -> tuple[dict[Pair, Judged], dict[str, str]]:
-    """What the calibrated analytical model tells of each machine's pairs; of a machine that it doesn't, why."""
+    """Figures of the calibrated model by machine, or why there are none."""
     published = published_runs(dataset, transfer)
     bank = class_bank(published)
     every = all_steps(bank, published.workloads)

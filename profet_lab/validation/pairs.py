@@ -1,6 +1,6 @@
-"""Models of a new GPU's pairs beside the analytical model that its cells calibrated: each profiled GPU in turn as the new one.
+"""Compare pair models with the calibrated analytical model, each profiled GPU in turn as the new one.
 
-Of each network that is held out nothing was seen by the models, by the cells, or by what tells its latencies elsewhere.
+Models, cells and latencies elsewhere never include the held-out network.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Bench:
         return [str(name) for name in np.unique(self.medians.architectures)]
 
     def cells(self, network: str, count: int) -> np.ndarray:
-        """Workloads that are measured where a network is held out, the same of every GPU, (cells,)."""
+        """Measured workloads when a network is held out, the same on every GPU, (cells,)."""
         allowed = self.medians.architectures != network
         random = np.random.default_rng([self.seed, self.networks.index(network)])
         return choose_cells(self.medians, allowed, min(count, int(allowed.sum())), random)
@@ -72,7 +72,7 @@ def pairs_report(
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> dict:
-    """Errors of the analytical model, of models of pairs, and of both joined as they are served, percent, by cells and GPU."""
+    """Errors of the analytical model, pair models and both combined, percent, by cells and GPU."""
     bank = class_bank(median_measurements(measurements))
     whole = fold_models(bank, seed=seed, steps=steps, progress=progress)
     bench = _Bench(

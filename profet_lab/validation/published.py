@@ -1,4 +1,4 @@
-"""Transfer against published tables of training speeds: what the analytical model says of networks that PROFET measured on V100.
+"""Compare transfer with published tables of training speeds.
 
 A table tells a ratio, one GPU's speed over V100's. Where the GPU has other points, those of the table are held back.
 """
@@ -22,7 +22,7 @@ from profet_lab.measurements.published_points import published_steps
 from profet_lab.transfer.benchmark_points import Published, point_of
 from profet_lab.transfer.steps import Steps
 
-#: A prediction this far below a network's fastest step on V100 is one that only a faster host would reach.
+#: A prediction this far below a network's fastest step on V100 needs a faster host.
 _BELOW = 0.98
 #: A larger step that is predicted faster by more than this falls.
 _NOTABLE = 0.05
@@ -44,7 +44,7 @@ def published_report(
         elif str(gpu) in model.derived:
             judged = model
         else:
-            # Nothing else is known of it: a table against the analytical model that was made of it tells of other networks only.
+            # The model was fitted on this table's point, so only its other networks are judged.
             judged, rows = model, rows[rows.network != "ResNet50"]
         errors = list(_errors(judged, medians, gpus, str(gpu), rows))
         if errors:

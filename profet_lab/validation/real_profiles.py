@@ -1,4 +1,4 @@
-"""Predicts from third-party profiles, and compares with what the same workload took elsewhere."""
+"""Predict from third-party profiles and compare with measured latencies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from profet_lab.validation.real_truth import MeasuredTruth, Places, Truth, truth
 NO_ANCHOR = "no model for this anchor"
 NO_TRUTH = "not measured elsewhere"
 NO_LATENCY = "no step latency in the index"
-DOUBTED = "the latency would be questioned first"
+DOUBTED = "the latency is implausible"
 
 
 def real_report(
@@ -127,7 +127,7 @@ def _no_check(anchor: str | None, truth: Truth) -> str:
 def _predicted(
     models: Models, catalog: Catalog, profile: Profile, anchor: str, latency_ms: float | None, targets: list[str]
 ) -> tuple[Prediction, bool]:
-    """The prediction, and whether its latency was doubted: then it is used all the same, as by one who insists."""
+    """The prediction, and whether its latency was questioned; it is used either way."""
     try:
         return predict(models, catalog, profile, anchor, latency_ms=latency_ms, targets=targets), False
     except LatencyDoubtError:

@@ -1,4 +1,4 @@
-"""What the workload of a real profile took on other GPUs, and which instance stands for each GPU."""
+"""Reference latencies of a real profile's workload, and an instance per GPU."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Places:
         return self._catalog[instance].gpu_model if instance in self._catalog else gpu_model(instance)
 
     def catalog_with(self, names: Iterable[str]) -> Catalog:
-        """The catalog with an instance for each GPU that was never profiled; its price plays no part."""
+        """The catalog with an instance for each unprofiled GPU; prices are ignored."""
         return self._catalog.with_own(
             Instance(
                 name=name,

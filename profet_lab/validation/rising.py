@@ -1,7 +1,7 @@
-"""How often a larger step is predicted faster from its own profile: `python -m profet_lab.validation.rising`.
+"""Count larger steps predicted faster: `python -m profet_lab.validation.rising`.
 
-No measured step falls by more than noise. What one profile is scaled to never falls; this is what remains between the
-predictions from several. Networks are held out of what predicts them on the profiled GPUs.
+Measured steps never fall by more than noise, nor do predictions scaled from one profile. This checks predictions from
+several profiles, networks held out.
 """
 
 from __future__ import annotations

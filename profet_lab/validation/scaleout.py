@@ -1,4 +1,4 @@
-"""Judges steps on several GPUs on networks and GPU models that the scale-out model never saw, beside perfect scaling."""
+"""Validate scale-out on held-out networks and GPU models, beside perfect scaling."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 
 
 def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str, Any]:
-    """All figures: networks held out and GPU models held out, on each data set; 64 GPUs; with what was excluded.
+    """All figures: held-out networks and GPU models by data set, 64 GPUs, and excluded steps.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _covered_by(
 
 
 def _with_excluded(found: ScaleRows) -> dict[str, ScaleErrors]:
-    """Networks held out of a scale-out model fitted on what is kept, judged on every step that has one GPU's beside it."""
+    """Errors with networks held out, on every step with a one-GPU step beside it, excluded ones included."""
     rows = found.rows
     networks = np.array([row.network for row in rows])
     predicted = np.empty(len(rows))

@@ -1,4 +1,4 @@
-"""Measures what `profet_core.prediction.steps` infers the number of steps by: device rows of one step over its latency.
+"""Ratio of a step's device rows to its latency, for `profet_core.prediction.steps`.
 
 `python -m profet_lab.validation.step_ratio [--data DIR]` prints quantiles over every measured profile, all instances
 together and each alone.

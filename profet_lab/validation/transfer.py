@@ -1,4 +1,4 @@
-"""`profet validate --transfer`: how well GPUs are reached that nobody profiled, section by section."""
+"""`profet validate --transfer`: accuracy on unprofiled GPUs."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def left_out_anchors_section(data: TransferData) -> dict:
 
 
 def published_section(data: TransferData) -> dict:
-    """Published tables, and what must hold without any truth; of the analytical model as it ships."""
+    """Published tables and self-checks of the shipped model."""
     gpus, model = load_gpus(), transfer_model(transfer_content(data.measurements, data.folder), load_gpus())
     published = load_published(data.folder)
     return {

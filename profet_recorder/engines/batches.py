@@ -1,4 +1,4 @@
-"""Batch size and pixels of what a training step is fed, read off the shapes alone."""
+"""Batch size and pixels of a training step, from its input shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which framework trains: by a model or an optimizer, else by what is imported; imports none itself."""
+"""Find the framework that trains, without importing one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observes which networks a step of Keras' calls, and which weights its optimizers update."""
+"""Observe which networks a Keras step calls and which weights it updates."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def restored(owner: type, name: str) -> Callable[[], None]:
 
 def _under_tape() -> bool:
     try:
-        # Nothing public tells it.
+        # No public API has it.
         from tensorflow.python import pywrap_tfe
 
         return not pywrap_tfe.TFE_Py_TapeSetIsEmpty()

@@ -48,7 +48,7 @@ class PyTorchEngine:
             self._optimizers.append(optimizer)
 
     def trains_compiled(self) -> None:
-        """Nobody tells: compiled modules are seen when they are called."""
+        """Never known here: compiled modules are seen when they are called."""
 
     def is_disturbed(self) -> bool:
         """True while a torch.profiler of the script's own is on."""
@@ -78,7 +78,7 @@ class PyTorchEngine:
             return
         if self._stance is not None:
             print_progress(
-                "torch.compile is off for the recorded steps: it joins operations, and the models know them apart"
+                "torch.compile is off for the recorded steps: it fuses operations that the models need separate"
             )
         else:
             print_progress(

@@ -1,4 +1,4 @@
-"""Observes which networks a PyTorch step calls, with what batches and in what precision."""
+"""Observe a PyTorch step's networks, batches and precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knows when another of torch's profilers is on: two at once end the process."""
+"""Detect other running torch profilers: two at once end the process."""
 
 from __future__ import annotations
 

@@ -58,11 +58,11 @@ class TensorFlowEngine:
     def trains_compiled(self) -> None:
         """The steps run through XLA, in a function of the script's own."""
         if not self._saw_compiled:
-            print_progress("the step is compiled with XLA, which joins operations: record it without jit_compile=True")
+            print_progress("the step is compiled with XLA, which fuses operations: record it without jit_compile=True")
         self._saw_compiled = True
 
     def is_disturbed(self) -> bool:
-        """Nothing tells; where another profiler runs this one does not start."""
+        """Never known: this profiler does not start while another runs."""
         return False
 
     def prepare(self) -> None:
@@ -75,7 +75,7 @@ class TensorFlowEngine:
             model.jit_compile = False
             model.train_function = None
             print_progress(
-                "XLA (jit_compile) is off for the recorded steps: it joins operations, and the models know them apart"
+                "XLA (jit_compile) is off for the recorded steps: it fuses operations that the models need separate"
             )
         if auto_jit := self._tf.config.optimizer.get_jit():
             self._was_auto_jit = auto_jit
@@ -199,7 +199,7 @@ class TensorFlowEngine:
         optimizers = self._calls.optimizers_of(self._trained())
         if several := several_optimizers([self._calls.weights([optimizer]) for optimizer in optimizers]):
             yield several
-        if self._flavour() == "keras" and _is_keras_3() and self._normalises():
+        if self._flavour() == "keras" and _is_keras_3() and self._normalizes():
             yield (
                 "Keras 3 takes batch normalization apart into small operations, which the training data (TensorFlow "
                 "2.5) never show; recorded with tf_keras the same network looks more like them."
@@ -232,7 +232,7 @@ class TensorFlowEngine:
             found += flatten() if flatten else getattr(network, "layers", ())
         return found
 
-    def _normalises(self) -> bool:
+    def _normalizes(self) -> bool:
         return any(type(layer).__name__ == "BatchNormalization" for layer in self._layers())
 
     def _channels_last(self) -> bool:

@@ -146,7 +146,7 @@ class RecordingCallback(_Callback):
     def _begin_own(self, model: object) -> Recording:
         if self._recording is None:
             return Recording(self._plan, choose_engine(None, model))
-        print_progress("fit was called with another network or optimizer: the recording begins again")
+        print_progress("fit was called with another network or optimizer: the recording starts over")
         self._recording.start_over(choose_engine(None, model))
         return self._recording
 
@@ -215,7 +215,7 @@ class RecordingCallback(_Callback):
         if self._batches_an_epoch is not None and 1 < self._batches_an_epoch <= in_a_row:
             raise RecorderError(
                 f"An epoch of {self._batches_an_epoch} batches is too short: {in_a_row} steps in a row are profiled, "
-                "and the last batch is left out. Take fewer profiled steps, or dataset.repeat() and steps_per_epoch."
+                "and the last batch is skipped. Take fewer profiled steps, or dataset.repeat() and steps_per_epoch."
             )
 
     def _is_last(self, batch: int) -> bool:

@@ -29,7 +29,7 @@ _BACKWARD_PASSES = 20
 #: What TensorFlow calls the graphs of a loop's body.
 _LOOPS = ("while_body", "Dataset_")
 _LOOP_INSIDE = (
-    "The loop over the batches runs inside of one tf.function, so its steps can't be told apart: call a tf.function of "
+    "The loop over the batches runs inside of one tf.function, so its steps can't be separated: call a tf.function of "
     "one step from a loop of Python."
 )
 
@@ -138,7 +138,7 @@ class ScriptHooks:
         if self.recording is None:
             self.recording = Recording(self._plan, make_engine())
         else:
-            print_progress("something else trains now: the recording begins again")
+            print_progress("something else trains now: the recording starts over")
             self.recording.start_over(make_engine())
         return self.recording
 
@@ -153,7 +153,7 @@ class ScriptHooks:
             return
         self._backward_passes += 1
         if self._backward_passes == _BACKWARD_PASSES:
-            print_progress("no optimizer that I know makes a step: a step is from one backward pass to the next")
+            print_progress("no known optimizer makes a step: a step is from one backward pass to the next")
         if self._backward_passes >= _BACKWARD_PASSES:
             self._mark(owner, make_engine, (), batch)
 

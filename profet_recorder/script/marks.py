@@ -76,6 +76,6 @@ class StepMarks:
         self.recording = self._begin(make_engine)
         for one in trains:
             self.recording.engine.trains(one)
-        # The step that ends here began before anybody watched; it is one all the same.
+        # The step that ends here started unobserved; it counts all the same.
         self.recording.pass_step(batch)
         self.recording.begin_step()

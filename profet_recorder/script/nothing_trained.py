@@ -60,7 +60,7 @@ def _way_out(script: str) -> str:
         )
     if "jax" in sys.modules:
         return (
-            f"{script} uses JAX, whose steps can't be recorded: XLA joins all of their operations. Record the same "
+            f"{script} uses JAX, whose steps can't be recorded: XLA fuses all of their operations. Record the same "
             "network's step with Keras or PyTorch."
         )
     return f"{script} used neither Keras nor PyTorch."

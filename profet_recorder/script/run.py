@@ -39,7 +39,7 @@ def record_script(
 
     Raises
     ------
-    RecorderError : there is no such script, or it ended well and no profile was written.
+    RecorderError : the script is missing, or it ended without a profile.
     """
     _check_script(script, module)
     if "TF_ENABLE_ONEDNN_OPTS" not in os.environ:
@@ -77,7 +77,7 @@ def _check_script(script: str, module: bool) -> None:
     if module:
         return
     if not Path(script).is_file():
-        raise RecorderError(f"There is no script {script}: name the Python file that trains.")
+        raise RecorderError(f"Script not found: {script}: name the Python file that trains.")
     if Path(script).suffix == ".ipynb":
         raise RecorderError(
             f"{script} is a notebook: convert it (jupyter nbconvert --to script), take out what only a notebook can do "

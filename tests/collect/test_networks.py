@@ -53,7 +53,7 @@ def test_both_frameworks_compute_the_same_of_the_same_weights(in_keras):
     assert len(in_keras["apart"]) == 3
     for *size, apart, largest in in_keras["apart"]:
         assert largest > 1e-6 and apart < 1e-4 * largest, size
-    # VGG with normalisation and the AlexNet of 2014 pool to 7 and 6 a side, from whatever an image leaves them.
+    # VGG with normalization and the AlexNet of 2014 pool to 7 and 6 a side, from whatever an image leaves them.
     assert len(in_keras["pooled apart"]) == 6 and max(in_keras["pooled apart"]) < 1e-6
 
 
@@ -78,7 +78,7 @@ def test_a_kind_of_layer_that_cannot_be_built_is_named():
 def test_an_activation_writes_over_its_input_only_where_nobody_else_reads_it():
     from profet_collect.networks.pytorch import build
 
-    # Of a residual network normalised before its convolutions (v2), sums go on beside their normalisation.
+    # Of a residual network normalized before its convolutions (v2), sums go on beside their normalization.
     network = build(network_graph("DenseNet-121", 32))
     graph = network_graph("DenseNet-121", 32)
     readers = [sum(index in node.inputs for node in graph.nodes) for index in range(len(graph.nodes))]

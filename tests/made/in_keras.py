@@ -76,7 +76,7 @@ def _copy_weights(graph, theirs, ours) -> None:
                 inner.weight.copy_(torch.from_numpy(kernel.transpose(order).copy()))
                 for one in bias:
                     inner.bias.copy_(torch.from_numpy(one))
-            elif node.kind == "batch normalisation":
+            elif node.kind == "batch normalization":
                 inner.eps = 1e-3
 
 

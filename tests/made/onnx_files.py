@@ -108,7 +108,7 @@ class Model:
 
 
 def small_network(sides: Sequence[int | str] = ("batch", 3, 16, 16)) -> Model:
-    """Convolution, normalisation, activation, pooling, a residual and a dense layer."""
+    """Convolution, normalization, activation, pooling, a residual and a dense layer."""
     model = Model(inputs=[port("image", sides)], outputs=[port("classes", ("batch", 10))])
     x = model.add(
         "Conv",

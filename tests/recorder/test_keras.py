@@ -7,7 +7,7 @@ import pytest
 from profet_core import read_profile
 from tests.recorder.runs import CPU_WARNING, WITHOUT_THE_REST, Run, needs
 
-#: Convolution 3x3x3x8 + 8, batch normalisation 4 x 8, dense 15 x 15 x 8 x 10 + 10.
+#: Convolution 3x3x3x8 + 8, batch normalization 4 x 8, dense 15 x 15 x 8 x 10 + 10.
 PARAMETERS = 224 + 32 + 18_010
 
 NETWORK = """
@@ -202,7 +202,7 @@ def test_epochs_too_short_for_the_profiled_steps_are_refused(run):
 
 
 @needs("tensorflow", "tf_keras")
-def test_tf_keras_shows_its_batch_normalisation(run):
+def test_tf_keras_shows_its_batch_normalization(run):
     done = run(NETWORK.format(keras="tf_keras") + FIT, "--keep-running", "--timed", 4, arguments=["jit"])
     assert done.status == 0, done.err
     profile = done.profile()

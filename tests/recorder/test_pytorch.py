@@ -11,7 +11,7 @@ from tests.recorder.runs import CPU_WARNING, WITHOUT_THE_REST, needs
 
 pytestmark = needs("torch")
 
-#: Convolution 3x3x3x8 + 8, batch normalisation 2 x 8, linear 15 x 15 x 8 x 10 + 10.
+#: Convolution 3x3x3x8 + 8, batch normalization 2 x 8, linear 15 x 15 x 8 x 10 + 10.
 PARAMETERS = 224 + 16 + 18_010
 
 NETWORK = """

@@ -1,1 +1,1 @@
-"""Reads strangers' network files in a process of their own, in the line of those that wait with profiles."""
+"""Read uploaded network files in a separate, limited process."""

@@ -24,7 +24,7 @@ def parse(data: bytes) -> dict[str, Any]:
     InputError : larger than `MAX_JSON_BYTES`, or no JSON object.
     """
     if len(data) > MAX_JSON_BYTES:
-        raise InputError(f"its description has more than {MAX_JSON_BYTES // 2**20} MB, which no network's has.")
+        raise InputError(f"its description has more than {MAX_JSON_BYTES // 2**20} MB, which no network needs.")
     try:
         document = json.loads(data, object_pairs_hook=_object_without_duplicates, parse_int=_bounded_int)
     except RecursionError:
@@ -32,7 +32,7 @@ def parse(data: bytes) -> dict[str, Any]:
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise InputError("it is not valid JSON, or cut short: save the model again.") from None
     if not isinstance(document, dict):
-        raise InputError("its JSON is no model: save it with `model.save` or `model.to_json`.")
+        raise InputError("its JSON is not a model: save it with `model.save` or `model.to_json`.")
     return document
 
 
@@ -45,7 +45,7 @@ def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _bounded_int(digits: str) -> int:
     if len(digits) > _MAX_INTEGER_DIGITS:
-        raise InputError(f"it holds a number of {len(digits):,} digits, which no layer has.")
+        raise InputError(f"it holds a number of {len(digits):,} digits, more than a layer can have.")
     return int(digits)
 
 

@@ -127,14 +127,14 @@ def _axis(settings: Settings, shape: Shape, default: int = -1) -> int:
 
 def _batch_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
-    return [_normalised(settings, shape, averages=True, features=shape[_axis(settings, shape)])]
+    return [_normalized(settings, shape, averages=True, features=shape[_axis(settings, shape)])]
 
 
 def _layer_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
     if settings.flag("rms_scaling", False):
         return _rms_norm(settings, shapes)
-    return [_normalised(settings, shape, averages=False, features=_features(settings, shape))]
+    return [_normalized(settings, shape, averages=False, features=_features(settings, shape))]
 
 
 def _features(settings: Settings, shape: Shape) -> int:
@@ -150,14 +150,14 @@ def _features(settings: Settings, shape: Shape) -> int:
 
 def _rms_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
-    return [rules.normalisation(shape, centre=False, averages=False, features=_features(settings, shape))]
+    return [rules.normalization(shape, center=False, averages=False, features=_features(settings, shape))]
 
 
-def _normalised(settings: Settings, shape: Shape, *, averages: bool, features: int) -> Layer:
-    return rules.normalisation(
+def _normalized(settings: Settings, shape: Shape, *, averages: bool, features: int) -> Layer:
+    return rules.normalization(
         shape,
         scale=settings.flag("scale", True),
-        centre=settings.flag("center", True),
+        center=settings.flag("center", True),
         averages=averages,
         features=features,
     )
@@ -181,7 +181,7 @@ def _channel_scale(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     return [rules.scaling(_one(shapes))]
 
 
-def _input_normalisation(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+def _input_normalization(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
     if settings.values.get("mean") is not None:
         return [rules.elementwise(shape)]
@@ -338,7 +338,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "LayerNormalization": _layer_norm,
         "GroupNormalization": _layer_norm,
         "RMSNormalization": _rms_norm,
-        "Normalization": _input_normalisation,
+        "Normalization": _input_normalization,
         "PReLU": _prelu,
         "LayerScale": _channel_scale,
         "Concatenate": _concatenate,

@@ -97,9 +97,11 @@ class KerasModel:
         if not isinstance(class_name, str):
             raise InputError("its JSON names no class of a model: save it with `model.save` or `model.to_json`.")
         if class_name not in MODELS:
-            raise InputError(f"it is a {shown(class_name)}, whose layers only its code knows: save a functional model.")
+            raise InputError(
+                f"it is a {shown(class_name)}, whose layers only its code defines: save a functional model."
+            )
         if len(path) > _MAX_DEPTH:
-            raise InputError(f"it has models in models, more than {_MAX_DEPTH} deep.")
+            raise InputError(f"its models are nested more than {_MAX_DEPTH} deep.")
         if path not in self._models:
             self._models[path] = model_record(config)
         model = self._models[path]
@@ -179,7 +181,7 @@ class KerasModel:
             stated = self._channels_last(tensor.recorded[1:])
             if len(stated) != len(shape) or any(a not in (None, b) for a, b in zip(stated, shape, strict=True)):
                 where = f"layer {shown(tensor.call[0])} would put out {shape_text(shape)} by its settings"
-                raise InputError(f"{where}, and the file has it otherwise: save the model again.")
+                raise InputError(f"{where}, and the file says otherwise: save the model again.")
         return shape
 
     # --- layers -------------------------------------------------------------------------------------------------------
@@ -228,7 +230,7 @@ class KerasModel:
     ) -> list[Layer]:
         name = layer.class_name
         if name == "Lambda" and _keeps_shape(shapes, recorded):
-            self.caveats.add("Code that is not run, counted as one value in and one out", shown(layer.name))
+            self.caveats.add("Code that is not run, counted as elementwise", shown(layer.name))
             return [elementwise(shapes[0])]
         if name == "Lambda":
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
@@ -236,7 +238,7 @@ class KerasModel:
             return self._operation(layer, shapes, recorded)
         if name in RULES and not _is_own_class(layer):
             if name in AUGMENTATION:
-                self.caveats.add("Augmentation, counted as one value in and one out", shown(layer.name))
+                self.caveats.add("Augmentation, counted as elementwise", shown(layer.name))
             return RULES[name](Settings(self._config(layer, shapes)), shapes)
         function = layer.config.get("function")
         if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
@@ -256,7 +258,7 @@ class KerasModel:
             return OPERATION_RULES[name](Settings(self._config(layer, shapes)), shapes)
         if (output := _operation_output(name, shapes, recorded)) is None:
             raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
-        self.caveats.add("Operations counted by what they put out", shown(layer.name))
+        self.caveats.add("Operations counted by their output", shown(layer.name))
         return [resized(output)]
 
     # --- sizes and sides ----------------------------------------------------------------------------------------------

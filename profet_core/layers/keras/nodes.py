@@ -132,7 +132,7 @@ def _tensors(node: object) -> Iterator[Tensor]:
 
 def _tensors_of_keras_3(value: Any, depth: int) -> Iterator[Tensor]:
     if depth > _MAX_DEPTH:
-        raise InputError("its layers are called on lists in lists without end.")
+        raise InputError("its layers are called on lists nested too deeply.")
     match value:
         case {"class_name": "__keras_tensor__", "config": {"keras_history": [str(name), int(call), int(index)]}}:
             yield Tensor((name, call), index, recorded_shape(value["config"].get("shape")))
@@ -146,7 +146,7 @@ def _tensors_of_keras_3(value: Any, depth: int) -> Iterator[Tensor]:
 
 def _tensors_of_keras_2(value: Any, depth: int) -> Iterator[Tensor]:
     if depth > _MAX_DEPTH:
-        raise InputError("its layers are called on lists in lists without end.")
+        raise InputError("its layers are called on lists nested too deeply.")
     match value:
         case ["_CONSTANT_VALUE", *_]:
             return

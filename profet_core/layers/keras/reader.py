@@ -30,7 +30,7 @@ def read_archive(content: Content, name: str, pixels: int | None) -> Network:
         files = files_in_archive(content)
         descriptions = [file for file in files if file.name == CONFIG]
         if len(descriptions) != 1:
-            has = "two descriptions" if descriptions else "no config.json, so it is no .keras file"
+            has = "two descriptions" if descriptions else "no config.json, so it is not a .keras file"
             raise InputError(f"the archive has {has}: save the model with model.save('model.keras').")
         data = descriptions[0].open(2**16).read(MAX_JSON_BYTES)
     except ProfileError as error:

@@ -15,13 +15,13 @@ def check_weights(config: Mapping[str, Any]) -> None:
     ------
     InputError : they are.
     """
-    if _is_quantised(config.get("dtype")):
+    if _is_quantized(config.get("dtype")):
         raise InputError("it is quantized, which training isn't: save the float model.")
     if config.get("lora_rank"):
         raise InputError("its weights are adapted by LoRA, which isn't counted: save the model without lora_rank.")
 
 
-def _is_quantised(policy: object) -> bool:
+def _is_quantized(policy: object) -> bool:
     """Whether a policy of dtypes is one of Keras' quantized ones, which alone have a mode."""
     match policy:
         case {"class_name": "DTypePolicyMap", "config": {"default_policy": default, "policy_map": dict(by_layer)}}:

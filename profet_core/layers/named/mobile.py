@@ -133,7 +133,7 @@ def efficientnet(net: Builder, pixels: int, classes: int, size: int) -> None:
     """Keras' EfficientNet B0 to B7, its rescaling and normalizing of the image among the layers."""
     width, depth = EFFICIENT_SIZES[size]
     net.activation = "swish"
-    x = net.normalise_input(net.elementwise(net.image(pixels), function="rescale"))
+    x = net.normalize_input(net.elementwise(net.image(pixels), function="rescale"))
     x = net.pad_for_stride(x, 3)
     x = net.batch_norm_relu(net.convolution(x, divisible(32 * width), 3, 2, "valid", bias=False))
     is_first = True

@@ -104,14 +104,14 @@ def read_graph(stream: BinaryIO) -> Graph:
         for number, kind, value in wire.entries():
             if number == 2 and kind == LENGTH:
                 if value > _MAX_TEXT_BYTES:
-                    raise InputError("this is no ONNX model; of a SavedModel, model.save('model.keras') is read.")
+                    raise InputError("this is not an ONNX model; for a SavedModel, model.save('model.keras') is read.")
                 producer = _text(wire, value)
             elif number == 7 and kind == LENGTH and graph is None:
                 graph = _graph(wire, value)
     except ProfileError:
-        raise InputError("the ONNX file is damaged or cut short, or no ONNX: export or download it again.") from None
+        raise InputError("the ONNX file is damaged or cut short, or not ONNX: export or download it again.") from None
     if graph is None or not graph[0]:
-        raise InputError("it has no graph of operators, so it is no ONNX model: export it again.")
+        raise InputError("it has no graph of operators, so it is not an ONNX model: export it again.")
     return Graph(producer, *graph)
 
 

@@ -1,4 +1,4 @@
-"""ONNX' operators: from the shapes of what they take to those of what they put out, and what that costs."""
+"""ONNX operators: output shapes and cost from input shapes."""
 
 from __future__ import annotations
 
@@ -148,9 +148,9 @@ def _matmul(_: Node, inputs: Inputs) -> Result:
 # --- normalization, pooling, elementwise ------------------------------------------------------------------------------
 
 
-def _normalisation(_: Node, inputs: Inputs) -> Result:
+def _normalization(_: Node, inputs: Inputs) -> Result:
     shape = _shape(inputs)
-    return Result((shape,), Kind.NORMALISATION)
+    return Result((shape,), Kind.NORMALIZATION)
 
 
 def _pooling(node: Node, inputs: Inputs) -> Result:
@@ -162,7 +162,7 @@ def _pooling(node: Node, inputs: Inputs) -> Result:
     round_up = bool(node.number("ceil_mode", 0))
     output = window_output(image[:-1], kernel, strides, _padding(node, sides), dilation, round_up)
     pooled = (*shape[:2], *output)
-    # The second one tells where each maximum was.
+    # The second one has each maximum's position.
     return Result((pooled, pooled), Kind.POOLING)
 
 
@@ -240,7 +240,7 @@ def _squeeze(node: Node, inputs: Inputs) -> Result:
     gone = {index for index, side in enumerate(shape) if side == 1} if axes is None else set()
     gone |= {place(axis, len(shape)) for axis in axes or ()}
     if any(shape[index] != 1 for index in gone):
-        raise InputError("it leaves out a side of more than 1.")
+        raise InputError("it removes a side larger than 1.")
     return Result((tuple(side for index, side in enumerate(shape) if index not in gone),))
 
 
@@ -249,7 +249,7 @@ def _unsqueeze(node: Node, inputs: Inputs) -> Result:
     axes = whole_numbers(node, inputs, 1, "axes") or []
     rank = len(shape) + len(axes)
     if rank > MAX_DIMENSIONS:
-        raise InputError(f"it makes more than {MAX_DIMENSIONS} sides.")
+        raise InputError(f"its output has more than {MAX_DIMENSIONS} sides.")
     for axis in sorted({place(axis, rank) for axis in axes}):
         shape.insert(axis, 1)
     return Result((tuple(shape),))
@@ -373,7 +373,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
                 "RMSNormalization",
                 "LpNormalization",
             ),
-            _normalisation,
+            _normalization,
         ),
         **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pooling),
         **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), _global_pooling),

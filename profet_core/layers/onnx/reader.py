@@ -23,7 +23,7 @@ _DOMAINS = frozenset({"", "ai.onnx"})
 _IMAGE_CHANNELS = frozenset({1, 2, 3, 4})
 _CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
-_QUANTISED = frozenset(
+_QUANTIZED = frozenset(
     {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger"}
     | {"MatMulInteger"}
 )
@@ -44,7 +44,7 @@ def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
         followed.caveats.add(f"Its images are {height} x {width}, and taken for square ones of {size}")
     layers = tuple(followed.built.layers)
     kinds = {layer.kind for layer in layers}
-    if Kind.NORMALISATION not in kinds and kinds & {Kind.CONVOLUTION, Kind.DEPTHWISE}:
+    if Kind.NORMALIZATION not in kinds and kinds & {Kind.CONVOLUTION, Kind.DEPTHWISE}:
         followed.caveats.add(
             "It has no normalization: if the exporter folded it into convolutions, a training takes longer"
         )
@@ -82,7 +82,7 @@ class _Followed:
         for port in self._graph.outputs:
             if (value := self._values.get(port.name)) is not None and value.shape:
                 return value.shape[1 if len(value.shape) == 4 else -1]
-        raise InputError("none of its operators puts out what it says it does: export it again.")
+        raise InputError("none of its operators has the model's output: export it again.")
 
     def _input(self, port: Port, pixels: int | None) -> None:
         sides = port.sides
@@ -127,7 +127,7 @@ class _Followed:
         is_static = all(value is None or value.is_static for value in inputs)
         weights = tuple(dict.fromkeys(name for value in inputs if value is not None for name in value.weights))
         if len(weights) > MAX_MADE_OF:
-            raise InputError(f"it is made of more than {MAX_MADE_OF:,} tensors of the file: export it again.")
+            raise InputError(f"it uses more than {MAX_MADE_OF:,} tensors of the file: export it again.")
         if node.operator == "Constant":
             self._constant(node)
             return
@@ -157,8 +157,8 @@ class _Followed:
         if rule is not None:
             return rule
         if node.operator in _CONTROL:
-            raise InputError("what it does depends on values in a run: export the model without control flow.")
-        if node.operator in _QUANTISED:
+            raise InputError("it depends on runtime values: export the model without control flow.")
+        if node.operator in _QUANTIZED:
             raise InputError("the model is quantized, which training isn't: export the float one.")
         if node.operator in _RECURRENT:
             raise InputError("such layers aren't counted: image networks are.")

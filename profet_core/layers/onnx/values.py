@@ -27,7 +27,7 @@ class Value:
     Attributes
     ----------
     shape : with the batch.
-    constant : its numbers where the file tells them.
+    constant : its numbers where the file has them.
     weights : names of the float tensors of the file that it was made of, if of nothing else.
     is_static : whether it is the same for every image.
     """
@@ -52,7 +52,7 @@ def whole_numbers(node: Node, inputs: Sequence[Value | None], index: int, attrib
     if value is None:
         return None
     if value.constant is None:
-        raise InputError("it depends on values that are known in a run only: export it for one image size.")
+        raise InputError("it depends on runtime values: export it for one image size.")
     return [int(number) for number in value.constant.ravel().tolist() if abs(number) < 2**62]
 
 
@@ -64,7 +64,7 @@ def place(axis: int, rank: int) -> int:
     InputError : there is no such side.
     """
     if not -rank <= axis < rank:
-        raise InputError(f"it works on side {axis} of {rank}.")
+        raise InputError(f"its axis is {axis}, and its input has {rank}.")
     return axis % rank
 
 

@@ -1,1 +1,1 @@
-"""Makes datasets of what measurements come in: pickles, raw folders, tables, collections."""
+"""Import datasets from pickles, raw folders, tables and collections."""

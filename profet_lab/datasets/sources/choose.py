@@ -1,4 +1,4 @@
-"""Makes one dataset of whatever sources are named, each recognized by its content."""
+"""Import one dataset from several sources, each recognized by its content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_sources(paths: Sequence[Path], *, raw: bool = False, note: Note = lambd
     Parameters
     ----------
     raw : the sources are PROFET's raw folders.
-    note : called with a line about what is left out.
+    note : called with a line about what is skipped.
 
     Raises
     ------

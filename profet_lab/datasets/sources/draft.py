@@ -1,4 +1,4 @@
-"""Makes a dataset of the cells that a source has: what they leave out is unset, and no cell is there twice."""
+"""Build a dataset from a source's cells: missing values unset, no duplicates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from profet_lab.measurements.tables import DataError
 
 #: Of an instance or a network.
 LONGEST_NAME = 200
-#: What a source that says nothing of it leaves unset.
+#: Unset where a source lacks them.
 _UNSET: Mapping[str, str | float | NAType] = {
     "gpu": "",
     "framework": "",

@@ -1,4 +1,4 @@
-"""PROFET's published pickles: frames of profiles, of latencies, or of both, a run a row."""
+"""Read PROFET's published pickles: frames of profiles and latencies, one row per run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RUN = ["instance", "model", "pixels", "batch_size", "repeat"]
 _LATENCIES = {"batch_latency": "batch_latency_ms", "epoch_latency": "epoch_latency_s"}
 _TIMES = list(_LATENCIES.values())
 #: The one optimizer of the published runs.
-_OPTIMISER = "SGD"
+_OPTIMIZER = "SGD"
 
 
 def pickles_in(folder: Path) -> list[Path]:
@@ -39,7 +39,7 @@ def read_pickles(paths: Sequence[Path]) -> Dataset:
 
     Raises
     ------
-    DataError : a file can't be read, is no frame of PROFET's, or contradicts another one.
+    DataError : a file can't be read, is not a PROFET frame, or contradicts another one.
     """
     profiles: list[pd.DataFrame] = []
     latencies: list[pd.DataFrame] = []
@@ -75,8 +75,8 @@ def _runs(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     missing = next((old for old, name in [*_NAMES.items(), ("model", "model")] if name not in frame), None)
     if missing:
         raise DataError(f"{path}: its frame has no column {missing}: name PROFET's own pickles.")
-    if "optimizer" in frame and not (frame["optimizer"] == _OPTIMISER).all():
-        raise DataError(f"{path}: some runs have another optimizer than {_OPTIMISER}: leave them out.")
+    if "optimizer" in frame and not (frame["optimizer"] == _OPTIMIZER).all():
+        raise DataError(f"{path}: some runs use an optimizer other than {_OPTIMIZER}: leave them out.")
     numbers = [name for name in frame.columns if name.startswith((DEVICE_PREFIX, HOST_PREFIX)) or name in _LATENCIES]
     for name in [*numbers, "batch_size"]:
         if not pd.api.types.is_numeric_dtype(frame[name]):
@@ -96,7 +96,7 @@ def _whole(path: Path, column: pd.Series, pattern: str) -> pd.Series:
     """The number in each text of a column."""
     numbers = column.astype("str").str.fullmatch(pattern)
     if not numbers.all():
-        raise DataError(f"{path}: {str(column[~numbers].iloc[0])!r} is no {column.name}: name PROFET's own pickles.")
+        raise DataError(f"{path}: {str(column[~numbers].iloc[0])!r} is not a {column.name}: name PROFET's own pickles.")
     return column.astype("str").str.extract(pattern)[0].astype("int64")
 
 

@@ -1,4 +1,4 @@
-"""PROFET's raw folders: operation statistics as CSV, and times of steps and epochs as pickles, a run a file.
+"""Read PROFET's raw folders: operation statistics as CSV, times as pickles.
 
 `data_generation/` of PROFET's repository writes `INSTANCE-PIXELS-MODEL-OPTIMISER-BATCH[-GPUS]-DAY-TIME...csv` and
 `times-` with the same and `.pickle`; in `raw_data/` they lie below `expNN/INSTANCE/`.
@@ -35,7 +35,7 @@ _NAME = re.compile(
 #: The published statistics name the instance twice.
 _TWICE = re.compile(r"(.+)-\1")
 _EXPERIMENT = re.compile(r"exp(\d{1,4})", re.ASCII)
-_OPTIMISER = "SGD"
+_OPTIMIZER = "SGD"
 _MAX_CSV_BYTES = 4 * 2**20
 
 Note = Callable[[str], object]
@@ -64,7 +64,7 @@ def read_raw(folder: Path, note: Note = lambda line: None) -> Dataset:
 
     Parameters
     ----------
-    note : called with a line about what is left out.
+    note : called with a line about what is skipped.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def read_raw(folder: Path, note: Note = lambda line: None) -> Dataset:
     times = _by_run([path for path in paths if path.suffix.lower() != ".csv"], note)
     untimed = sum(max(0, len(files) - len(times.get(run, ()))) for run, files in profiles.items())
     if untimed:
-        note(f"{untimed} profiles have no file of times and are left out")
+        note(f"{untimed} profiles have no file of times and are skipped")
     taken = [(run, place, path) for run in sorted(times, key=_order) for place, path in enumerate(times[run])]
     timed = [(path, _bytes(path, MAX_TIMES_BYTES)) for _, _, path in taken]
     hashes = {path.relative_to(folder).as_posix(): sha256_hex(data) for path, data in timed}
@@ -117,12 +117,12 @@ def _by_run(paths: Iterable[Path], note: Note) -> dict[_Run, list[Path]]:
     others = 0
     for path in paths:
         name = _NAME.match(path.name)
-        if name is None or name["optimizer"] != _OPTIMISER or (name["gpus"] or "1") != "1":
+        if name is None or name["optimizer"] != _OPTIMIZER or (name["gpus"] or "1") != "1":
             others += 1
             continue
         found[_run(path, name)].append((name["when"], path))
     if others:
-        note(f"{others} files are of several GPUs or another optimizer than {_OPTIMISER} and are left out")
+        note(f"{others} files are of several GPUs or use an optimizer other than {_OPTIMIZER}and are skipped")
     return {run: _by_time(run, sorted(files)) for run, files in found.items()}
 
 
@@ -148,7 +148,7 @@ def _order(run: _Run) -> tuple:
 
 
 def _profile(path: Path, data: bytes) -> Profile:
-    """The profile of one step; a file that tells no number of steps was made by PROFET's recipe, of two."""
+    """The profile of one step; a file without a number of steps covers two, as in PROFET's recipe."""
     try:
         profile = read_profile(data, path.name)
     except ProfileError as error:
@@ -159,7 +159,7 @@ def _profile(path: Path, data: bytes) -> Profile:
 def _bytes(path: Path, max_bytes: int) -> bytes:
     try:
         if path.stat().st_size > max_bytes:
-            raise DataError(f"{path} has more than {max_bytes // 2**20} MB: it is no raw file of PROFET's.")
+            raise DataError(f"{path} has more than {max_bytes // 2**20} MB: it is not a raw file of PROFET's.")
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} can't be read: {error.strerror}.") from None

@@ -1,4 +1,4 @@
-"""PROFET's measurements as two Parquet tables: a run a row, an operation a column, two steps a profile."""
+"""PROFET's measurements as two Parquet tables, one row per run."""
 
 from __future__ import annotations
 

@@ -181,9 +181,9 @@ def lists_in_lists(depth: int) -> list[object]:
         (of("Conv2D", filters=9, kernel_size=3, padding="mirror"), "its padding is mirror"),
         (of("Conv2D", filters=9, kernel_size=3, use_bias="yes"), "its use_bias is neither true nor false"),
         (of("Dense", units=3, lora_rank=2), "adapted by LoRA"),
-        (of("Dense", units=3, dtype="int8_from_float32"), "it is quantised"),
-        (of("Dense", units=3, dtype={"config": {"mode": "int8"}}), "it is quantised"),
-        (of("Dense", units=3, dtype=policies("int8_from_float32")), "it is quantised"),
+        (of("Dense", units=3, dtype="int8_from_float32"), "it is quantized"),
+        (of("Dense", units=3, dtype={"config": {"mode": "int8"}}), "it is quantized"),
+        (of("Dense", units=3, dtype=policies("int8_from_float32")), "it is quantized"),
         (of("ZeroPadding2D", padding=[1, 2, 3]), "its padding has 3 sides, 2 are needed"),
         (chain("RepeatVector", n=2**24), "more than .* values"),
         (of("BatchNormalization", axis=9), "its axis doesn't fit"),
@@ -232,11 +232,11 @@ def test_what_unfolds_has_an_end(monkeypatch):
         (b"\x89HDF\r\n\x1a\n" + b"x" * 99, "old HDF5 format"),
         (b"\x80\x02}q\x00.", "a pickle of PyTorch"),
         ("kind,channels\nflatten,\ndense,10".encode("utf-16"), r"it is UTF-16 text: save it in UTF-8, a layer table"),
-        (b"hello, world", "this is plain text, no network that can be read: give a .keras file"),
+        (b"hello, world", "this is plain text, not a network that can be read: give a .keras file"),
         (b"\x08\x08\xff\xff\xff", "damaged or cut short, or no ONNX"),
         (b"\x08\x08", "no graph of operators"),
         # A SavedModel: its version, then a long message.
-        (b"\x08\x01\x12\xff\xff\x01" + b"\x0a" * 0x7FFF, "this is no ONNX model; of a SavedModel"),
+        (b"\x08\x01\x12\xff\xff\x01" + b"\x0a" * 0x7FFF, "this is not an ONNX model; for a SavedModel"),
         (b"\x1f\x8b\x08\x00broken", "compressed file is damaged|truncated"),
     ],
 )
@@ -267,7 +267,7 @@ def test_an_archive_is_read_by_its_description_alone():
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        (archive(("data.pkl", b"x"), ("version", b"3")), "no config.json, so it is no .keras file"),
+        (archive(("data.pkl", b"x"), ("version", b"3")), "no config.json, so it is not a .keras file"),
         (archive(("../../config.json", MODEL)), "no config.json"),
         (archive(("config.json", b"{}" + b" " * 40 * 2**20)), "more than 100 times its size|more than 16 MB"),
         (archive(("config.json", b" " * 10 * 2**20)), r"^net\.keras: its config\.json is blank: save"),

@@ -20,7 +20,7 @@ def outputs(network) -> dict[str, tuple[int, ...]]:
 def test_a_small_network_by_hand():
     network = read_network(small_network().data(), "net.onnx")
     counts = network.counts
-    # Weights, four of normalisation, depthwise with biases, dense with biases.
+    # Weights, four of normalization, depthwise with biases, dense with biases.
     assert counts.parameters == 216 + 32 + (72 + 8) + (80 + 10)
     assert counts.trainable_parameters == counts.parameters - 16
     assert counts.convolution_flops == 2 * 216 * 64 and counts.depthwise_flops == 2 * 72 * 64
@@ -134,7 +134,7 @@ def test_channels_last_is_found_by_the_sides():
     assert read_network(model.data(), pixels=7).counts.convolution_flops == 2 * 15 * 49
 
 
-def test_folded_normalisation_is_said():
+def test_folded_normalization_is_said():
     model = Model(inputs=[port("image", (1, 3, 6, 6))], outputs=[port("out", (1, 4, 6, 6))])
     model.add("Conv", ["image", model.weights("w", 4, 3, 1, 1)], "out")
     assert any("folded it into convolutions" in line for line in read_network(model.data()).caveats)

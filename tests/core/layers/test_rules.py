@@ -37,8 +37,8 @@ AROUND = ((1, 1), (1, 1))
         (rules.pooling((8, 8, 8), (3, 3), (2, 2), round_up=True), (4, 4, 8), 0, 0),
         (rules.global_pooling((7, 7, 8)), (8,), 0, 0),
         (rules.global_pooling((7, 7, 8), keep_sides=True), (1, 1, 8), 0, 0),
-        (rules.normalisation((7, 7, 8)), (7, 7, 8), 32, 0),
-        (rules.normalisation((7, 7, 8), scale=False), (7, 7, 8), 24, 0),
+        (rules.normalization((7, 7, 8)), (7, 7, 8), 32, 0),
+        (rules.normalization((7, 7, 8), scale=False), (7, 7, 8), 24, 0),
         (rules.elementwise((7, 7, 8), (1, 1, 8)), (7, 7, 8), 0, 0),
         (rules.concatenation(((7, 7, 8), (2, 7, 8)), 0), (9, 7, 8), 0, 0),
         (rules.flattening((7, 7, 8)), (392,), 0, 0),
@@ -52,10 +52,10 @@ def test_a_layer_worked_by_hand(layer, output, parameters, flops):
     assert (layer.output, layer.parameters, layer.flops) == (output, parameters, flops)
 
 
-def test_what_normalisation_averages_has_no_gradient():
-    assert rules.normalisation((7, 7, 8)).trainable == 16
-    assert rules.normalisation((7, 7, 8), scale=False).trainable == 8
-    assert rules.normalisation((7, 7, 8), averages=False).trainable == 16
+def test_what_normalization_averages_has_no_gradient():
+    assert rules.normalization((7, 7, 8)).trainable == 16
+    assert rules.normalization((7, 7, 8), scale=False).trainable == 8
+    assert rules.normalization((7, 7, 8), averages=False).trainable == 16
 
 
 def test_one_filter_a_channel_is_a_depthwise_convolution():

@@ -22,7 +22,7 @@ dense,10,,
 RESIDUAL = b"""layer,kind,from,channels,kernel,stride,padding,groups,bias,pixels
 image,input,,3,,,,,,64
 stem,convolution,,16,3,2,same,,no,
-,batch normalisation,,,,,,,,
+,batch normalization,,,,,,,,
 start,activation,,,,,,,,
 ,depthwise convolution,,,3,,1,,no,
 ,squeeze excite,,4,,,,,,

@@ -318,7 +318,7 @@ def test_releases_that_differ_are_refused(release, profiles):
     ("changes", "said"),
     [
         ({"exp_name": "first"}, "'first' is no repeat"),
-        ({"optimizer": "Adam"}, "another optimiser than SGD"),
+        ({"optimizer": "Adam"}, "an optimizer other than SGD"),
         ({"batch_latency": "fast"}, "column batch_latency holds texts"),
         ({"batchsize": 1.5}, "'1.5' is no batch_size"),
     ],

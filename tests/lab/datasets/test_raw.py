@@ -67,8 +67,8 @@ def test_what_the_scripts_write_today_is_read_and_repeats_are_counted_by_time(tm
         ["p3.2xlarge", 32, 2, 33.0],
     ]
     assert sorted(notes) == [
-        "1 files are of several GPUs or another optimiser than SGD and are left out",
-        "1 profiles have no file of times and are left out",
+        "1 files are of several GPUs or use an optimizer other than SGD and are skipped",
+        "1 profiles have no file of times and are skipped",
     ]
 
 

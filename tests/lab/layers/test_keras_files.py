@@ -200,17 +200,17 @@ def refused(model, line):
 
 
 @pytest.mark.filterwarnings("ignore:You passed `rms_scaling")
-def test_a_normalisation_by_mean_squares_has_no_centre():
+def test_a_normalization_by_mean_squares_has_no_center():
     model = built(layers.LayerNormalization(rms_scaling=True), layers.LayerNormalization(axis=[1, 2, 3]))
     counts = read_network(model.to_json().encode()).counts
     assert counts.parameters == model.count_params() == 3 + 2 * 192
 
 
 @pytest.mark.parametrize("mode", ["int8", "float8"])
-def test_quantised_models_are_refused(mode):
+def test_quantized_models_are_refused(mode):
     model = built(layers.Flatten(), layers.Dense(4, name="head"))
     model.quantize(mode)
-    refused(model, r"layer head \(Dense\): it is quantised, which training isn't: save the float model\.")
+    refused(model, r"layer head \(Dense\): it is quantized, which training isn't: save the float model\.")
     mixed = built(layers.Flatten(), layers.Dense(4, dtype="mixed_bfloat16"))
     assert read_network(mixed.to_json().encode()).counts.parameters == 772
 

@@ -84,7 +84,7 @@ def test_what_ends_midway_leaves_the_old_models_as_they_were(base, tmp_path, fai
     assert content_of(out) == before
     assert [path.name for path in tmp_path.iterdir()] == ["base", "out"] or not list(tmp_path.glob(".out*"))
     if raised is ArtifactError:
-        assert "is as it was, for writing failed: No space left on device" in str(error.value)
+        assert "is unchanged because writing failed: No space left on device" in str(error.value)
         assert "\n" not in str(error.value)
 
 

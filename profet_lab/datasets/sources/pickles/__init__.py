@@ -1,1 +1,1 @@
-"""Reads PROFET's pickles in a process of their own, by an unpickler that builds and calls nothing they name."""
+"""Read PROFET's pickles in a separate process, without running their code."""

@@ -1,4 +1,4 @@
-"""Reads what the unpickler recorded: a frame's columns, or the step times of a run."""
+"""Decode an unpickled frame's columns or a run's step times."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OBJECTS = {"O", "O4", "O8"}
 
 
 class _UnknownError(Exception):
-    """What was recorded is no frame that is known here."""
+    """The pickle is not a known frame."""
 
 
 def frame_columns(data: bytes) -> dict[str, list]:
@@ -54,7 +54,9 @@ def frame_columns(data: bytes) -> dict[str, list]:
     try:
         return _columns(_kind(recorded, Frame))
     except (_UnknownError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
-        raise ProfileError("it holds no DataFrame of texts and numbers that is known here: get it again.") from None
+        raise ProfileError(
+            "it holds no DataFrame of texts and numbers that this program knows: get it again."
+        ) from None
 
 
 def epoch_times(data: bytes) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Opens pickles: the only module of the project that does, and it builds nothing of what they name.
+"""Unpickle without building or calling anything; the only module that opens pickles.
 
 A pickle is a program that calls what it names. Here a name is looked up in a list of exact names, those that frames of
 numbers and texts are made of by any pandas and numpy, and each stands for a record that takes what it is called with
@@ -263,8 +263,8 @@ def _loaded(unpickler: type[_Unpickler], data: bytes) -> object:
     except ProfileError:
         raise
     except _DAMAGED:
-        # Their words are of no use to anybody.
-        raise ProfileError("it is damaged, or no pickle: get it again.") from None
+        # Their messages don't help.
+        raise ProfileError("it is damaged, or not a pickle: get it again.") from None
     if file.read(1):
         raise ProfileError("something follows the pickle in it: get it again.")
     return found
