@@ -20,7 +20,7 @@ def cheapest_by_gpu(rows: Sequence[Row], offer_of: Callable[[Row], Instance], ke
 
     Parameters
     ----------
-    keep : instances whose rows stay, and one's own offers with them.
+    keep : instances whose rows stay, and your own offers with them.
     """
     if len(rows) <= FEW_ROWS:
         return list(rows)
@@ -43,7 +43,7 @@ def gpus_cell(offer: Instance) -> str:
 
 
 def print_hidden(count: int) -> None:
-    """How many rows a table left out."""
+    """Number of rows that a table omits."""
     if count:
         offers = "offer of the same GPUs is" if count == 1 else "offers of the same GPUs are"
         print(f"{count} more {offers} not shown: use --every-offer, or filter with --cloud, --gpu, ...")

@@ -51,7 +51,7 @@ def print_notes(rows: Iterable[StepTime]) -> None:
 
 
 def print_profile_warnings(profile: Profile) -> None:
-    """Why nothing is predicted from a profile, what its reader warns of, and what it left out; a line once."""
+    """Why a profile gets no prediction, and its reader's warnings, each once."""
     print_warnings(dict.fromkeys(line for line in (refusal(profile), *profile.warnings) if line))
     print_warnings(f"ignored: {note}" for note in profile.ignored)
 

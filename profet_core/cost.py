@@ -76,7 +76,7 @@ def cost_table(
     Parameters
     ----------
     latencies_ms : instance -> milliseconds per training step **at `batch_size`**. A step's latency says nothing
-        about another batch size: for that, give latencies carried there by `scaling.scale`.
+        about another batch size: for that, give latencies scaled by `scaling.scale`.
     catalog : prices; `catalog.with_prices` lays a user's own over them.
     images, validation_images : images per epoch; the last, smaller batch counts as a step, as Keras runs it.
     anchor : instance that speed-ups refer to.

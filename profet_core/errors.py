@@ -80,4 +80,4 @@ class ArtifactError(ProfetError):
 
 
 class CatalogError(ProfetError):
-    """The instance catalogue (names, prices) is not valid."""
+    """The instance catalog (names, prices) is not valid."""

@@ -34,7 +34,7 @@ def models_folder(folder: Path | str | None) -> Path:
 
 
 def home_folder() -> Path | None:
-    """The folder of one's own that `$PROFET_HOME` names: models, and a catalogue beside them.
+    """The custom folder of `$PROFET_HOME`: models, and a catalog beside them.
 
     None: it names none, or the folder of what ships, which stays as it is.
     """

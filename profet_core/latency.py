@@ -1,4 +1,4 @@
-"""What is known of one instance's step latency: the number, its interval, and what stands behind both."""
+"""A latency estimate with its prediction interval and basis."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import final
 #: A step is limited by its host where launches take this share of what the GPU would.
 HOST_BOUND_SHARE = 0.75
 #: Power in which the GPU's part and launches add up where neither hides the other: no step turns from one to the other
-#: at once. It costs 0.2 points on GPUs left out, and halves how often a larger step is predicted faster.
+#: at once. It costs 0.2 points on GPUs held out, and halves how often a larger step is predicted faster.
 JOINED = 4.0
 #: Two-sided 90% quantile of the normal distribution.
 NORMAL_90 = 1.645
 
 
 class Basis(StrEnum):
-    """What stands behind a latency; the values are those of documents.
+    """Basis of a latency; values as in documents.
 
     >>> f"{Basis.DERIVED}", Basis("given").words
     ('derived', 'your own measurement')
@@ -126,7 +126,7 @@ class RelativeInterval:
 @final
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a latency on a GPU that nobody profiled was made of: `free_ms` and `launch_ms`, joined.
+    """Parts of a latency on an unprofiled GPU: `free_ms` and `launch_ms`, combined.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class StepTime:
     interval : None where none is known.
     note : what a latency that was not measured is based on, or how the price belongs to it; empty if nothing is to say.
     relative : of a derived or transferred latency, how it lies to another instance's; None where that is not known.
-    reach : of a derived or transferred latency, what it was made of; None elsewhere.
+    reach : parts of a derived or transferred latency; None elsewhere.
     """
 
     instance: str
@@ -203,7 +203,7 @@ def carried_steps(latencies_ms: Mapping[str, float], predicted: Iterable[StepTim
     Parameters
     ----------
     latencies_ms : instance -> milliseconds a step at the other batch size.
-    predicted : the rows they were carried from, with the basis of each.
+    predicted : the rows they were scaled from, with the basis of each.
     """
     rows = {row.instance: row for row in predicted}
     return [_carried(name, latency_ms, rows.get(name)) for name, latency_ms in latencies_ms.items()]

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from profet_core.errors import InputError
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
 
-#: No number that anybody means has more characters.
+#: Maximum length of a number.
 LONGEST = 40
 _SPACES = dict.fromkeys(map(ord, "\t\u00a0\u2009\u202f"), " ") | {ord("\N{MINUS SIGN}"): "-", ord("’"): "'"}
 _SHAPE = re.compile(r"([+-]?)(\d*(?:[ .,']\d+)*)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
@@ -30,11 +30,11 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True)
 class TypedNumber(Generic[Number]):
-    """A number that somebody typed.
+    """Parse a typed number.
 
     Attributes
     ----------
-    obvious : nobody could read its text as another number.
+    obvious : the text is unambiguous.
     """
 
     value: Number

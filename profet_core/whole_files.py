@@ -69,7 +69,7 @@ def only_one(path: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     InputError : another program has held it for `wait_s` seconds.
     OSError : nothing can be written beside `path`.
     """
-    # The catalogue is read wherever someone trains, with the standard library alone; only a change needs this.
+    # The catalog is read wherever someone trains, with the standard library alone; only a change needs this.
     from filelock import FileLock, Timeout
 
     lock = FileLock(lock_path(path), timeout=wait_s)

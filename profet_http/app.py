@@ -93,7 +93,7 @@ class Api:
             with self._files.place():
                 async with received(request, kind, endpoint.fields) as sent:
                     return await self._worked(self._files, endpoint, sent)
-        # It is small: who sends it slowly takes nobody's place.
+        # It is small: a slow sender blocks nobody.
         async with received(request, kind, endpoint.fields) as sent:
             workers = self._answers if sent.quick else self._files
             with workers.place():

@@ -30,7 +30,7 @@ class RequestError(Exception):
 
 
 def failure_of(error: Exception) -> RequestError:
-    """What the sender is told of any error; what is our own fault goes to the log, paths and all, and not to them."""
+    """The response to any error; details of our own faults go to the log only."""
     if isinstance(error, RequestError):
         return error
     if isinstance(error, ArtifactError | CatalogError):

@@ -147,7 +147,7 @@ INSTANCES: Fields = {
 
 
 def values_of_json(fields: Fields, document: object) -> dict[str, object]:
-    """The values of a JSON document, checked; null is as good as left out.
+    """The values of a JSON document, checked; null counts as missing.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Models, catalogue and data sheets: loaded once a process, and again after a while if that failed."""
+"""Models, catalog and specs: loaded once per process, retried after a failure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RETRY_S = 5.0
 def load_knowledge() -> Knowledge:
     """Everything, checked file by file.
 
-    The catalogue is the one that the app shows to every visitor; what can't be read of its own file is left out.
+    The catalog is the one that the app shows to every visitor; what can't be read of its own file is held out.
 
     Raises
     ------

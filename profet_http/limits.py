@@ -16,7 +16,7 @@ ANSWER_LIMIT_S = 30.0
 ANSWER_THREADS, MAX_ANSWERS = 1, 64
 #: Files: the same, those that are still received too, for they take memory.
 FILE_THREADS, MAX_FILES = 1, 8
-#: What a client that found no place is told to wait.
+#: Retry-After seconds of a refused request.
 RETRY_AFTER_S = 2
 
 #: Names in a list, or instances with a number each.

@@ -1,4 +1,4 @@
-"""Makes profiles of what a request brought: the one place that reads strangers' files."""
+"""Read the profiles of a request, the only uploads."""
 
 from __future__ import annotations
 

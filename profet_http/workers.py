@@ -1,4 +1,4 @@
-"""Threads that answer: few at work, few that wait, the others told to come back."""
+"""Worker threads with a short queue; further requests are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`profet estimate`: step latency of a network that nobody profiled, from its layers."""
+"""`profet estimate`: step latency from a network's layers, without a profile."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _question(options: argparse.Namespace) -> EstimateQuestion:
             network=network.counts, name=network.name, caveats=network.caveats, batch_size=options.batch, **named
         )
     if path.suffix and ("/" in options.network or path.suffix in (".keras", ".onnx", ".csv", ".json", ".h5")):
-        raise InputError(f"{path.name} can't be read: there is no such file.")
+        raise InputError(f"{path.name} not found.")
     return named_question(options.network, batch=options.batch, pixels=options.pixels, classes=options.classes, **named)
 
 

@@ -1,4 +1,4 @@
-"""`profet gpus`: GPUs of the user's own, each an instance of the catalogue."""
+"""`profet gpus`: GPUs of the user's own, each an instance of the catalog."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def add_arguments(parser: OneLineParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Every GPU of one's own."""
+    """List the custom GPUs."""
     rows = read_own_gpus(own_gpus_path(), load_gpus())
     if options.format == "json":
         print_json(own_gpus_document(rows))
@@ -113,7 +113,7 @@ def _add(options: argparse.Namespace) -> None:
 
 
 def _law() -> TransferModel | None:
-    """What a speed is checked against: a folder of one's own has data sheets before it has models."""
+    """The transfer model that a speed is checked against; a custom folder may have none."""
     home = home_folder()
     has_models = home is None or (home / MANIFEST_NAME).exists()
     return load_models(None if has_models else shipped_folder("models")).transfer
@@ -150,5 +150,5 @@ def _say(options: argparse.Namespace, path: Path, key: str, own: OwnGpu, text: s
 def _writable_path() -> Path:
     path = own_gpus_path()
     if path is None:
-        raise InputError(f"There is no file for your custom GPUs: set {OWN_GPUS_VARIABLE}.")
+        raise InputError(f"No file for your custom GPUs: set {OWN_GPUS_VARIABLE}.")
     return path

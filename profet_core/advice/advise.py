@@ -1,4 +1,4 @@
-"""Which offer to rent for a training: fastest, cheapest, what keeps to deadline and budget, and how sure that is."""
+"""Recommend an offer to rent: fastest, cheapest, within deadline and budget."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Dominated:
 
 @dataclass(frozen=True, slots=True)
 class ExcludedInstance:
-    """An instance that no pick can name, and why."""
+    """An instance that can't be recommended, and why."""
 
     instance: str
     reason: str
@@ -94,7 +94,7 @@ class Advice:
 
     @property
     def excluded_by_reason(self) -> dict[str, list[str]]:
-        """Reason -> the instances that no pick can name because of it."""
+        """Reason -> instances that can't be recommended because of it."""
         found: dict[str, list[str]] = {}
         for one in self.excluded:
             found.setdefault(one.reason, []).append(one.instance)
@@ -133,7 +133,7 @@ def advise(
     if not plans:
         reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
         raise InputError(f"There is no offer to choose from ({reasons}).")
-    # Nobody pays for eight GPUs to train on one of them where one can be had alone.
+    # Skip eight-GPU offers for one-GPU training where one GPU can be rented alone.
     small = {offer.offer_key for offer in without_larger_nodes([plan.offer for plan in plans])}
     sensible = plans if nodes else [plan for plan in plans if plan.offer.offer_key in small]
     best = frontier(sensible)

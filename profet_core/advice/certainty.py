@@ -1,4 +1,4 @@
-"""How sure a claim about predicted latencies is: in time, within budget, faster or cheaper than another."""
+"""Confidence that a plan is in time, within budget, faster or cheaper than another."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from profet_core.latency import Basis
 INTERVAL_LEVEL = 0.90
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
-#: predicted on one takes longer on the other too. Mean over 12 pairs of targets of the shipped models' left-out
+#: predicted on one takes longer on the other too. Mean over 12 pairs of targets of the shipped models' held-out
 #: predictions, as `python -m profet_lab.validation.advice_calibration` prints it (lowest pair 0.16, highest 0.68).
 ERROR_CORRELATION = 0.42
 
-#: Share of claims called 80% to 90% sure that came true on left-out architectures; measured by the same command.
+#: Share of statements with 80% to 90% confidence that were right on held-out architectures; by the same command.
 CAME_TRUE_80_TO_90 = 0.92
 
-#: No chance from an interval is called surer than this, or its opposite: 15 architectures show nothing of rarer misses.
+#: Highest confidence from an interval: 15 architectures show nothing about rarer misses.
 SUREST = 0.999
-#: The same where a handful of GPUs stand behind the interval, not architectures: derived and transferred latencies.
+#: The same for derived and transferred latencies, whose intervals come from a handful of GPUs.
 SUREST_ESTIMATE = 0.99
 
 
 def deviation_of_interval(log_half_width: float, level: float = INTERVAL_LEVEL) -> float:
     """Standard deviation of the logarithm of a latency, from half its two-sided interval's width in the logarithm.
 
-    The error is taken for log-normal: at level 0.9 the log half width over 1.645.
+    The error is taken for log-normal: at level 0.9 the log half-width over 1.645.
 
     >>> round(deviation_of_interval(math.log(1.2)), 4)
     0.1108
@@ -36,7 +36,7 @@ def deviation_of_interval(log_half_width: float, level: float = INTERVAL_LEVEL) 
 
 
 def surest_certainty(*bases: Basis) -> float:
-    """The surest that a claim about latencies may be called by what stands behind them."""
+    """Highest confidence in a statement about latencies of this basis."""
     return SUREST if all(basis.is_profiled for basis in bases) else SUREST_ESTIMATE
 
 
@@ -57,7 +57,7 @@ def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float
     Parameters
     ----------
     deviation : of the logarithm of A over B, see `deviation_of_ratio`.
-    surest : no chance is called surer than this.
+    surest : the highest confidence.
 
     >>> chance_less(1.0, 0.1), round(chance_less(0.9, 0.1), 3), chance_less(0.1, 0.1)
     (0.5, 0.854, 0.999)
@@ -91,15 +91,15 @@ def interval_ends(value: float, deviation: float, level: float = INTERVAL_LEVEL)
 
 
 def whole_percent(chance: float) -> int:
-    """A chance in whole percent, rounded down: what is shown, and what claims are decided by."""
+    """A confidence in whole percent, rounded down, as shown and compared."""
     # A trifle more: 0.29 is 28.999999999999996%.
     return math.floor(100 * chance + 1e-9)
 
 
 def format_certainty(chance: float) -> str:
-    """A chance for a person, in whole percent, never surer than it is, and never nought or all by rounding.
+    """Format a confidence in whole percent, never 0 or 100 by rounding.
 
-    Rounded down, so that what falls short of a claim's least chance is never written as if it had it.
+    Rounded down, so a value below the required confidence never shows as reaching it.
 
     >>> format_certainty(0.879), format_certainty(0.9999), format_certainty(0.001), format_certainty(1.0)
     ('87%', 'over 99%', 'under 1%', '100%')

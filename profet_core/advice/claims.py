@@ -5,7 +5,7 @@ from __future__ import annotations
 from profet_core.advice.certainty import INTERVAL_LEVEL, format_certainty, whole_percent
 from profet_core.advice.plans import Plan
 
-#: Below this chance that one offer beats another there is no telling them apart.
+#: Below this confidence two offers are statistically tied.
 CLOSE_CALL = 0.80
 #: The same where the GPU of one was not profiled: the interval must exclude a tie, and the 90% one leaves 5% on that
 #: side. How often such claims about the A10G came true is in `profet validate --transfer`.

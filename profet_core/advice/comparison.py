@@ -1,4 +1,4 @@
-"""Two plans set against each other: which is faster, which is cheaper, how sure that is, and where it turns."""
+"""Compare two plans: which is faster or cheaper, with what confidence, and the break-even."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Comparison:
 
 
 def compare(a: Plan, b: Plan, level: float = INTERVAL_LEVEL) -> Comparison:
-    """How sure it is that A is faster or cheaper than B.
+    """Confidence that A is faster or cheaper than B.
 
     Errors of one GPU's latency are one and the same on every offer of it; those of scaling out to all GPUs of a node
     come on top, and are the same for as many GPUs of that kind. A derived latency knows the interval of its

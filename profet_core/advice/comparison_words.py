@@ -13,7 +13,7 @@ from profet_core.units import format_significant, format_usd
 
 
 def comparison_sentences(found: Comparison) -> tuple[str, ...]:
-    """Which of two is cheaper and which faster, how sure that is, and where it turns."""
+    """Which of two plans is cheaper and faster, the confidence, and the break-even."""
     a, b = found.a, found.b
     lines = [_verdict(a, b, found.cheaper, "cheaper", b.total_usd / a.total_usd)]
     if found.latency_ratio == 1 and same_speed(a, b):
@@ -34,7 +34,7 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
 
 
 def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
-    """What stands behind a time that is no measurement of its GPU, one sentence a kind."""
+    """Basis of a time that was not measured on its GPU, one sentence per kind."""
     for basis, words in (
         (Basis.DERIVED, "Derived from third-party timings, which are biased, not from a profile of this GPU"),
         (Basis.TRANSFERRED, "Rough estimate for an unprofiled GPU"),

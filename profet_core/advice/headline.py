@@ -51,7 +51,7 @@ def _beside(advice: Advice, plan: Plan, pick: Pick | None) -> str:
     if pick is not None and (close := pick.close_rival) is not None:
         rival = close.plan
         totals = f"{format_duration(rival.total_s)}, {format_usd(rival.total_usd)}"
-        return f". Too close to call which is {pick.criterion}: {rival.title} ({rival.gpu_words}; {totals})"
+        return f". Statistically tied: {rival.title} ({rival.gpu_words}; {totals})"
     fastest = advice.fastest.plan
     faster = plan.total_s / fastest.total_s
     if faster < _WORTH_NAMING or (advice.within is not None and not _keeps(advice.within, fastest)):

@@ -1,4 +1,4 @@
-"""The best plan by one criterion, and how sure it is that no other GPU's is better."""
+"""The best plan by one criterion, and its confidence over other GPUs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Pick:
 
     @property
     def close_rival(self) -> Rival | None:
-        """The rival, if it may as well be the better one."""
+        """The runner-up, if statistically tied."""
         if self.rival is None or is_claimed(self.rival.certainty, self.plan, self.rival.plan):
             return None
         return self.rival

@@ -58,7 +58,7 @@ class Plan:
     ----------
     offer : instance, market, region and price. Of a node of several GPUs the whole node is paid for, and the speed is
         that of one GPU, unless `gpus` says that all of them train.
-    basis, latency_note : what stands behind the latency, and what a latency that was not measured was made from; empty
+    basis, latency_note : of the latency, and the source of an unmeasured one; empty
         if nothing is to say.
     deviation : standard deviation of the latency's logarithm; 0 for a given latency, None where nothing is known.
     relative : of a derived latency, how sure its ratio to another instance's is; None elsewhere.
@@ -123,7 +123,7 @@ class Plan:
 
     @property
     def verb(self) -> str:
-        """What to do with it: nobody rents hardware of their own."""
+        """What to do with it: custom hardware is not rented."""
         return "Use" if self.offer.market == OWN_HARDWARE else "Rent"
 
     @property

@@ -70,7 +70,7 @@ class OfferRow:
     ----------
     plan : the training there; None where nothing can be said, or the step doesn't fit.
     fit : whether the step fits in memory; None: not known.
-    reason : why there is no plan, in a few words; empty where there is one.
+    reason : why there is no plan, in a few words, or empty.
     is_anchor : the profile was recorded there.
     """
 

@@ -20,7 +20,7 @@ def same_gpus(plan: Plan) -> tuple[str, int]:
 def plan_a_gpu(plans: Iterable[Plan], keep: Collection[Plan] = ()) -> list[Plan]:
     """Of each GPU model and number of GPUs the cheapest plan, and what else must be in sight; the cheapest first.
 
-    In sight stays what no other GPU's cheapest beats, what is one's own, and `keep`.
+    Kept are plans that no other GPU's cheapest beats, custom offers, and `keep`.
     """
     every = _cheapest_first(plans)
     return _of(every, (*_cheapest_a_gpu(every), *_in_sight(every, keep)))

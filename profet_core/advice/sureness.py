@@ -1,4 +1,4 @@
-"""How sure a number is, in three steps that stand for measured errors."""
+"""Confidence in a number, in three steps of measured errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOOD_HALF_WIDTH, FAIR_HALF_WIDTH = 0.20, 0.50
 
 
 class Sureness(IntEnum):
-    """The three steps; the more, the surer."""
+    """The three steps, ascending."""
 
     ROUGH = 1
     FAIR = 2
@@ -30,13 +30,13 @@ class Sureness(IntEnum):
 
     @property
     def mark(self) -> str:
-        """'●●○': as many filled as the number is sure, read without colour."""
+        """'●●○': one filled dot per step of confidence."""
         return "●" * self + "○" * (len(Sureness) - self)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredErrors:
-    """What a step stands for on networks left out, percent: the mean error, and what one in ten is beyond."""
+    """Errors of a confidence step on held-out networks, percent: mean and 90th percentile."""
 
     mean_pct: float
     one_in_ten_pct: float
@@ -48,7 +48,7 @@ MEASURED_ERRORS = {Sureness.GOOD: MeasuredErrors(4.8, 11.4), Sureness.FAIR: Meas
 
 
 def sureness(basis: Basis, interval: Interval | None) -> Sureness:
-    """How sure a latency is, or what was computed from it.
+    """Confidence in a latency, or in a number computed from it.
 
     The interval decides: it is as wide as the members disagree and as the profile is unlike the training data. A GPU
     that nobody profiled is never "good", nor are several at once: no measurement could check its interval.
@@ -70,7 +70,7 @@ def sureness(basis: Basis, interval: Interval | None) -> Sureness:
 
 
 def plan_sureness(plan: Plan) -> Sureness:
-    """How sure a plan's time and money are: both are as sure as its step latency."""
+    """Confidence in a plan's time and cost, that of its step latency."""
     if plan.deviation is None:
         return sureness(plan.basis, None)
     return sureness(plan.basis, Interval.around(plan.latency_ms, NORMAL_90 * plan.deviation))

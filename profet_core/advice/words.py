@@ -27,7 +27,7 @@ _WORTH_A_TRY = 0.05
 
 
 def answer_sentences(advice: Advice) -> tuple[str, ...]:
-    """What to rent and how sure that is; the first sentence is the answer."""
+    """The recommendation and its confidence; the first sentence is the answer."""
     within = advice.within
     if within is None:
         return (*_cheapest(advice), *_fastest(advice), *_caveats(advice, advice.answer))
@@ -53,7 +53,7 @@ def limits_phrase(limits: Limits) -> str:
 
 
 def pick_line(pick: Pick) -> str:
-    """How sure a pick is: 'cheaper than g5.xlarge with 97% certainty'."""
+    """Confidence in a pick: 'cheaper than g5.xlarge with 97% confidence'."""
     if pick.rival is None:
         return ""
     name, chance = pick.rival.plan.label, format_certainty(pick.rival.certainty)
@@ -180,7 +180,7 @@ def _sure(plan: Plan, form: str) -> str:
 
 
 def out_of_reach_sentences(within: Within) -> tuple[str, ...]:
-    """That nothing is expected to keep to the limits, what comes nearest, and what may still work."""
+    """Say that no offer is expected to meet the limits, and which comes nearest."""
     misses = []
     if within.over_s:
         misses.append(f"{format_duration(within.over_s)} too late")

@@ -1,4 +1,4 @@
-"""Which instance to rent for a training, and how sure that is."""
+"""Recommend an instance to rent for a training."""
 
 from __future__ import annotations
 

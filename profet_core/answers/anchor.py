@@ -13,7 +13,7 @@ def question_anchor(knowledge: Knowledge, question: ProfileQuestion, spelling: S
     Raises
     ------
     InputError : the anchor is neither an instance nor a GPU that is known, or there is none and the profile names no
-        GPU that tells it.
+        GPU that gives it.
     NoPredictionError : nothing is known of the GPU that the profile names.
     """
     models = knowledge.models

@@ -1,4 +1,4 @@
-"""Step latency of a network that nobody profiled, on every offer; beside what a profile says, where there is one."""
+"""Step latency of a network without a profile, on every offer."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class EstimateQuestion(OffersQuestion):
 
     @property
     def narrowing(self) -> Narrowing:
-        """Which offers, and how sure of them."""
+        """Which offers, and at what confidence."""
         return self.narrowed_to(self.sureness)
 
 

@@ -1,4 +1,4 @@
-"""The offers of the catalogue that are asked for, each with what its prediction rests on."""
+"""The requested offers of the catalog, each with its prediction's basis."""
 
 from __future__ import annotations
 

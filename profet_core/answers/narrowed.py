@@ -56,7 +56,7 @@ def market_offers(
 
 
 def narrowed_rows(rows: Iterable[Row], narrowing: Narrowing, names: Collection[str], anchor: str) -> list[Row]:
-    """Rows of the wanted instances that are as sure as is wanted, and the anchor's, which is no prediction.
+    """Rows of the wanted instances with the wanted confidence, and the anchor's.
 
     Raises
     ------

@@ -19,7 +19,7 @@ from profet_core.units import positive_number, whole_number
 
 @dataclass(frozen=True)
 class PredictedOneGpu:
-    """Predicted from a profile; other batch sizes are carried there.
+    """Predicted from a profile, and scaled to other batch sizes.
 
     Its properties: the GPU that it starts from and its instance, batch and pixel size of that step, instances on which
     a step is known, and what to keep in mind.
@@ -48,7 +48,7 @@ class PredictedOneGpu:
 
     @property
     def meta(self) -> ProfileMeta:
-        """What the profile tells."""
+        """From the profile."""
         return self._first.profile.meta
 
     @property
@@ -72,15 +72,15 @@ class PredictedOneGpu:
         return [text for training in (self._first, *self._trainings.values()) for text in training.warnings]
 
     def tells(self, batch_size: int) -> bool:
-        """Whether a step can be told at that batch size: it is carried there."""
+        """Whether steps can be scaled to that batch size."""
         return batch_size == self.batch_size or BATCH_SIZES[0] <= batch_size <= BATCH_SIZES[1]
 
     def step_at(self, instance: str, batch_size: int) -> StepTime:
-        """Predicted, and carried to another batch size; on an anchor that is a GPU, as offers with it have it.
+        """Predicted, and scaled to another batch size; on an anchor that is a GPU, as offers with it have it.
 
         Raises
         ------
-        InputError : nobody gave the anchor's latency, or a GPU that no offer has would have to be carried.
+        InputError : the anchor's latency is missing, or a GPU without an offer would have to be scaled.
         """
         given_ms = self._first.prediction.anchor_latency_ms
         is_a_gpu = instance == self.instance and instance not in self.knowledge.catalog
@@ -110,7 +110,7 @@ class PredictedOneGpu:
         )
 
     def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
-        """Whether it fits in the memory of one GPU there; None if the models have no memory law."""
+        """Whether it fits in the memory of one GPU there; None if the models have no memory model."""
         return fits_in_training(self.knowledge, self._at(batch_size), [instance]).get(instance)
 
     def _at(self, batch_size: int) -> PredictedTraining:
@@ -124,7 +124,7 @@ class PredictedOneGpu:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOneGpu:
-    """A step that somebody measured on one GPU: known on instances with that GPU, at that batch size.
+    """A measured step on one GPU: known on instances with that GPU, at that batch size.
 
     Fields as `PredictedOneGpu` has properties; `instance` is "", for any that has the GPU.
     """
@@ -139,7 +139,7 @@ class MeasuredOneGpu:
     meta: ProfileMeta = field(default_factory=ProfileMeta)
 
     def tells(self, batch_size: int) -> bool:
-        """Whether a step can be told at that batch size: the measured one."""
+        """Whether it is the measured batch size."""
         return batch_size == self.batch_size
 
     def step_at(self, instance: str, batch_size: int) -> StepTime:
@@ -159,7 +159,7 @@ class MeasuredOneGpu:
         return StepTime(instance=instance, latency_ms=self.latency_ms, basis=Basis.GIVEN)
 
     def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
-        """Nobody asks: it ran."""
+        """Always: it ran."""
         return None
 
 
@@ -180,7 +180,7 @@ def measured_one_gpu(
         raise InputError(f"Give the GPU that the step was measured on: {spelling.option('gpu')} V100.")
     if batch_size is None:
         raise InputError(f"Give the batch size that the step was measured at: {spelling.option('batch')} 64.")
-    # As an anchor's name is read: of "A100" nobody knows which, and an A100's step on PCIe is not one on SXM4.
+    # As an anchor's name is read: "A100" is ambiguous, and a step on PCIe is not one on SXM4.
     gpu = knowledge.gpus.find(gpus[0]).name
     return MeasuredOneGpu(
         latency_ms=positive_number("The step latency", latency_ms),

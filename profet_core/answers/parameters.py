@@ -1,4 +1,4 @@
-"""How many parameters a network has: by its name, as somebody types the number, or as its profile tells."""
+"""Number of parameters of a network, by name, as typed, or from its profile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from profet_core.scaleout.work import MOST_PARAMETERS
 from profet_core.typed_numbers import typed_count
 from profet_core.units import format_count, positive_number
 
-#: At which a network by name is counted where nobody says.
+#: Default pixels at which a named network is counted.
 USUAL_PIXELS = 224
 #: No network's name is longer.
 LONGEST_NETWORK = 60
@@ -32,7 +32,7 @@ class NetworkParameters:
 
 
 def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
-    """Of what somebody types: "ResNet50", "25.6M", "25600000".
+    """Parse typed text: "ResNet50", "25.6M", "25600000".
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
 def asked_parameters(
     network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
 ) -> NetworkParameters | None:
-    """Of the network that a question names, or as many as it gives, else what the profile tells; None: not known.
+    """Of the network that a question names, or as many as it gives, else from the profile; None: unknown.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def asked_parameters(
 
 
 def told_parameters(meta: ProfileMeta) -> NetworkParameters | None:
-    """What the profile tells; None if it doesn't, or nothing that may be."""
+    """From the profile; None if missing or implausible."""
     count = meta.parameters
     return NetworkParameters(count) if count is not None and 1 <= count <= MOST_PARAMETERS else None
 

@@ -67,7 +67,7 @@ def _instances_of(knowledge: Knowledge, targets: Sequence[str]) -> list[str]:
 
 
 def _check_wanted(knowledge: Knowledge, question: PredictQuestion, spelling: Spelling, names: Collection[str]) -> None:
-    """Refuse targets of the catalogue that the narrowing leaves out; an unknown one is refused where it is read."""
+    """Refuse targets that the narrowing excludes; unknown ones are refused when read."""
     others = [name for name in question.targets or () if name in knowledge.catalog and name != question.anchor]
     unwanted = [name for name in others if name not in names]
     if unwanted:

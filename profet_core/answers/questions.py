@@ -17,14 +17,14 @@ from profet_core.transfer.own_gpu import with_own_gpus
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What every answer is made from: models, catalogue and data sheets of GPUs."""
+    """What every answer is made from: models, catalog and specs of GPUs."""
 
     models: Models
     catalog: Catalog
     gpus: Gpus
 
     def with_own_gpus(self, own: Sequence[OwnGpu]) -> Knowledge:
-        """With GPUs of the user's own, each an instance of the catalogue.
+        """With GPUs of the user's own, each an instance of the catalog.
 
         Raises
         ------
@@ -57,7 +57,7 @@ def _counts(given: int | Sequence[int] | None) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffersQuestion:
-    """Which offers of the catalogue; each field as `Narrowing` has it, empty or None where it narrows nothing."""
+    """Which offers of the catalog; each field as `Narrowing` has it, empty or None where it narrows nothing."""
 
     provider: Sequence[str] = ()
     region: str | None = None
@@ -91,11 +91,11 @@ class ProfileQuestion(OffersQuestion):
     Attributes
     ----------
     anchor : instance or GPU that the profile was recorded on; None: the GPU that it names.
-    steps : training steps the profile covers; None: what it tells.
+    steps : training steps the profile covers; None: inferred from it.
     latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
     fp32 : the training runs without TF32 where there is TF32.
-    sureness : "rough", "fair" or "good": only numbers at least as sure.
+    sureness : "rough", "fair" or "good": minimum confidence.
     profiled_batch, profiled_pixels : sizes the profile was recorded at; None: what it says.
     measured : target -> a latency measured there with the same network, milliseconds; it corrects the prediction.
     measured_trace : the anchor's profile of what was measured, if not `profile`; `measured_trace_latency_ms`: its
@@ -119,7 +119,7 @@ class ProfileQuestion(OffersQuestion):
 
     @property
     def narrowing(self) -> Narrowing:
-        """Which offers, and how sure of them."""
+        """Which offers, and at what confidence."""
         return self.narrowed_to(self.sureness)
 
 
@@ -169,7 +169,7 @@ class AdviseQuestion(TrainingQuestion):
     compare : two plans, by instance or by "instance market".
     whole_nodes : a node of several GPUs with all of them training, each at the batch of one; without it its speed is
         one GPU's. network, parameters : its name, or how many parameters it has; each asks for whole nodes too.
-        Neither: what the profile tells.
+        Neither: from the profile.
     """
 
     deadline_hours: float | None = None
@@ -187,6 +187,6 @@ class AdviseQuestion(TrainingQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstancesQuestion(OffersQuestion):
-    """Which offers of the catalogue: each instance's usual one, `all`, or those of a region or market."""
+    """Which offers of the catalog: each instance's usual one, `all`, or those of a region or market."""
 
     all: bool = False

@@ -52,7 +52,7 @@ class ScaleoutQuestion(OffersQuestion):
     total_gpus : each offer as whole nodes that have so many GPUs together; None: one node each.
     global_batch : of all GPUs, shared by them (strong scaling); None: each keeps its own batch (weak scaling).
     instance : whose nodes the numbers of GPUs are counted on, or the label of a plan; None: eight of the anchor's GPU.
-    network, parameters : what gradients are of, by name or by number; None: what the profile tells.
+    network, parameters : what gradients are of, by name or by number; None: from the profile.
     sureness, price, spot_discount : as `AdviseQuestion` has them.
     """
 
@@ -76,7 +76,7 @@ class ScaleoutQuestion(OffersQuestion):
 
     @property
     def narrowing(self) -> Narrowing:
-        """Which offers, and how sure of them."""
+        """Which offers, and at what confidence."""
         return self.narrowed_to(self.sureness)
 
 
@@ -249,7 +249,7 @@ class ScaleoutPlans:
         return tuple(sorted(set(self.question.gpus)))
 
     def _can_share(self, gpus: int) -> bool:
-        """Whether that many can have an even part of the batch, of a size that steps are carried to."""
+        """Whether that many can have an even part of the batch, of a size that steps are scaled to."""
         batch = self.question.global_batch
         return batch is None or (batch % gpus == 0 and BATCH_SIZES[0] <= batch // gpus <= BATCH_SIZES[1])
 
@@ -300,7 +300,7 @@ class ScaleoutPlans:
 
     @cached_property
     def plans(self) -> tuple[WholeNodePlan, ...]:
-        """Offers as whole nodes, as `ScaledTraining` has them; those as sure as is wanted.
+        """Offers as whole nodes, as `ScaledTraining` has them, with the wanted confidence.
 
         Raises
         ------
@@ -311,7 +311,7 @@ class ScaleoutPlans:
         sure = [plan for plan in found if plan_sureness(plan.plan) >= least]
         if found and not sure:
             best = max(plan_sureness(plan.plan) for plan in found)
-            raise NoOffersError(f"No number is {self.question.sureness}: the surest is {best.word}.")
+            raise NoOffersError(f"No prediction has confidence {self.question.sureness}: the highest is {best.word}.")
         return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
 
     def _plan(self, offer: Instance) -> WholeNodePlan | None:

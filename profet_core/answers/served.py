@@ -1,4 +1,4 @@
-"""What a server answers everyone from: its models, and its catalogue and GPUs of its own where it shows them."""
+"""A server's models, and its custom catalog and GPUs where it shows them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Served:
     Attributes
     ----------
     files : what may change while the server runs, each with when it was written, nanoseconds; None: not there.
-    own_left_out : the server's own list of instances or of GPUs can't be read and is left out; its log says so.
+    own_left_out : the server's own list of instances or of GPUs can't be read and is skipped; its log says so.
     """
 
     knowledge: Knowledge
@@ -41,7 +41,7 @@ class Served:
 
 
 def load_served() -> Served:
-    """Models, checked file by file, with the catalogue and the GPUs that `$PROFET_HOME` or `$PROFET_APP_INSTANCES` add.
+    """Models, checked file by file, with the catalog and the GPUs that `$PROFET_HOME` or `$PROFET_APP_INSTANCES` add.
 
     Raises
     ------

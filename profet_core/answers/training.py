@@ -99,7 +99,7 @@ def training_curves(
 def fits_in_training(
     knowledge: Knowledge, training: PredictedTraining, instances: Iterable[str]
 ) -> Mapping[str, FitAnswer]:
-    """Instance -> whether a step of the training fits in its memory; empty if the models have no memory law."""
+    """Instance -> whether a step of the training fits in its memory; empty if the models have no memory model."""
     batch_size = None if training.profile.meta.batch_size is None else training.steps.batch_size
     return fits_at(knowledge, training, instances, batch_size, training.steps.pixels or training.pixels)
 

@@ -148,11 +148,11 @@ class Models:
 
     @cached_property
     def transfer(self) -> TransferModel | None:
-        """How latencies reach GPUs that nobody profiled; None if these models don't say."""
+        """How latencies reach unprofiled GPUs; None if these models don't say."""
         return self._of_this_set(load_transfer(self.folder)) if self._has(TRANSFER_NAME) else None
 
     def with_transfer(self, transfer: TransferModel) -> Models:
-        """The same models, sharing what is loaded, with another way to GPUs that nobody profiled."""
+        """The same models, sharing what is loaded, with another way to unprofiled GPUs."""
         other = copy(self)
         other.__dict__["transfer"] = transfer
         return other

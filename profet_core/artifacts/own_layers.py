@@ -34,7 +34,7 @@ class LayerRecord:
     folder : below the models folder. checksum : of its manifest.
     machines : measured by the user, one or two; the layer's other instances are those of the models it lies over.
     workloads, networks : that its instances have in common.
-    law_share : share of the law in the geometric mean with these models, 0 to 1.
+    law_share : share of the analytical model in the geometric mean with these models, 0 to 1.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""What models of one's own were made of, where others than those that ship are loaded."""
+"""Data that custom models were trained on, where such are loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FILES = (MANIFEST_NAME, SHARPENED_NAME, OWN_PAIRS_NAME)
 
 @dataclass(frozen=True, slots=True)
 class OwnModels:
-    """A folder of one's own.
+    """A custom models folder.
 
     Attributes
     ----------

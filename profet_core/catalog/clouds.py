@@ -111,7 +111,7 @@ class Cloud:
 
 
 _P3 = "AWS migration notice 2025-12-20; no longer described by the AWS API in 2026-05"
-_SXM2 = "form of the V100 not told, SXM2 assumed"
+_SXM2 = "V100 form factor unknown, SXM2 assumed"
 
 CLOUDS = {
     "aws": Cloud(

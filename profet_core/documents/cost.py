@@ -19,7 +19,7 @@ def cost_document(
     energy: Mapping[str, Energy | None],
     warnings: Sequence[str],
 ) -> Document:
-    """The costs; `step_times` say what each row's latency rests on, `fits` whether the step fits there.
+    """The costs; `step_times` give each row's basis, `fits` whether the step fits there.
 
     Parameters
     ----------

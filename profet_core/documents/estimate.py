@@ -11,7 +11,7 @@ from profet_core.estimate.estimate import Estimate
 from profet_core.layers.counts import Counts
 from profet_core.prediction.records import InstancePrediction
 
-#: Share of left-out latencies that intervals held.
+#: Share of held-out latencies inside the intervals.
 INTERVAL_LEVEL = 0.9
 
 
@@ -26,7 +26,7 @@ def estimate_document(
 
     Parameters
     ----------
-    costs : of a training; None where no images were told. anchor : of a profile that `disagreements` are from; None
+    costs : of a training; None without images. anchor : of a profile that `disagreements` are from; None
         where there is none.
     """
     by_instance = {} if costs is None else {row.instance: row for row in costs.rows}

@@ -1,4 +1,4 @@
-"""Offers of the catalogue as one JSON document."""
+"""Offers of the catalog as one JSON document."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class ReportSource:
 
     Attributes
     ----------
-    profile : its name, as a person knows it; a stranger's text.
+    profile : its display name; untrusted text.
     profile_facts : what the profile says of itself, a line each.
     models_digest : checksum of the models' manifest.
     made : date of the report, as it is written.
@@ -161,7 +161,7 @@ def _price_of(offer: Instance) -> str:
 
 
 def _notes(advice: Advice, source: ReportSource) -> str:
-    """What to keep in mind, what numbers rest on, and where prices are from; each once."""
+    """Warnings, bases and price sources, each once."""
     good, fair = MEASURED_ERRORS[Sureness.GOOD], MEASURED_ERRORS[Sureness.FAIR]
     sure = (
         f"Ranges are {100 * advice.request.interval_level:.0f}% prediction intervals. On held-out networks, the "

@@ -18,7 +18,7 @@ W_PER_VCPU = 3.5
 #: An idle GPU's power over its board power: Cloud Carbon Footprint has an A100 of 400 W at 46 W.
 IDLE_SHARE = 46 / 400
 
-#: Provider of a region -> the catalogue's name of it.
+#: Provider of a region -> the catalog's name of it.
 _PROVIDERS = {"AWS": "aws", "Google Cloud": "gcp"}
 
 
@@ -31,7 +31,7 @@ class Energy:
     power_w : of the machine: board power of the GPUs that train, its other GPUs idle, every virtual processor at full
         load; without memory, disks and network.
     kwh : at the machine.
-    co2e_kg : with the data centre's overhead and the grid of the region; None where the region is not known.
+    co2e_kg : with the data center's overhead and the grid of the region; None where the region is not known.
     """
 
     power_w: float
@@ -65,7 +65,7 @@ def training_energy(
 
 
 def _grid(offer: Instance, regions: Mapping[str, Region]) -> Region | None:
-    """The offer's region: clouds name different places alike, and one's own machine may stand in any."""
+    """The offer's region: clouds name different places alike, and a custom machine may be in any."""
     region = regions.get(offer.region)
     known = region is not None and offer.provider in (_PROVIDERS[region.provider], OWN_PROVIDER)
     return region if known else None

@@ -1,4 +1,4 @@
-"""What a kilowatt hour emits where a cloud's regions are, and how much more than its machines a data centre takes."""
+"""Emissions per kWh and data-center overhead by cloud region."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Region:
     ----------
     grid_g_per_kwh : grams of CO2 equivalent a kilowatt hour of the grid, mean of `year`, by where it is consumed. What
         a provider buys elsewhere to make up for it is not counted.
-    pue : power usage effectiveness, the data centre's energy over its machines'; at least 1.
+    pue : power usage effectiveness, the data center's energy over its machines'; at least 1.
     source : where both are from.
     """
 

@@ -1,7 +1,7 @@
 """GPU cost per unit of work and host cost per launch.
 
 step = work joined with launches, + copy of the batch + start; "joined" is the longer of both, and a little more where
-they are close, as for steps carried from profiles (`profet_core/transfer`).
+they are close, as for steps scaled from profiles (`profet_core/transfer`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Steps on GPUs where no network was measured, from those where networks were: the analytical model at another speed.
 
 Each measured GPU says how long the step takes if it were as fast as the GPU in question and stood in its host; the
-geometric mean of what they say counts the nearest in speed most, as for steps carried from profiles.
+geometric mean of what they say counts the nearest in speed most, as for steps scaled from profiles.
 """
 
 from __future__ import annotations

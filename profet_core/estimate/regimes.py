@@ -1,4 +1,4 @@
-"""How far a question lies from what was measured: each split was judged by leaving out just that."""
+"""How far a question lies from the measurements: the validation split that matches it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEEPER = frozenset({"ResNet-101 v1.5", "ResNet-152 v1.5"})
 
 
 class Regime(StrEnum):
-    """What of a question was not measured; the values are those of files and documents."""
+    """The unmeasured part of a question; values as in files and documents."""
 
     INTERPOLATION = "interpolation"
     LARGER_BATCH = "larger batch"

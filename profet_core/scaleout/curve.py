@@ -1,4 +1,4 @@
-"""Over which numbers of GPUs a training is looked at, and what of a batch each of them has."""
+"""Numbers of GPUs to compare, and the batch per GPU."""
 
 from __future__ import annotations
 

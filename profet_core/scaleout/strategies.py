@@ -10,7 +10,7 @@ from profet_core.units import whole_number
 
 __all__ = ["BEST", "CHECKED_ON", "MOST_GPUS", "STRATEGY_CHOICES", "USUAL", "Layout", "Strategy", "strategies_of"]
 
-#: The most GPUs that measurements reach.
+#: Most GPUs in the measurements.
 MOST_GPUS = 64
 #: What today's frameworks use and what was measured, what NCCL did there; not always the shortest step by the formulas.
 USUAL = (Strategy.RING,)
@@ -18,7 +18,7 @@ USUAL = (Strategy.RING,)
 BEST = "best"
 #: What `--strategy` takes.
 STRATEGY_CHOICES = (*(each.value for each in Strategy), BEST)
-#: What to say beside a strategy whose formula no measurement of today's machines stands behind.
+#: Note on a strategy whose formula is not validated on current machines.
 CHECKED_ON = {
     Strategy.TREE: "not measured",
     Strategy.PS_CPU: "measured in 2017 only",

@@ -41,8 +41,8 @@ class CurveRow(ScaledEpoch):
     Attributes
     ----------
     over_one : of strong scaling, how many times as fast as one GPU with the whole batch; None of weak scaling, and
-        where that one's step can't be told.
-    others : strategy -> the same by it, of those that can be told.
+        where that one's step is unknown.
+    others : strategy -> the same by it, where known.
     fit : whether a GPU's part fits in its memory; None where the step was measured.
     """
 

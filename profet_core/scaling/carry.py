@@ -1,4 +1,4 @@
-"""Carries steps that are known at one or two sizes to others, on many instances at once."""
+"""Scale steps known at one or two sizes to others, on many instances at once."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: S
     """Latencies at `sizes`, exact at both known sizes; never falling if the known ones don't.
 
     Between two sizes of which one is the larger, steps grow by the share that leads from one to the other; elsewhere by
-    the mean of what both profiles tell.
+    the mean of both profiles' estimates.
     """
     if first.at.batch > second.at.batch or (first.at.batch == second.at.batch and first.at.area > second.at.area):
         first, second = second, first
@@ -97,7 +97,7 @@ def _at(point: SizePoint) -> Sizes:
 
 
 def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> FloatArray:
-    """Between both by the growth through them, stretched by what no growth explains; beyond them as profiles tell."""
+    """Interpolate between both with the fitted scaling; extrapolate beyond with the profiles'."""
     rise = large.log_ms - small.log_ms
     log_batch, log_area = (float(values[0]) for values in _at(large.at).over(small.at))
     growth = small.growth.through(log_batch, log_area, rise)

@@ -56,7 +56,7 @@ def head_share(profile: Profile) -> float | None:
 
 
 def scale_context(axis: str, largest: Profile, *, fixed_classes: bool = False) -> ScaleContext:
-    """What a profile recorded at the largest size of `axis` ("batch" or "pixels") tells about the curve.
+    """Features of the curve from a profile at the largest size of `axis` ("batch" or "pixels").
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How one step grows with its batch and pixel size, from what a single profile of it tells."""
+"""Scaling of a step with batch and pixel size, from a single profile."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ DISTANCE_POWER = 0.75
 
 
 def carry_distances(log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-    """How far batch and area are carried, to `DISTANCE_POWER`, (4, ...): batch up, batch down, area up, area down."""
+    """Scaling distance in batch and area, to `DISTANCE_POWER`, (4, ...): batch up, batch down, area up, area down."""
     return np.maximum([log_batch, -log_batch, log_area, -log_area], 0) ** DISTANCE_POWER
 
 

@@ -18,12 +18,12 @@ GROWTH_VERSION = 1
 
 @dataclass(frozen=True)
 class GrowthModel:
-    """All that carries a step to other sizes.
+    """Models that scale a step to other sizes.
 
     Attributes
     ----------
     laws : anchor -> how growth is read off its profiles.
-    error : of a step carried from one profile.
+    error : of a step scaled from one profile.
     checksum : of the file's content.
     """
 

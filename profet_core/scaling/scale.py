@@ -1,4 +1,4 @@
-"""Carries two latencies, at the smallest and the largest size, to every batch or pixel size between them."""
+"""Interpolate between latencies at the smallest and largest batch or pixel size."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def scale(
 
     Parameters
     ----------
-    instance : a measured one, or None for one that nobody profiled: the default curve is then the part that all
+    instance : a measured one, or None for an unprofiled one: the default curve is then the part that all
         measured instances share. The documented polynomial needs an instance.
     axis : "batch" (16 to 256 images a step) or "pixels" (32 to 256 a side).
     min_ms, max_ms : step latency at the smallest and at the largest size, milliseconds.

@@ -10,7 +10,7 @@ _WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "num
 
 
 def different_networks(first: Profile, second: Profile, *, apart_from: str) -> tuple[str, ...]:
-    """What tells two profiles' networks or set-ups apart, as far as their meta says; one sentence each.
+    """Differences between two profiles' networks or setups by their meta, one sentence each.
 
     `apart_from` : the meta field in which they may differ.
     """

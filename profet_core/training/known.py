@@ -9,7 +9,7 @@ from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import Profile
 from profet_core.units import whole_number
 
-#: Sizes that steps can be carried to and from.
+#: Sizes that steps can be scaled to and from.
 BATCH_SIZES, PIXEL_SIZES = (1, 1024), (16, 1024)
 
 
@@ -53,12 +53,12 @@ class KnownStep:
 
 
 def check_batch(batch_size: object) -> int:
-    """A batch size that steps can be carried to."""
+    """A batch size that steps can be scaled to."""
     return _check("The batch size", batch_size, BATCH_SIZES)
 
 
 def check_pixels(pixels: object) -> int:
-    """A pixel size that steps can be carried to."""
+    """A pixel size that steps can be scaled to."""
     return _check("The pixel size", pixels, PIXEL_SIZES)
 
 

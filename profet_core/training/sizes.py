@@ -42,7 +42,7 @@ def steps_at(
     Raises
     ------
     InputError : a size out of range or not known where it must be, or other than one or two steps.
-    ArtifactError : the models hold no law of growth.
+    ArtifactError : the models have no scaling model.
     """
     found = _Family.of(models, known)
     check_batch(batch_size)
@@ -105,7 +105,7 @@ class _Family:
         return cls(models.growth, joint_predictions(known))
 
     def pixels_of(self, wanted: int | None) -> int | None:
-        """`wanted` once steps can be carried there; the known steps' own pixels if None."""
+        """`wanted` once steps can be scaled to it; the known steps' own pixels if None."""
         recorded = {step.pixels for step in self.known}
         if wanted is None:
             if len(recorded - {None}) > 1:
@@ -116,7 +116,7 @@ class _Family:
         return check_pixels(wanted)
 
     def batch_of(self, wanted: int | None) -> int:
-        """`wanted` once steps can be carried there; the known steps' own batch size if None."""
+        """`wanted` once steps can be scaled to it; the known steps' own batch size if None."""
         if wanted is not None:
             return check_batch(wanted)
         first, *others = (step.batch_size for step in self.known)
@@ -131,7 +131,7 @@ class _Family:
     def rows(
         self, wanted: Sequence[tuple[int, int | None]], only: Collection[str] | None = None
     ) -> dict[str, list[StepTime]]:
-        """Instance -> a row for each wanted size: the known step's own where it has one, else a carried one."""
+        """Instance -> a row for each wanted size: the known step's own where it has one, else a scaled one."""
         sizes = Sizes(
             np.array([batch for batch, _ in wanted], float), np.array([_area(size) for _, size in wanted], float)
         )
@@ -184,7 +184,7 @@ def _point(growth: GrowthModel, step: KnownStep, instances: Sequence[str]) -> Kn
     # Where nothing is known, growth is read off any latency and then dropped.
     latency_ms = np.array([1.0 if row is None or row.latency_ms is None else row.latency_ms for row in found])
     halves = [row.interval.log_half_width if row is not None and row.interval is not None else 0.0 for row in found]
-    # Of an anchor that nobody profiled, the instance that its profile was carried to stands in.
+    # An unprofiled anchor is represented by the instance that its profile was mapped to.
     anchor = step.prediction.read_by or step.prediction.anchor
     law = growth.laws.get(anchor)
     if law is None:
@@ -205,7 +205,7 @@ def _reached(
     latency_ms: np.ndarray,
     missing: np.ndarray,
 ) -> ReachedGrowth:
-    """GPUs that nobody profiled grow as the instances they are reached from, as far as these are known."""
+    """Unprofiled GPUs scale as the instances they are transferred from, where these are known."""
     places = {name: place for place, name in enumerate(instances) if not missing[place]}
     powers = np.eye(len(instances))
     log_free, log_launch = np.zeros(len(instances)), np.full(len(instances), -np.inf)

@@ -1,4 +1,4 @@
-"""`profet advise`: which instance to rent for a training, and how sure that is."""
+"""`profet advise`: recommend an instance to rent for a training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice as text: the answer, every plan, and what stands behind them."""
+"""Advice as text: the answer, every plan, and the basis."""
 
 from __future__ import annotations
 

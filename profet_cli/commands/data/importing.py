@@ -1,4 +1,4 @@
-"""`profet data import`: makes a folder of the data layout of what measurements come in."""
+"""`profet data import`: convert measurements to the data layout."""
 
 from __future__ import annotations
 

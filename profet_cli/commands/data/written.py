@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def print_written(dataset: Dataset, out: Path, format_: str, notes: Sequence[str] = ()) -> None:
-    """One line, or a document; what was left out goes to stderr."""
+    """Print one line or a document; skipped rows go to stderr."""
     counts = {
         "cells": len(dataset.cells),
         "profiled": len(dataset.profiled),

@@ -1,4 +1,4 @@
-"""`profet instances add`: lays a row of the user's own over the catalogue."""
+"""`profet instances add`: lays a row of the user's own over the catalog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from profet_core.units import listed_price
 
 #: The region of hardware that is in none.
 NO_REGION = "any"
-#: A memory given may differ from the data sheet's by this share: GB are not GiB.
+#: A given memory may differ from the specs by this share: GB are not GiB.
 _MEMORY_TOLERANCE = 0.1
 
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Lay one offer over the catalogue; the same offer of before is replaced."""
+    """Lay one offer over the catalog; the same offer of before is replaced."""
     path, shipped = writable_path(), load_shipped()
     with changing_own(path):
         catalog = load_catalog()
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _same_offer(row: Instance, catalog: Catalog) -> Instance | None:
-    """The catalogue's offer that `row` replaces."""
+    """The catalog's offer that `row` replaces."""
     offers = catalog.offers(row.name) if row.name in catalog else ()
     return next((offer for offer in offers if offer.offer_key == row.offer_key), None)
 
@@ -113,7 +113,7 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
 
 
 def _known_machine(options: argparse.Namespace, known: Instance) -> _Machine:
-    """The catalogue's machine; arguments that contradict it are refused."""
+    """The catalog's machine; arguments that contradict it are refused."""
     if options.provider and options.provider != known.provider:
         raise InputError(f"{known.name} is from {known.provider}, not {options.provider}: remove --provider.")
     same_gpus = {gpu.model for gpu in known_gpus().named(options.gpu)} if options.gpu else {known.gpu_model}
@@ -153,14 +153,14 @@ def _new_machine(options: argparse.Namespace, name: str) -> _Machine:
 
 
 def _other_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
-    """A GPU without a data sheet here, and its memory."""
+    """A GPU without specs here, and its memory."""
     if memory_gib is None:
         raise InputError(f"The specs of {gpu!r} are unknown: give its memory with --memory-gib.")
     return gpu, memory_gib
 
 
 def _listed_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
-    """Name and memory of a GPU on its data sheet."""
+    """Name and memory of a GPU in its specs."""
     try:
         found = known_gpus().find(gpu, memory_gib)
     except InputError as error:

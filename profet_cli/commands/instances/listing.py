@@ -1,4 +1,4 @@
-"""`profet instances` and `profet instances list`: the catalogue, with the basis of each instance's prediction."""
+"""`profet instances` and `profet instances list`: the catalog, with the basis of each instance's prediction."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
-    """Offers with their basis; without readable models the catalogue is listed too, which is said."""
+    """Offers with their basis; without readable models the catalog is listed too, which is said."""
     from profet_core.answers.instances import answer_instances
     from profet_core.answers.questions import Knowledge
     from profet_core.artifacts.models import load_models

@@ -14,12 +14,12 @@ def writable_path() -> Path:
     """The user's own file, for a command that changes it."""
     path = own_path()
     if path is None:
-        raise InputError(f"There is no file for your custom instances: set {OWN_VARIABLE}.")
+        raise InputError(f"No file for your custom instances: set {OWN_VARIABLE}.")
     return path
 
 
 def known_gpus() -> Gpus:
-    """The GPUs with a data sheet, the user's own after them."""
+    """The GPUs with specs, the user's own after them."""
     shipped = load_gpus()
     return shipped.with_own(row.gpu for row in read_own_gpus(own_gpus_path(), shipped))
 

@@ -1,4 +1,4 @@
-"""What gpuhunt's rows are in the catalogue: the name of the offer, its region, and its GPU's data sheet."""
+"""Map gpuhunt's rows to the catalog's offers, regions and GPUs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from profet_core.catalog import Catalog, Gpu, load_gpus
 from profet_core.catalog.clouds import machine_facts, offer_name
 from profet_core.errors import InputError
 
-#: The catalogue's clouds -> gpuhunt's names of them.
+#: The catalog's clouds -> gpuhunt's names of them.
 PROVIDERS: Mapping[str, str] = {
     "aws": "aws",
     "azure": "azure",
@@ -27,7 +27,7 @@ GPUHUNT_NAMES = {gpuhunt: ours for ours, gpuhunt in PROVIDERS.items()}
 LIVE_PROVIDERS = frozenset({"vast"})
 #: The region of an offer that is wherever its market finds it.
 ANYWHERE = "any"
-#: How gpuhunt joins what data sheets write apart: 'RTX4090', 'RTX6000Ada', 'H100NVL'.
+#: gpuhunt's names without spaces: 'RTX4090', 'RTX6000Ada', 'H100NVL'.
 _JOINED = ((r"^RTX(\d{4})(Ti)?$", r"RTX \1 \2"), (r"^RTX(\d{4})Ada$", r"RTX \1 Ada"), (r"^(H\d+)NVL$", r"\1 NVL"))
 #: GPUs that gpuhunt calls the same in either form; the market rents out both.
 _FORM_NOT_TOLD = {("vast", "A100"), ("vast", "H100")}
@@ -52,12 +52,12 @@ def is_offer(provider: str, item: Item) -> bool:
     """Whether a row is for rent by the hour alone: no part of a cluster, and no reservation."""
     if item.provider_data.get("is_dws_calendar_mode") or "runpod-cluster" in item.flags:
         return False
-    # RunPod's community cloud is told by its countries; data centres are "EU-RO-1".
+    # RunPod's community cloud has countries; data centers are "EU-RO-1".
     return provider != "runpod" or "-" in item.location
 
 
 def region_of(provider: str, location: str) -> str:
-    """The catalogue's region of a location: of Google's zones the region, of RunPod's data centres the country."""
+    """The catalog's region of a location: of Google's zones the region, of RunPod's data centers the country."""
     if provider == "gcp":
         return re.sub(r"-[a-z]$", "", location)
     if provider == "runpod":
@@ -66,7 +66,7 @@ def region_of(provider: str, location: str) -> str:
 
 
 def gpu_of(provider: str, item: Item) -> Gpu | None:
-    """The data sheet of a row's GPU; None if there is none, if only a part of the GPU is rented, or if which one it is
+    """The specs of a row's GPU; None if there is none, if only a part of the GPU is rented, or if which one it is
     is not told.
     """
     if (provider, item.gpu_name) in _FORM_NOT_TOLD or not item.gpu_name or not item.gpu_memory:
@@ -85,7 +85,7 @@ def gpu_of(provider: str, item: Item) -> Gpu | None:
 
 
 def name_of(provider: str, item: Item, gpu: Gpu | None, catalog: Catalog) -> str | None:
-    """The name of a row's offer in the catalogue, or the one it would have; None if it can't be told."""
+    """The name of a row's offer in the catalog, or the one it would have; None if it can't be told."""
     if provider == "gcp" and item.instance_name.startswith("n1-"):
         return offer_name(provider, f"{item.instance_name}+{item.gpu_count}x{item.gpu_name}")
     if provider == "nebius":

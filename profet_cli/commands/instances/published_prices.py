@@ -65,7 +65,7 @@ def published_prices(
 
     Parameters
     ----------
-    provider : one of `PROVIDERS`. known : the catalogue, which names offers.
+    provider : one of `PROVIDERS`. known : the catalog, which names offers.
 
     Raises
     ------

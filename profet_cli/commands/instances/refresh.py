@@ -1,4 +1,4 @@
-"""`profet instances refresh`: today's published prices, laid over the catalogue in the user's own file."""
+"""`profet instances refresh`: today's published prices, laid over the catalog in the user's own file."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[PublishedPrice], list[str]]:
-    """The prices of every cloud asked for, and these clouds; of several, one that can't be had is said and left out."""
+    """The prices of every cloud asked for, and these clouds; of several, an unavailable one is reported and skipped."""
     found: list[PublishedPrice] = []
     answered: list[str] = []
     problems: list[ProfetError] = []
@@ -99,7 +99,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Publ
 
 
 def _clouds(options: argparse.Namespace) -> list[str]:
-    """The clouds asked for, as the catalogue calls them.
+    """The clouds asked for, as the catalog calls them.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _clouds(options: argparse.Namespace) -> list[str]:
 
 
 def _usual_regions(catalog: Catalog, provider: str) -> list[str]:
-    """Where the catalogue has offers of a cloud."""
+    """Where the catalog has offers of a cloud."""
     if provider in LIVE_PROVIDERS:
         return [ANYWHERE]
     regions = {offer.region for offer in catalog.all_offers if offer.provider == provider}

@@ -1,4 +1,4 @@
-"""`profet train`: fits models from measurements: all of them, a file of coefficients alone, or models of one's own."""
+"""`profet train`: fit all models, one file of coefficients, or custom models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains models between machines of one's own, where the data hold no other."""
+"""Train models between your own machines only."""
 
 from __future__ import annotations
 

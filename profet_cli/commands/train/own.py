@@ -1,4 +1,4 @@
-"""Trains on measurements of one's own: beside the models there are, or alone where the data hold no other."""
+"""Train on your own measurements, beside the shipped models or alone."""
 
 from __future__ import annotations
 

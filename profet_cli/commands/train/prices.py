@@ -1,4 +1,4 @@
-"""How machines of one's own are shown, and what is still to do for those whose prices aren't known."""
+"""Say how custom machines are shown, and how to add missing prices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def still_to_price(instances: Iterable[str], dataset: Dataset) -> list[str]:
-    """A line for each instance that no catalogue has: the offer that `gpus add` made of its GPU, or how to add one."""
+    """A line for each instance that no catalog has: the offer that `gpus add` made of its GPU, or how to add one."""
     catalog, own = load_catalog(), read_own_gpus(own_gpus_path(), load_gpus())
     gpus, offered = load_gpus().with_own(row.gpu for row in own), {row.name: row.instance for row in own}
     return [

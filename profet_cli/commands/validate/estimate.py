@@ -1,4 +1,4 @@
-"""`profet validate --estimate`: prints how well networks are reached that nobody profiled."""
+"""`profet validate --estimate`: accuracy without a profile."""
 
 from __future__ import annotations
 

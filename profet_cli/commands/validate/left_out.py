@@ -1,4 +1,4 @@
-"""`profet validate`: each architecture left out in turn, by the default or the documented method, and its scalers."""
+"""`profet validate`: leave-one-architecture-out accuracy of methods and scalers."""
 
 from __future__ import annotations
 

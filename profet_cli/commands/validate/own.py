@@ -1,4 +1,4 @@
-"""`profet validate` on measurements of one's own: models of each pair, and the law that cells sharpened."""
+"""`profet validate` on your own measurements."""
 
 from __future__ import annotations
 

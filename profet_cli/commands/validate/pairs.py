@@ -1,4 +1,4 @@
-"""`profet validate --pairs`: prints the errors of the law, of models of pairs, and of both, by number of cells."""
+"""`profet validate --pairs`: errors by number of cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`profet validate --real DIR`: predicted against measured, for profiles that strangers recorded."""
+"""`profet validate --real DIR`: predicted against measured, on third-party profiles."""
 
 from __future__ import annotations
 

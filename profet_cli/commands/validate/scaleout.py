@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def print_report(report: Section) -> None:
-    """Each data set: summary, what was left out in turn, and why rows are not judged; then 64 GPUs."""
+    """Each data set: summary, folds, and excluded rows; then 64 GPUs."""
     for name, found in report["data_sets"].items():
         print(f"{name}: {found['n']} steps on several GPUs, given one GPU's measured step\n")
         header = (

@@ -1,4 +1,4 @@
-"""`profet validate --transfer`: prints how well GPUs are reached that nobody profiled."""
+"""`profet validate --transfer`: accuracy on unprofiled GPUs."""
 
 from __future__ import annotations
 
