@@ -106,7 +106,7 @@ class Expected:
             )
         peak, bandwidth = self.sheet.fp32_tflops, self.sheet.bandwidth_gb_per_s
         if cell.precision != "fp32" and self.sheet.tf32_tensor_dense_tflops:
-            # Networks gain about the square root of what the peak does.
+            # Speed grows with about the square root of the peak.
             peak = (peak * self.sheet.tf32_tensor_dense_tflops) ** 0.5
         return (
             START_MS

@@ -54,7 +54,7 @@ def models_of(text: str) -> tuple[str, ...]:
 def cells_of(grid: Grid) -> list[Cell]:
     """Every cell that can be built, by framework, then from small networks' cells to large ones'.
 
-    An image that a network is too small for (Inception under 75 pixels) is no cell.
+    An image that a network is too small for (Inception under 75 pixels) is skipped.
 
     Raises
     ------

@@ -12,7 +12,7 @@ _BAR = 24
 
 
 class Progress:
-    """Shown on `stream`, stderr by default; a stream that is gone is no reason to stop."""
+    """Shown on `stream`, stderr by default; a closed stream doesn't stop the collection."""
 
     def __init__(self, total: int, stream: TextIO | None = None) -> None:
         self._total = total

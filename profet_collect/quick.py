@@ -32,7 +32,7 @@ def quick_workloads() -> dict[Workload, float]:
 def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float = QUICK_S) -> list[Cell]:
     """As many of the grid's cells as fit into the time, those that tell most first; at least one if the table has any.
 
-    A cell that takes more than a tenth of the time is left out: it is not worth ten others.
+    A cell that takes more than a tenth of the time is skipped: it is not worth ten others.
 
     In the first framework and precision of the grid: what another one changes takes cells of its own.
     """

@@ -135,7 +135,7 @@ def _swap(folder: Path, out: Path) -> None:
 
 
 def _move_measurements(aside: Path, out: Path) -> None:
-    """From the old folder to the new one; what is in both, after a kill, is joined."""
+    """Move from the old folder to the new one; merge what a kill left in both."""
     for name in MEASUREMENTS:
         if not (aside / name).is_dir():
             continue

@@ -184,7 +184,7 @@ def write_pairs_report(report: Mapping, folder: Path) -> dict:
 
     Raises
     ------
-    ArtifactError : there is no report on cells yet.
+    ArtifactError : the report on cells is missing.
     """
     _write_cells({**_cells_report(folder), "pairs": {"made": _today(), **report}}, folder)
     return dict(report)

@@ -51,7 +51,7 @@ def run_tasks(
 
     Parameters
     ----------
-    units : what one task counts to if it tells its own progress, as its keyword `progress`; 0: it tells none, and a
+    units : count of one task that reports its own progress, as its keyword `progress`; 0: it reports none, and a
         finished one counts 1. A cluster's tasks count when all are done.
     threads : here on all cores, for work that leaves Python's lock.
     """
@@ -93,7 +93,7 @@ def on_cluster(address: str | None) -> Iterator[None]:
     with _client(address) as client:
         _check_workers(address, client)
         token = _cluster.set(_backend(client))
-        # What its loggers say of a lost cluster in fifty lines is told below in one.
+        # One line below replaces the loggers' fifty lines on a lost cluster.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             with warnings.catch_warnings():
@@ -196,7 +196,7 @@ def _backend(client: Client) -> ParallelBackendBase:
     from joblib._dask import DaskDistributedBackend
 
     class Cluster(DaskDistributedBackend):
-        """joblib's backend, mended in two places."""
+        """joblib's backend, fixed in two places."""
 
         def effective_n_jobs(self, n_jobs: int) -> int:
             """joblib would do the work here if there is one worker of one thread, or one is left."""

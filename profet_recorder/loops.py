@@ -116,7 +116,7 @@ def record_step(
 
     Raises
     ------
-    RecorderError : the output can't be written; after that nothing is raised.
+    RecorderError : the output can't be written; nothing is raised later.
     """
     recorder = _recorder(output, model, optimizer, framework, options)
     recorder.begin()

@@ -32,7 +32,7 @@ class RecordPlan:
 
     Raises
     ------
-    ProfetError : a number below its least, a precision that is no short text, or an output that can't be written.
+    ProfetError : a number below its least, a precision that is not a short text, or an output that can't be written.
     """
 
     output: Path
@@ -115,7 +115,7 @@ def _check_writable(output: Path, *, force: bool) -> None:
     if output.exists() and not force:
         raise RecorderError(f"{output} exists: name another file, or overwrite it with --force (force=True).")
     if not output.parent.is_dir():
-        raise RecorderError(f"Folder not found: {output.parent}: make it, or name another file.")
+        raise RecorderError(f"Folder {output.parent} not found: make it, or name another file.")
     try:
         with tempfile.NamedTemporaryFile(dir=output.parent, prefix=".profet-"):
             pass

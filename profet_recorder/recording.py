@@ -68,7 +68,7 @@ class Recording:
         )
 
     def prepare(self) -> None:
-        """Make the settings for a recording; `begin_step` does if nobody did."""
+        """Apply the settings for a recording; `begin_step` does so if needed."""
         if not self._prepared:
             self._prepared = True
             if not self.steps_seen:
@@ -121,7 +121,7 @@ class Recording:
         self.steps_seen += 1
 
     def pause(self) -> None:
-        """Something that is no training step comes next; a profile begun is begun again afterwards."""
+        """Pause for something other than a training step; restart an unfinished profile afterwards."""
         if self._folder is not None and not self.finished:
             self.engine.discard()
             self._drop_folder()

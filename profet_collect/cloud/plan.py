@@ -41,7 +41,7 @@ class CloudTask:
         return self.rented.offer.name
 
     def usd(self, market: str) -> float | None:
-        """What it costs in a market; None where there is no price."""
+        """Cost in a market; None without a price."""
         price = self.rented.usd_per_hour.get(market)
         return None if price is None else price * self.seconds / 3600
 
@@ -51,7 +51,7 @@ def cloud_tasks(fleet: Sequence[Rented], grid: Grid, protocol: Protocol, *, is_q
 
     Raises
     ------
-    InputError : nothing of the grid can be measured on one of them.
+    InputError : no cell of the grid can be measured on one of them.
     """
     tasks = []
     for rented in fleet:

@@ -43,7 +43,7 @@ class Graph:
 
     @property
     def parameters(self) -> int:
-        """All of them; what normalizations average is among them."""
+        """All parameters, including running averages of normalizations."""
         return sum(layer.parameters for layer in self.layers)
 
 

@@ -94,7 +94,7 @@ def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any], gra
 
 def _activation(keras: Any, own: dict[str, Any], kind: str, value: Any) -> Any:
     if kind in ("relu", "relu6"):
-        # Of older Keras relu6 is no activation by name.
+        # Older Keras has no activation named relu6.
         return keras.layers.ReLU(6.0 if kind == "relu6" else None)(value)
     if kind == "hard swish" and not hasattr(keras.activations, "hard_swish"):
         return own["hard swish"]()(value)

@@ -60,6 +60,6 @@ class CellsAccuracy:
         return tuple(self.rows[0].gpus)
 
     def of(self, cells: int) -> CellsRow | None:
-        """The row of the most cells that are no more than `cells`; None: fewer than were judged."""
+        """The row of the most cells up to `cells`; None: fewer than validated."""
         known = [row for row in self.rows if row.cells <= cells]
         return known[-1] if known else None

@@ -19,7 +19,7 @@ class Counts:
     ----------
     pixels : height and width of the image.
     classes : width of the last layer.
-    parameters : all of them; what normalizations average is among them.
+    parameters : all, including running averages of normalizations.
     trainable_parameters : those that have a gradient [trainable].
     convolution_flops : of convolutions that are not depthwise [conv_flops].
     depthwise_flops : of depthwise convolutions [dwconv_flops].

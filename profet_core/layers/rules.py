@@ -23,7 +23,7 @@ from profet_core.layers.shapes import (
     window_output,
 )
 
-#: Values that one layer's parameters may have; a larger one is no network that is trained on a GPU.
+#: Values that one layer's parameters may have; larger ones don't fit any GPU.
 MAX_PARAMETERS = 2**38
 
 
@@ -152,7 +152,7 @@ def normalization(
     Parameters
     ----------
     averages : whether running averages of mean and variance are kept, which have no gradient; batch normalization.
-    features : of what is scaled; the last side if None.
+    features : scaled values; the last side if None.
     """
     if not shape:
         raise InputError("a normalization needs features, and its input has none.")

@@ -11,7 +11,7 @@ Shape = tuple[int, ...]
 #: What is added around an input: as little as keeps ceil(size / stride), nothing, or (before, after) for each side.
 Padding = Literal["same", "valid"] | tuple[tuple[int, int], ...]
 
-#: A shape larger than this is no image's: a terabyte and more for one layer of one image.
+#: Maximum shape: a terabyte and more for one layer of one image.
 MAX_ELEMENTS = 2**38
 MAX_DIMENSIONS = 8
 #: Largest kernel, stride, dilation, padding or number of groups.
@@ -64,7 +64,7 @@ def broadcast(first: Shape, second: Shape) -> Shape:
 def window_output(
     sides: Shape, kernel: Shape, strides: Shape, padding: Padding, dilation: Shape, round_up: bool = False
 ) -> Shape:
-    """Sides of what a window that moves over `sides` puts out: convolution and pooling.
+    """Output sides of a window that moves over `sides`: convolution and pooling.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def window_output(
 def transposed_output(
     sides: Shape, kernel: Shape, strides: Shape, padding: Padding, dilation: Shape, extra: Shape | None = None
 ) -> Shape:
-    """Sides of what a transposed convolution puts out.
+    """Output sides of a transposed convolution.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Row:
                 return ((height, height), (width, width))
 
     def bias(self) -> bool:
-        """Whether the layer has one; yes where nothing is said."""
+        """Whether the layer has one; default yes."""
         text = self.text("bias").lower()
         if text and text not in _YES | _NO:
             raise InputError(f"bias is {shown(text)}: write yes or no.")

@@ -1,4 +1,4 @@
-"""Reads `growth.json`: how steps grow with batch and pixel size, with its own checksum."""
+"""Read `growth.json`: scaling with batch and pixel size, with its own checksum."""
 
 from __future__ import annotations
 

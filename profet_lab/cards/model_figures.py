@@ -89,7 +89,7 @@ class ModelCard:
     coverage : held-out "architecture" or "family" -> case -> intervals.
     weights, tree_weights : case -> as shipped, in the members' order; as chosen on inner folds.
     device_rows : what those of a training profile add up to, in step latencies.
-    real : the section on third-party profiles; None: left out.
+    real : the section on third-party profiles, or None.
     """
 
     made: str

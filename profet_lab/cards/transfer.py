@@ -48,7 +48,7 @@ class TransferCard:
         constant erred less.
     raw, corrected : routes between T4 and V100.
     memory_scores : of the case with most inputs.
-    sha256 : file -> hash of what was fitted on.
+    sha256 : file -> hash of the training data.
     """
 
     accuracy: TransferAccuracy

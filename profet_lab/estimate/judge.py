@@ -163,7 +163,7 @@ def default_method(judged: Mapping[Regime, Sequence[Judged]]) -> str:
 
 
 def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
-    """Half-width that `level` of new errors stays within, if they are like these (absolute, in the logarithm)."""
+    """Split-conformal quantile: half-width that covers `level` of these absolute log errors."""
     ordered = np.sort(errors)
     place = min(math.ceil((len(ordered) + 1) * level), len(ordered)) - 1
     return float(ordered[place])

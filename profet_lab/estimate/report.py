@@ -17,7 +17,7 @@ from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
 from profet_lab.validation.memory import layers_known
 
-#: What the paper reports on average, percent, inside and outside of what it learned from (Lattuada et al. 2022, after
+#: Mean errors in the paper, percent, inside and outside of its training data (Lattuada et al. 2022, after
 #: its abstract); it doesn't give unseen architectures.
 PAPER_PCT = 11.0
 IN_PAPER = (Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.DEEPER, Regime.UNSEEN_GPU)

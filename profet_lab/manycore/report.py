@@ -45,7 +45,7 @@ def manycore_report(own: OwnCores) -> ManycoreAccuracy:
 
 def write_manycore_report(report: ManycoreAccuracy, folder: Path) -> None:
     """Write report and card beside the models."""
-    # Through JSON, so that the checksum is of what is read again.
+    # Through JSON, so that the checksum matches when read again.
     write_signed(signed(json.loads(json.dumps(asdict(report)))), folder / MANYCORE_REPORT_NAME)
     write_whole(folder / MANYCORE_CARD_NAME, manycore_card(report).encode())
 

@@ -115,7 +115,7 @@ def read_index(folder: Path | str) -> RealIndex:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"Folder not found: {folder}.")
+        raise InputError(f"Folder {folder} not found.")
     path = folder / INDEX_NAME
     if not path.is_file():
         raise InputError(f"{folder} has no {INDEX_NAME}: add one that lists its profiles.")

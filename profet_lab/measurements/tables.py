@@ -60,7 +60,7 @@ class Measurements:
 
     @property
     def architectures(self) -> np.ndarray:
-        """Architecture of each row, the groups that folds leave out."""
+        """Architecture of each row, the groups of the folds."""
         return self.workloads["model"].to_numpy()
 
     def device_total_us(self, instance: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Fits and writes `memory.json`: everything that answers "does it fit?"."""
+"""Fit and write `memory.json`: everything that answers "does it fit?"."""
 
 from __future__ import annotations
 

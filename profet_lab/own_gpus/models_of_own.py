@@ -32,7 +32,7 @@ def read_files(dataset: Dataset) -> dict[str, str]:
 
 
 def sharpened_file(gpus: Sequence[SharpenedGpu], transfer: TransferModel, dataset: Dataset) -> dict:
-    """What `sharpened.json` holds; it belongs to one `transfer.json`."""
+    """Content of `sharpened.json`, for one `transfer.json`."""
     content = {
         "schema_version": SHARPENED_VERSION,
         "transfer_checksum": transfer.checksum,
@@ -47,7 +47,7 @@ def write_own(models: Path, out: Path, *, sharpened: dict | None, write_pairs: C
 
     Parameters
     ----------
-    sharpened : content of that file; None: there is none.
+    sharpened : content of that file, or None.
     write_pairs : trains the pairs and writes them over the models in a folder; None: there are none.
 
     Raises

@@ -109,7 +109,7 @@ def _too_few(group: PairGroup, pair: Pair) -> str:
         return ""
     return (
         f"{group.workloads} workloads of {group.networks} networks have a profile on both, models need {least} of "
-        f"{LEAST_NETWORKS}: the analytical model tells it"
+        f"{LEAST_NETWORKS}: the analytical model predicts it"
     )
 
 

@@ -48,7 +48,7 @@ def left_out(
 
     Parameters
     ----------
-    only : these folds. progress : told of each fold that is done.
+    only : these folds. progress : called after each fold.
     """
     folds = np.array([fold_of(row) for row in rows])
     found = LeftOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))

@@ -1,4 +1,4 @@
-"""Fits and writes `scaleout.json`: what a step on several GPUs takes."""
+"""Fit and write `scaleout.json`: what a step on several GPUs takes."""
 
 from __future__ import annotations
 

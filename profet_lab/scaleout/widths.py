@@ -17,7 +17,7 @@ from profet_lab.scaleout.rows import ScaleRow
 LEVEL = 0.9
 #: Links that share a width: few machines were measured with each kind of NVLink, none with bridges.
 ALIKE = ((Link.NVSWITCH, Link.NVLINK, Link.BRIDGE), (Link.PCIE,), (Link.PCIE_HOST,))
-#: No step is surer: published speeds themselves differ by as much from run to run.
+#: Smallest width: published speeds themselves vary as much from run to run.
 _LEAST = 0.04
 #: Where no row speaks of a link.
 _UNKNOWN = Width(_LEAST, 0.8, 0.0)

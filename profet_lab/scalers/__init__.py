@@ -1,1 +1,1 @@
-"""Fits what carries latencies to other batch and pixel sizes."""
+"""Fit the scalers to other batch and pixel sizes."""

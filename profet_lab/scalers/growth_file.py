@@ -1,4 +1,4 @@
-"""Fits and writes `growth.json`: how steps grow with batch and pixel size."""
+"""Fit and write `growth.json`: scaling with batch and pixel size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FEWEST_ARCHITECTURES, _FEWEST_SIZES = 3, 3
 
 
 def measured_sizes(measurements: Measurements) -> bool:
-    """Whether the measurements have enough networks and sizes to learn growth from."""
+    """Whether the measurements have enough networks and sizes to learn scaling from."""
     table = measurements.workloads
     sizes = table[["pixels", "batch_size"]].drop_duplicates()
     return table["model"].nunique() >= _FEWEST_ARCHITECTURES and len(sizes) >= _FEWEST_SIZES

@@ -12,7 +12,7 @@ def choose_cells(medians: Steps, allowed: np.ndarray, count: int, random: np.ran
 
     Parameters
     ----------
-    allowed : boolean mask of the workloads to choose among. count : no more than these.
+    allowed : boolean mask of the workloads to choose among. count : at most this many.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Correct another source's epoch times for work besides training steps.
 
 An epoch there also holds set-up, validation and monitoring, and steps that the host bounds took longer under it. The
-share of the time the GPU was busy, which the source sampled, tells most of that. The correction is fitted where PROFET
+share of the time the GPU was busy, which the source sampled, explains most of it. The correction is fitted where PROFET
 measured the same workload on the same GPU: T4 and V100.
 """
 

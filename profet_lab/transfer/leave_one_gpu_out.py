@@ -47,7 +47,7 @@ class TargetGpu:
 
 
 def reference_of(law: StepLaw) -> str:
-    """The fastest of the known instances: speeds are told relative to it."""
+    """The fastest of the known instances, the reference of speeds."""
     return min(law.instances, key=lambda name: law.instances[name].benchmark_work_ms)
 
 

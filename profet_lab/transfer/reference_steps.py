@@ -35,8 +35,8 @@ from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE
 
 THROUGHPUT_FILE = Path("external") / "training_throughput.csv"
-#: Often published, and near what others measured on V100. Left out: MobileNetV2, whose depthwise convolutions took
-#: TensorFlow 2.5 1.8 times as long as others publish, and networks that nobody publishes.
+#: Often published, and near others' V100 measurements. Excluded: MobileNetV2, whose depthwise convolutions took
+#: TensorFlow 2.5 1.8 times as long as others publish, and unpublished networks.
 NETWORKS = ("ResNet18", "ResNet34", "ResNet50", "VGG11", "VGG13", "VGG16", "VGG19", "InceptionV3")
 PIXELS = (128, 224, 256)
 #: Forward, and backward to inputs and to weights.

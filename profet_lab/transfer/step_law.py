@@ -19,7 +19,7 @@ from profet_lab.transfer.steps import HOST_OF, Steps, gpu_of
 #: A step is bound by its GPU if the profile's busy time fills at least this share of its latency, and by launches if
 #: it fills at most the second.
 GPU_BOUND, LAUNCH_BOUND = 0.5, 0.8
-#: Work of a kind that takes less than this tells nothing of its speed, milliseconds; nor do fewer steps than that many.
+#: Minimum milliseconds of a kind's work, and minimum steps, to fit its speed.
 _LEAST_MS, _LEAST_STEPS = 0.3, 5
 #: Where the search for the slope of floors over gaps starts, in the logarithm, and how long it goes on.
 _LOG_SLOPES = (-0.5, 0.5, 1.5)
@@ -143,7 +143,7 @@ def _profiling_slowdown(steps: Steps, instances: Sequence[str], rows: np.ndarray
         chosen = rows & (parts.idle_ms > parts.busy_ms)
         slow.append(((parts.busy_ms + parts.idle_ms) / latency_ms)[chosen])
     found = np.concatenate(slow)
-    # Where launches bound no step, nothing tells: 1 makes the profiled step itself the bound.
+    # Without launch-bound steps, 1 makes the profiled step itself the bound.
     return float(np.median(found)) if len(found) else 1.0
 
 

@@ -14,7 +14,7 @@ from profet_core.transfer.parts import StepParts, step_parts
 from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WORKLOAD
 
-#: The network whose latency on a GPU tells its speed: its name, pixel and batch size. The largest batch that all four
+#: The network whose latency on a GPU gives its speed: its name, pixel and batch size. The largest batch that all four
 #: ran, since published speeds are of large ones.
 BENCHMARK = ("ResNet50", 224, 64)
 

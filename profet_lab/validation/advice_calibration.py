@@ -3,7 +3,7 @@
 `python -m profet_lab.validation.advice_calibration [--models DIR]` reads the held-out predictions of
 `models/validation.json` (every workload predicted by models that never saw its architecture, the anchor's latency
 given), so it takes seconds.
-A claim is "A is cheaper than B" at a price ratio, for every two targets of an anchor and price ratios from 1/16 to 16
+A statement is "A is cheaper than B" at a price ratio, for every two targets of an anchor and ratios from 1/16 to 16
 in steps of a quarter doubling, or "done within" a quarter of the predicted time to 4 times it: neither depends on the
 truth. Errors of one architecture are correlated: all counts come from 15 architectures.
 """

@@ -35,7 +35,7 @@ class EnsembleLatencies:
     log_half_width: Mapping[tuple[str, str, bool, str], float]
 
     def known(self, architecture: str) -> KnownLatencies:
-        """Latencies with the half-widths that hold for this architecture."""
+        """Latencies with the half-widths for this architecture."""
 
         def known(anchor: str, instance: str, latency_known: bool) -> Latencies:
             values = self.latency_ms[anchor, instance, latency_known]

@@ -129,7 +129,7 @@ def _chain_table(
 def _with_errors(
     rows: GrowthRows, grown: np.ndarray, shares: np.ndarray, errors: Mapping[str, CarryError], halves: np.ndarray
 ) -> pd.DataFrame:
-    """The rows with their distances in knots, log errors, intervals, and what growth in proportion gives."""
+    """The rows with distances in knots, log errors, intervals, and the error of proportional scaling."""
     carrying = np.empty(len(grown))
     for model, error in errors.items():
         judged = rows.models == model
@@ -228,7 +228,7 @@ def _between_table(measurements: Measurements, found: LeftOutGrowth, anchor: str
 
 
 def _profiled_end(steps: pd.DataFrame, axis: str, size: int, law: GrowthLaw) -> KnownPoint:
-    """Steps measured at one end of an axis, with how they grow; the signs of growth are the columns with numbers."""
+    """Steps at one endpoint of an axis, with their scaling; features are the numeric columns."""
     names: Iterable[object] = steps.columns
     signs = steps[[name for name in names if isinstance(name, int)]].to_numpy(float)
     return KnownPoint(

@@ -41,7 +41,7 @@ class OutOfFoldScalers:
     def from_predicted_ends(self, predictions: pd.DataFrame, predicted: str, *, informed: bool) -> pd.DataFrame:
         """As `from_true_ends`, from the ends in column `predicted` of out-of-fold predictions.
 
-        Ends that fall are refused when serving, and carry no curve; they are taken as level at the smaller size.
+        Falling endpoints are refused when serving; here they count as level at the smaller size.
         """
         parts = []
         for (anchor, target), part in predictions.groupby(["anchor", "target"]):

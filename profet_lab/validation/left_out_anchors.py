@@ -96,7 +96,7 @@ class _LeftOutLaw:
 
     Attributes
     ----------
-    log_half_width : 90 % interval of what is inferred from the fourth. own_log_half_width : what comes to it where the
+    log_half_width : 90 % interval of what is inferred from the fourth. own_log_half_width : added where the
         latency there is inferred from the profile.
     """
 

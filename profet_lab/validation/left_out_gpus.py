@@ -149,7 +149,7 @@ def other_gpus(
 ) -> list[dict]:
     """Errors on A10G and P100, known by specs and the benchmark's corrected step.
 
-    A GPU with a published point is reached by that as well, as GPUs are that nobody measured.
+    GPUs with a published point are also predicted from it, as unmeasured GPUs are.
 
     Parameters
     ----------

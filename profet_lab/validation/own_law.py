@@ -37,7 +37,7 @@ class LawJudge:
 
         Parameters
         ----------
-        own : the machine's own profiled steps; None: it has none, and is no anchor.
+        own : the machine's own profiled steps; None: it has none and can't be an anchor.
         """
         measured = cells.measured
         found: dict[Pair, list[Judged]] = {}

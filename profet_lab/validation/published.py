@@ -1,6 +1,6 @@
 """Compare transfer with published tables of training speeds.
 
-A table tells a ratio, one GPU's speed over V100's. Where the GPU has other points, those of the table are held back.
+A table gives a ratio, one GPU's speed over V100's. Where the GPU has other points, those of the table are held back.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
     Parameters
     ----------
     batch : a tensor, or tuples, lists and dicts of them, as a data loader yields.
-    channels_last : how the framework lays pictures out where the channels can't be known by their number.
+    channels_last : the framework's layout where the number of channels doesn't show it.
     """
     shapes = [shape for shape, _ in zip(_shapes(batch), range(_MOST_PARTS), strict=False)]
     for shape in shapes:

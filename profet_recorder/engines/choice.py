@@ -14,7 +14,7 @@ def choose_engine(
     optimizer: object = None,
     keras_calls: ObservedKeras | None = None,
 ) -> Engine:
-    """The engine of `framework` ("tensorflow", "pytorch"), else of `model` or `optimizer`, else of what is imported.
+    """The engine of `framework` ("tensorflow", "pytorch"), `model`, `optimizer`, or the imported framework.
 
     Parameters
     ----------

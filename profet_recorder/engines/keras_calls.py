@@ -25,7 +25,7 @@ class ObservedKeras:
 
     Attributes
     ----------
-    sizes : of what was called.
+    sizes : of the called layers.
     """
 
     def __init__(self, on_update: Callable[[object], None] = lambda optimizer: None) -> None:

@@ -43,7 +43,7 @@ class PyTorchEngine:
         self._device: Any = None
 
     def trains(self, optimizer: Any) -> None:
-        """Its weights are trained too; of anything that is no optimizer they are not known."""
+        """Add an optimizer's weights; ignore other objects."""
         if getattr(optimizer, "param_groups", None) and all(optimizer is not known for known in self._optimizers):
             self._optimizers.append(optimizer)
 

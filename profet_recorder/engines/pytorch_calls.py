@@ -75,7 +75,7 @@ class ObservedCalls:
         return [network for network in self.networks if _holds(network, weights)]
 
     def frozen(self, weights: Collection[int]) -> set[int]:
-        """`id` of each parameter of what is called for itself and holds none of these weights, such as a teacher."""
+        """`id` of each parameter of separately called modules without these weights, such as a teacher."""
         called = [*self.networks, *self._without_gradient.values()]
         return {id(one) for network in called if not _holds(network, weights) for one in network.parameters()}
 

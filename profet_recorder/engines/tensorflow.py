@@ -93,7 +93,7 @@ class TensorFlowEngine:
         self._sizes.observe(batch)
 
     def stop_observing(self) -> None:
-        """Nothing is observed that could slow a step."""
+        """Does nothing: observing never slows a step here."""
 
     def synchronize(self) -> None:
         """Wait for the GPU."""

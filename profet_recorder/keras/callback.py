@@ -191,7 +191,7 @@ class RecordingCallback(_Callback):
 
     @_goes_on
     def on_test_begin(self, logs: object = None) -> None:
-        """Validation is no training step."""
+        """Ignore validation steps."""
         if recording := self._unfinished():
             recording.pause()
 
@@ -210,7 +210,7 @@ class RecordingCallback(_Callback):
         return None if self.finished else self._recording
 
     def _check_epoch(self, recording: Recording) -> None:
-        """Refuse epochs in which a profile never comes to its end: the last batch is left out, and steps follow on."""
+        """Refuse epochs too short for the profiled steps, since the last batch is skipped."""
         in_a_row = recording.profiled_steps
         if self._batches_an_epoch is not None and 1 < self._batches_an_epoch <= in_a_row:
             raise RecorderError(

@@ -102,7 +102,7 @@ class ScriptHooks:
     # --- what is recorded -------------------------------------------------------------------------------------------
 
     def _guarded(self, observe: Callable[..., Any], *arguments: Any) -> Any:
-        """What `observe` returns; None where it fails, which is no matter of the training."""
+        """Result of `observe`, or None if it fails; the training goes on."""
         if self.failure is not None:
             return None
         try:
@@ -112,7 +112,7 @@ class ScriptHooks:
             return None
 
     def _fail(self, error: Exception) -> None:
-        """Give the recording up, and the script too where it is refused: nothing is gained by training to the end."""
+        """Stop the recording, and the script if it was refused."""
         self.failure = said(error)
         if self.recording is not None:
             try:

@@ -77,7 +77,7 @@ def _check_script(script: str, module: bool) -> None:
     if module:
         return
     if not Path(script).is_file():
-        raise RecorderError(f"Script not found: {script}: name the Python file that trains.")
+        raise RecorderError(f"Script {script} not found: name the Python file that trains.")
     if Path(script).suffix == ".ipynb":
         raise RecorderError(
             f"{script} is a notebook: convert it (jupyter nbconvert --to script), take out what only a notebook can do "

@@ -60,7 +60,7 @@ def read_answer(line: bytes) -> NetworkAnswer:
 
     Raises
     ------
-    ValueError : it is none: a process that read an uploaded file is not believed.
+    ValueError : invalid: output of the reading process is not trusted.
     """
     match json.loads(line):
         case {"error": str(error)} if error.isprintable():

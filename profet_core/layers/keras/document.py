@@ -65,7 +65,7 @@ class Settings:
         return whole(self.values.get(key), key, least)
 
     def wholes(self, key: str, length: int, default: int | None = None, least: int = 1) -> Shape:
-        """So many whole numbers; one number stands for all of them, `default` where nothing is given."""
+        """So many whole numbers; one number stands for all, `default` if missing."""
         value = self.values.get(key)
         if value is None and default is not None:
             value = default

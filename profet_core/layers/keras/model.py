@@ -63,7 +63,7 @@ class KerasModel:
     ----------
     layers : what was counted, in order.
     image : the size of the image: height, width and channels.
-    outputs : shapes of what the model puts out.
+    outputs : output shapes of the model.
     caveats : what had to be assumed.
 
     Raises

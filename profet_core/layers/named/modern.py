@@ -47,6 +47,6 @@ def convnext(net: Builder, pixels: int, classes: int, size: str) -> None:
         for _ in range(number):
             y = net.layer_norm(net.depthwise(x, 7, bias=True))
             y = net.dense(net.elementwise(net.dense(y, 4 * width)), width)
-            # Scaled by a weight each channel, then left out at random in training.
+            # Scaled by a weight per channel, then dropped at random in training.
             x = net.elementwise(x, net.elementwise(net.scale_channels(y), function="dropout"))
     net.dense(net.layer_norm(net.global_pool(x)), classes)

@@ -57,7 +57,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator and the names of what it takes and puts out ("" for what is left out)."""
+    """One operator and the names of what it takes and puts out ("" for omitted ones)."""
 
     name: str
     operator: str

@@ -22,7 +22,7 @@ class Result:
     Attributes
     ----------
     shapes : of its outputs, with the batch.
-    kind : of layer; None where nothing is computed.
+    kind : of layer; None without computation.
     flops : of the whole batch.
     """
 

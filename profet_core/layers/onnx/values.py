@@ -39,7 +39,7 @@ class Value:
 
 
 def whole_numbers(node: Node, inputs: Sequence[Value | None], index: int, attribute: str = "") -> list[int] | None:
-    """A list of whole numbers that stands in an attribute (older files) or in an input; None where it is left out.
+    """A list of whole numbers that stands in an attribute (older files) or in an input; None where it is omitted.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def place(axis: int, rank: int) -> int:
 
     Raises
     ------
-    InputError : there is no such side.
+    InputError : the axis is out of range.
     """
     if not -rank <= axis < rank:
         raise InputError(f"its axis is {axis}, and its input has {rank}.")

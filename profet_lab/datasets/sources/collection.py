@@ -94,7 +94,7 @@ def _gpu(manifest: Mapping[str, Any], instance: str) -> str:
 
 
 def _text(told: object) -> str:
-    """A fact of the manifest as one line; several are joined."""
+    """A fact of the manifest as one line."""
     if isinstance(told, dict | list):
         told = json.dumps(told, sort_keys=True)
     line = "".join(sign if sign.isprintable() else " " for sign in str(told)) if told not in (None, "") else ""

@@ -94,7 +94,7 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
     ("arguments", "said"),
     [
         (("NoNet", "--batch", 8), "unknown network"),
-        (("missing.keras", "--batch", 8), "no such file"),
+        (("missing.keras", "--batch", 8), "not found"),
         (("ResNet50", "--batch", 8, "--targets", "nowhere"), "nowhere"),
         (("ResNet50", "--batch", 8, "--method", "magic"), "magic"),
         (("ResNet50", "--batch", 8, "--anchor", "g3s.xlarge"), "--profile"),

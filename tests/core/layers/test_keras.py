@@ -191,14 +191,14 @@ def lists_in_lists(depth: int) -> list[object]:
         (taking([None, -4, 4, 3]), "image's height is -4"),
         (taking([None, 700]), "no image as its input"),
         (taking("big"), "its input has no shape"),
-        ({"class_name": "MyModel", "config": {}}, "it is a MyModel, whose layers only its code knows"),
+        ({"class_name": "MyModel", "config": {}}, "it is a MyModel, whose layers only its code defines"),
         ({"class_name": "Sequential", "config": {"layers": []}}, "it has no layers"),
         ({"class_name": ["Sequential"], "config": {}}, "its JSON names no class of a model: save it"),
         (sequential(IMAGE, {"class_name": "Conv2D", "config": {}}), r": layer number 2 \(Conv2D\): its filters"),
         ({"class_name": "Sequential", "config": {"layers": [[]]}}, "its layer 1 is not written as Keras"),
         ({"model": 1}, "describes no Keras model"),
-        (functional(IMAGE), "an input and no layer behind it"),
-        (deep(11), "models in models, more than 10 deep"),
+        (functional(IMAGE), "an input but no layers"),
+        (deep(11), "nested more than 10 deep"),
     ],
 )
 def test_what_cannot_be_counted_is_one_line(document, line):
@@ -233,7 +233,7 @@ def test_what_unfolds_has_an_end(monkeypatch):
         (b"\x80\x02}q\x00.", "a pickle of PyTorch"),
         ("kind,channels\nflatten,\ndense,10".encode("utf-16"), r"it is UTF-16 text: save it in UTF-8, a layer table"),
         (b"hello, world", "this is plain text, not a network that can be read: give a .keras file"),
-        (b"\x08\x08\xff\xff\xff", "damaged or cut short, or no ONNX"),
+        (b"\x08\x08\xff\xff\xff", "damaged or cut short, or not ONNX"),
         (b"\x08\x08", "no graph of operators"),
         # A SavedModel: its version, then a long message.
         (b"\x08\x01\x12\xff\xff\x01" + b"\x0a" * 0x7FFF, "this is not an ONNX model; for a SavedModel"),

@@ -90,7 +90,7 @@ def test_every_kind_can_be_written():
         (b"kind\n", "it has no layers"),
         (b"kind,channels\ndense,5,6,7", "line 2 has more fields"),
         (b"kind,layer\nflatten," + b"x" * 2000, "more than 1,000 characters"),
-        (b'kind,layer\nflatten,"' + b"x" * 200_000 + b'"', "is no CSV"),
+        (b'kind,layer\nflatten,"' + b"x" * 200_000 + b'"', "is not CSV"),
         (b"kind\n" + b"activation\n" * 20_001, "more than 20,000 layers"),
         (b"kind,layer\nflatten,\xff", "not UTF-8"),
     ],
@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_one_line_that_names_the_line(table, line):
 
 def test_pixels_have_an_end_and_come_from_somewhere():
     for pixels in (0, 4097):
-        with pytest.raises(InputError, match=r"^mine\.csv: images of .* pixels .*: 1 to 4,096 can"):
+        with pytest.raises(InputError, match=r"^mine\.csv: images of .* pixels are not supported: use 1 to 4,096"):
             read_network(LENET, "mine.csv", pixels)
     with pytest.raises(InputError, match="give the pixels, or a row of kind input"):
         read_network(LENET)

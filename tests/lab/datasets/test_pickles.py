@@ -317,10 +317,10 @@ def test_releases_that_differ_are_refused(release, profiles):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"exp_name": "first"}, "'first' is no repeat"),
+        ({"exp_name": "first"}, "'first' is not a repeat"),
         ({"optimizer": "Adam"}, "an optimizer other than SGD"),
         ({"batch_latency": "fast"}, "column batch_latency holds texts"),
-        ({"batchsize": 1.5}, "'1.5' is no batch_size"),
+        ({"batchsize": 1.5}, "'1.5' is not a batch_size"),
     ],
 )
 def test_a_frame_of_something_else_is_named(changes, said, latencies, tmp_path):

@@ -76,8 +76,8 @@ def test_few_networks_are_too_few(transfer):
 @pytest.mark.parametrize(
     ("machine", "why"),
     [
-        ({"gpu": ""}, "no data sheet of its GPU is known"),
-        ({"gpu": "Cray-1"}, "no data sheet of its GPU is known"),
+        ({"gpu": ""}, "its GPU's specs are unknown"),
+        ({"gpu": "Cray-1"}, "its GPU's specs are unknown"),
         ({"framework": "pytorch"}, "none of its cells has a profile"),
         ({"precision": "amp"}, "none of its cells has a profile"),
         ({"steps_profiled": None}, "none of its cells has a profile"),

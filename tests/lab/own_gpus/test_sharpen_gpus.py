@@ -55,7 +55,7 @@ def with_own(published):
     ("gpu", "change", "why"),
     [
         ("", lambda cells: cells, "the data don't say which GPU it has"),
-        ("Cray-1", lambda cells: cells, "no data sheet of Cray-1: add it with `profet gpus add`"),
+        ("Cray-1", lambda cells: cells, "no specs of Cray-1: add the GPU with `profet gpus add`"),
         ("Tesla T4", lambda cells: cells, "Tesla T4 is one of the profiled GPUs"),
         (GPU, lambda cells: cells.assign(status="failed"), "none of its cells ran to the end in FP32 or TF32"),
         (GPU, lambda cells: cells.assign(precision="amp"), "none of its cells ran to the end in FP32 or TF32"),

@@ -220,7 +220,7 @@ def test_a_bad_or_missing_index_file_is_one_line(write, tmp_path):
     (tmp_path / "index.json").unlink()
     with pytest.raises(InputError, match=r"has no index\.json"):
         read_index(tmp_path)
-    with pytest.raises(InputError, match="There is no folder"):
+    with pytest.raises(InputError, match="not found"):
         read_index(tmp_path / "none")
 
 

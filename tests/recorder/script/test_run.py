@@ -51,7 +51,7 @@ def script(tmp_path):
 
 
 def test_a_script_that_is_not_there(refused):
-    assert refused("absent.py") == "There is no script absent.py: name the Python file that trains."
+    assert refused("absent.py") == "Script absent.py not found: name the Python file that trains."
 
 
 def test_an_output_that_exists_is_kept_and_the_script_does_not_run(refused, script, tmp_path):
@@ -63,7 +63,11 @@ def test_an_output_that_exists_is_kept_and_the_script_does_not_run(refused, scri
 
 @pytest.mark.parametrize(
     "output, said",
-    [("nowhere/profile.json", "There is no folder"), (".", "is a folder"), ("/proc/profile.json", "can be written")],
+    [
+        ("nowhere/profile.json", "nowhere not found"),
+        (".", "is a folder"),
+        ("/proc/profile.json", "Can't write into /proc"),
+    ],
 )
 def test_an_output_that_cant_be_written_is_refused_before_the_script_runs(refused, script, tmp_path, output, said):
     if output.startswith("/proc") and not sys.platform.startswith("linux"):

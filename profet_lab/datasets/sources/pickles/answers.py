@@ -45,7 +45,7 @@ def read_answer(line: bytes) -> PickleAnswer:
 
     Raises
     ------
-    ValueError : it is none: a process that read an uploaded file is not believed.
+    ValueError : invalid: output of the reading process is not trusted.
     """
     match json.loads(line):
         case {"error": str(error), "place": int(place)} if error.isprintable() and place >= 0:
