@@ -35,7 +35,7 @@ class StepAmounts:
     ----------
     work : of one step, (steps, kinds) in the order of `WORK`.
     image_values : of the batch, which the host copies to the GPU, (steps,).
-    batch_sizes, pixels, convolutions, dense_layers, normalisations, layers : (steps,).
+    batch_sizes, pixels, convolutions, dense_layers, normalizations, layers : (steps,).
     """
 
     work: FloatArray
@@ -44,7 +44,7 @@ class StepAmounts:
     pixels: FloatArray
     convolutions: FloatArray
     dense_layers: FloatArray
-    normalisations: FloatArray
+    normalizations: FloatArray
     layers: FloatArray
 
     def __len__(self) -> int:
@@ -80,6 +80,6 @@ def step_amounts(networks: Sequence[Counts], batch_sizes: Sequence[int]) -> Step
         pixels=pixels,
         convolutions=convolutions,
         dense_layers=each("dense_layers"),
-        normalisations=each("normalisations"),
+        normalizations=each("normalizations"),
         layers=each("layers"),
     )

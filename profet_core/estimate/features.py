@@ -30,8 +30,8 @@ class Feature:
 
 #: Kinds of work whose times are features; kernels don't change with a step's size, and are inferred from `_COUNTED`.
 _TIMED = WORK[:-1]
-BY_LAW = "ms by the law"
-_COUNTED = ("convolutions", "dense layers", "normalisations", "layers")
+BY_LAW = "ms by the analytical model"
+_COUNTED = ("convolutions", "dense layers", "normalizations", "layers")
 
 
 def features_of(instances: Sequence[str]) -> tuple[Feature, ...]:
@@ -43,7 +43,7 @@ def features_of(instances: Sequence[str]) -> tuple[Feature, ...]:
         Feature("pixels", rises=True),
         *(Feature(name, rises=False) for name in _COUNTED),
         Feature("layers per convolution", rises=False),
-        Feature("normalisations per convolution", rises=False),
+        Feature("normalizations per convolution", rises=False),
         Feature("is depthwise", rises=False),
         *(Feature(f"on {name}", rises=False, instance=name) for name in instances),
     )
@@ -57,7 +57,7 @@ def feature_matrix(
     Counts, sizes and times are logarithms.
     """
     parts_ms, convolutions = costs.parts_ms(amounts)[:, : len(_TIMED)], np.maximum(amounts.convolutions, 1)
-    counts = [amounts.convolutions, amounts.dense_layers, amounts.normalisations, amounts.layers]
+    counts = [amounts.convolutions, amounts.dense_layers, amounts.normalizations, amounts.layers]
     columns = [
         *np.log(parts_ms + _NO_MS).T,
         np.log(law_ms),
@@ -65,7 +65,7 @@ def feature_matrix(
         np.log(amounts.pixels),
         *(np.log1p(count) for count in counts),
         np.log1p(amounts.layers / convolutions),
-        np.log1p(amounts.normalisations / convolutions),
+        np.log1p(amounts.normalizations / convolutions),
         (amounts.work[:, WORK.index("depthwise FLOPs")] > 0).astype(float),
         *(np.full(len(amounts), float(name == instance)) for name in instances),
     ]

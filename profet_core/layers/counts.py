@@ -27,7 +27,7 @@ class Counts:
     activation_elements : of all layers' outputs, the input's where that is a layer of its own [act_elems].
     other_elements : the part of these that neither a convolution nor a dense layer puts out [other_elems].
     convolutions : convolution layers, depthwise ones among them [n_conv].
-    dense_layers, normalisations, pools : layers of each kind; global pooling is pooling [n_dense, n_bn, n_pool].
+    dense_layers, normalizations, pools : layers of each kind; global pooling is pooling [n_dense, n_bn, n_pool].
     layers : all layers [n_layers].
     dense_parameters : of dense layers alone; the measurements don't say it.
     """
@@ -43,7 +43,7 @@ class Counts:
     other_elements: float
     convolutions: int
     dense_layers: int
-    normalisations: int
+    normalizations: int
     pools: int
     layers: int
     dense_parameters: int

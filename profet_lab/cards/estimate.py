@@ -41,7 +41,7 @@ def estimate_card(report: Mapping[str, Any], coefficients: Mapping[str, Any]) ->
 
 def regime_table(report: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Header, and a row per split."""
-    header = ("held out", "n", "paper", *METHODS, _DOCUMENTED, "in 90 %", "half-width", "chosen inside", "of")
+    header = ("held out", "n", "paper", *METHODS, _DOCUMENTED, "in 90%", "half-width", "chosen inside", "of")
     return header, [_regime_row(name, row, report["default"]) for name, row in report["regimes"].items()]
 
 
@@ -81,5 +81,5 @@ def published_sentence(report: Mapping[str, Any]) -> str:
     return (
         f"{every['n']} published FP32 and TF32 steps of TensorFlow 1, PyTorch and MXNet on {gpus} GPUs (without "
         f"ResNet-50), not learned from: {every['mape']:.0f}% ({every['bias']:+.0f}% bias), "
-        f"{every['coverage_90']:.0f}% in the 90 % intervals, which don't include differences between frameworks."
+        f"{every['coverage_90']:.0f}% in the 90% intervals, which don't include differences between frameworks."
     )

@@ -41,7 +41,7 @@ class Overall:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Share of measurements inside the 90 % interval, and the interval's median half-width; percent."""
+    """Share of measurements inside the 90% interval, and the interval's median half-width; percent."""
 
     covered: float
     half_width: float

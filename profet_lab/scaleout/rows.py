@@ -32,7 +32,7 @@ FP16_WITHOUT_XLA = (
     "FP16 without XLA: with more GPUs the networks with batch normalization fall back to FP32's speed "
     "(twice it on one GPU, 1.2 to 1.5 times it on eight), whatever links them"
 )
-SLOW_ONE_GPU = "the one-GPU run is 15 % slower than the same GPU's elsewhere, so that two GPUs exceed twice its speed"
+SLOW_ONE_GPU = "the one-GPU run is 15% slower than the same GPU's elsewhere, so that two GPUs exceed twice its speed"
 BROKEN_FILE = "four GPUs are 2 to 3 times as slow as three, in every network of this one file"
 CONTRADICTS = "one and two GPUs contradict each other: two run FP16 at five times the speed of one"
 

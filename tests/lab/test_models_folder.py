@@ -148,9 +148,7 @@ def test_what_can_not_be_replaced_is_refused_before_anything_is_trained(tmp_path
         out.mkdir()
     if what == "other things":
         (out / "thesis.tex").write_text("years")
-    says = {"file": "not a folder", "other things": "holds other things than models", "locked": "Another program"}[
-        what
-    ]
+    says = {"file": "not a folder", "other things": "holds other things than models", "locked": "Another program"}[what]
     with pytest.raises(InputError if what == "locked" else ArtifactError, match=says):
         if what == "locked":
             with only_one(out), new_models_folder(out):

@@ -10,7 +10,7 @@ import pytest
 from profet_core.estimate.amounts import WORK, step_amounts
 from profet_core.estimate.corrections import LogLinear
 from profet_core.estimate.costs import GpuCosts
-from profet_core.estimate.features import feature_matrix, features_of
+from profet_core.estimate.features import BY_LAW, feature_matrix, features_of
 from profet_core.estimate.reach import KnownSteps, reached_ms
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of
@@ -28,7 +28,7 @@ NETWORK = Counts(
     other_elements=20,
     convolutions=3,
     dense_layers=1,
-    normalisations=2,
+    normalizations=2,
     pools=1,
     layers=8,
     dense_parameters=52,
@@ -72,7 +72,7 @@ def test_the_regression_is_a_weighted_sum_of_logarithms():
     amounts = step_amounts([NETWORK], [2])
     law_ms = COSTS.latency_ms(amounts)
     features = feature_matrix(amounts, "i", COSTS, law_ms, ["i"])
-    line = LogLinear((names.index("batch"), names.index("layers")), (0.5, 2.0), 1.0, names.index("ms by the law"))
+    line = LogLinear((names.index("batch"), names.index("layers")), (0.5, 2.0), 1.0, names.index(BY_LAW))
     latency_ms = law_ms * np.exp(line.log_ratio(features))
     # e x sqrt(2) x (8 + 1)^2: the law itself has no part in it. Features are of single precision.
     assert latency_ms == pytest.approx([np.e * np.sqrt(2) * 81], rel=1e-5)

@@ -119,7 +119,7 @@ def test_rows_of_the_measurements_are_reproduced(name, pixels):
         counts.dense_flops,
         counts.activation_elements,
         counts.convolutions,
-        counts.normalisations,
+        counts.normalizations,
         counts.pools,
         counts.layers,
     )

@@ -30,7 +30,7 @@ def test_a_small_network_by_hand():
     assert sizes["conv"] == sizes["sum"] == (8, 8, 8) and sizes["pool"] == (8, 4, 4) and sizes["classes"] == (10,)
     assert counts.activation_elements == 768 + 5 * 512 + 128 + 8 + 8 + 10
     assert counts.other_elements == 768 + 3 * 512 + 128 + 8 + 8
-    assert (counts.convolutions, counts.normalisations, counts.pools, counts.dense_layers) == (2, 1, 2, 1)
+    assert (counts.convolutions, counts.normalizations, counts.pools, counts.dense_layers) == (2, 1, 2, 1)
     assert (counts.pixels, counts.classes, counts.layers) == (16, 10, 10)
     assert network.caveats == () and network.source_format == "ONNX model of tests"
 

@@ -89,7 +89,7 @@ def test_counts_sum_layers_by_their_kind():
     assert counts.dense_flops == 80 and counts.flops == 3456 + 288 + 80
     assert counts.activation_elements == 108 + 64 + 64 + 16 + 4 + 10
     assert counts.other_elements == 108 + 64 + 4
-    assert (counts.convolutions, counts.dense_layers, counts.normalisations, counts.pools) == (2, 1, 1, 1)
+    assert (counts.convolutions, counts.dense_layers, counts.normalizations, counts.pools) == (2, 1, 1, 1)
     assert (counts.layers, counts.classes, counts.pixels) == (6, 10, 6)
     assert counts.parameter_bytes() == 4 * counts.parameters and counts.activation_bytes(2) == 2 * 266
     assert counts.gradient_bytes(2) == 2 * counts.trainable_parameters

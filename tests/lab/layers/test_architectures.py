@@ -17,7 +17,7 @@ COLUMNS = {
     "act_elems": "activation_elements",
     "n_conv": "convolutions",
     "n_dense": "dense_layers",
-    "n_bn": "normalisations",
+    "n_bn": "normalizations",
     "n_pool": "pools",
     "n_layers": "layers",
 }

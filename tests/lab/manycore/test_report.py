@@ -36,4 +36,4 @@ def test_how_far_the_models_are_apart():
     assert (report.speedup.speedup_a, report.speedup.speedup_b) == pytest.approx((99.5, 115.1), abs=0.05)
     card = manycore_card(report)
     assert "| large | 3840 | 36.8 | 36.773 | yes |" in card
-    assert "| own images | 2 | 14 | no | 0.260 s | 0.250, 0.310 s | 0.251 s | -3.6 % | 1.92 | 2.00 |" in card
+    assert "| own images | 2 | 14 | no | 0.260 s | 0.250, 0.310 s | 0.251 s | -3.6% | 1.92 | 2.00 |" in card

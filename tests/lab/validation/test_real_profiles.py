@@ -227,7 +227,7 @@ def test_a_bad_or_missing_index_file_is_one_line(write, tmp_path):
 def test_the_card_has_the_report_s_numbers():
     report = made_real_report("x")
     text = real_section(report)
-    assert "2021-03-04" in text and "MAPE 15.00 % with" in " ".join(text.split())
+    assert "2021-03-04" in text and "MAPE 15.00% with" in " ".join(text.split())
     assert "| T4 | V100 | measured | TensorFlow 2.4 | LeNet, Adam | 2 | 80.0 | 72.0-96.0 | 15.00 | 50 |" in text
     assert "| P100 | derived |" in text
     assert "PyTorch" in text and "104.5 ms there, 121.5 ms in PyTorch" in " ".join(text.split())
