@@ -122,7 +122,7 @@ def _by_run(paths: Iterable[Path], note: Note) -> dict[_Run, list[Path]]:
             continue
         found[_run(path, name)].append((name["when"], path))
     if others:
-        note(f"{others} files are of several GPUs or use an optimizer other than {_OPTIMIZER}and are skipped")
+        note(f"{others} files are of several GPUs or use an optimizer other than {_OPTIMIZER} and are skipped")
     return {run: _by_time(run, sorted(files)) for run, files in found.items()}
 
 
