@@ -59,15 +59,15 @@ def make_samples(measurements: Measurements, parameters: pd.Series, out: Path) -
     """
     bank = class_bank(measurements)
     rows = {choice: _median_repeat(measurements, choice) for choice in CHOICES}
-    left_out_ms = {known: _left_out_ms(bank, rows, known) for known in (True, False)}
+    held_out_ms = {known: _held_out_ms(bank, rows, known) for known in (True, False)}
     out.mkdir(exist_ok=True)
     for stale in out.glob("*.json"):
         stale.unlink()
     index = []
     for choice, row in rows.items():
         trace, entry = _sample(measurements, choice, row, int(parameters[choice.model, choice.pixels]))
-        entry["left_out_ms"] = left_out_ms[True][choice]
-        entry["left_out_without_latency_ms"] = left_out_ms[False][choice]
+        entry["left_out_ms"] = held_out_ms[True][choice]
+        entry["left_out_without_latency_ms"] = held_out_ms[False][choice]
         (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
         index.append(entry)
     (out / INDEX_NAME).write_text(json.dumps(index, indent=1) + "\n")
@@ -94,7 +94,7 @@ def _median_repeat(measurements: Measurements, choice: Choice) -> int:
     return int(rows[order[len(rows) // 2]])
 
 
-def _left_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
+def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
     """What members that never saw a sample's architecture predict for it, milliseconds on each other instance.
 
     Combined with the shipped weights, which were chosen on all architectures.

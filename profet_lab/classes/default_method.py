@@ -19,7 +19,7 @@ from profet_lab.classes.boosted import BoostedTrees
 from profet_lab.classes.calibrate import distances, scale_of_folds
 from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import FoldCase, OutOfFold, one_left_out, predict_cases
+from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
 from profet_lab.classes.member_weights import least_error
 from profet_lab.classes.stacked import RECIPES, StackedNetworks
 from profet_lab.classes.training_rows import TrainingRows
@@ -60,7 +60,7 @@ def train_default(
         stacks += [_write_stack(models, wanted, anchor, case, folder) for anchor in anchors]
     references = [_write_reference(bank, anchor, folder) for anchor in anchors]
     rules, intervals = {}, {}
-    folds = one_left_out(bank.architectures, calibrated_on)
+    folds = one_held_out(bank.architectures, calibrated_on)
     cases = [FoldCase(folds, known) for known in (True, False)]
     for each, predicted in zip(
         cases, predict_cases(bank, cases, seed=seed, steps=steps, progress=progress), strict=True

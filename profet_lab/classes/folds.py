@@ -66,7 +66,7 @@ class ClassFold:
         return self.training.anchor, self.training.target
 
 
-def one_left_out(groups: np.ndarray, pairs: Sequence[Pair]) -> list[ClassFold]:
+def one_held_out(groups: np.ndarray, pairs: Sequence[Pair]) -> list[ClassFold]:
     """One fold a pair and group: learn from all others, predict the group. `groups`: name of each row's, (rows,)."""
     return [
         ClassFold(TrainingRows(anchor, target, groups != name), {str(name): groups == name})
@@ -144,7 +144,7 @@ def predict_folds(
     return predict_cases(bank, [case], seed=seed, steps=steps, progress=progress)[0]
 
 
-def predict_one_left_out(
+def predict_one_held_out(
     bank: ClassBank,
     pairs: Sequence[Pair],
     *,
@@ -156,7 +156,7 @@ def predict_one_left_out(
     progress: Progress | None = None,
 ) -> OutOfFold:
     """Every row as predicted by models that never saw its group: its architecture, unless `groups` says otherwise."""
-    folds = one_left_out(bank.architectures if groups is None else groups, pairs)
+    folds = one_held_out(bank.architectures if groups is None else groups, pairs)
     return predict_folds(
         bank,
         folds,

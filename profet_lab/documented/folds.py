@@ -25,11 +25,11 @@ class DocumentedFold:
 
     anchor: str
     target: str
-    left_out: frozenset[str]
+    held_out: frozenset[str]
 
     def training_rows(self, measurements: Measurements) -> np.ndarray:
         """Boolean mask of the rows a fit may see."""
-        return ~np.isin(measurements.architectures, list(self.left_out))
+        return ~np.isin(measurements.architectures, list(self.held_out))
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ def fit_folds(
 
     Progress counts the dense network's steps.
     """
-    left_out = {fold.left_out: fold.training_rows(measurements) for fold in folds}
-    features = {names: fit_features(measurements, rows, clustered=clustered) for names, rows in left_out.items()}
+    held_out = {fold.held_out: fold.training_rows(measurements) for fold in folds}
+    features = {names: fit_features(measurements, rows, clustered=clustered) for names, rows in held_out.items()}
     tables = {
-        key: encode_table(features[key[1]], measurements.operations, measurements.times_us[key[0]])[left_out[key[1]]]
-        for key in {(fold.anchor, fold.left_out) for fold in folds}
+        key: encode_table(features[key[1]], measurements.operations, measurements.times_us[key[0]])[held_out[key[1]]]
+        for key in {(fold.anchor, fold.held_out) for fold in folds}
     }
-    inputs = [tables[fold.anchor, fold.left_out] for fold in folds]
-    targets = [measurements.latency_ms[fold.target][left_out[fold.left_out]] for fold in folds]
+    inputs = [tables[fold.anchor, fold.held_out] for fold in folds]
+    targets = [measurements.latency_ms[fold.target][held_out[fold.held_out]] for fold in folds]
     forests = run_tasks(
         fit_forest, [(table, target, seed) for table, target in zip(inputs, targets, strict=True)], threads=True
     )
@@ -84,8 +84,8 @@ def fit_folds(
     return [
         FittedFold(
             fold=fold,
-            features=features[fold.left_out],
-            line=fit_line(measurements.latency_ms[fold.anchor][left_out[fold.left_out]], target),
+            features=features[fold.held_out],
+            line=fit_line(measurements.latency_ms[fold.anchor][held_out[fold.held_out]], target),
             forest=forest,
             dense=network,
         )

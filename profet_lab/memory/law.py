@@ -69,18 +69,18 @@ def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) 
     return np.exp(minimize(loss, centre, jac=True, method="L-BFGS-B").x)
 
 
-def left_out_log_room(cells: pd.DataFrame) -> np.ndarray:
+def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
     """`log_room` of each cell by the memory model fitted without its architecture."""
     found = np.empty(len(cells))
     for name in sorted(cells["model"].unique()):
-        left_out = (cells["model"] == name).to_numpy()
-        found[left_out] = log_room(fit_law(cells[~left_out]), cells[left_out])
+        held_out = (cells["model"] == name).to_numpy()
+        found[held_out] = log_room(fit_law(cells[~held_out]), cells[held_out])
     return found
 
 
 def calibrate_law(law: MemoryLaw, cells: pd.DataFrame) -> MemoryLaw:
     """The memory model with the `log_scale` that makes held-out architectures most likely."""
-    room, sign = left_out_log_room(cells), np.where(cells["ran"], 1.0, -1.0)
+    room, sign = held_out_log_room(cells), np.where(cells["ran"], 1.0, -1.0)
 
     def loss(log_scale: float) -> float:
         return -log_expit(sign * room / np.exp(log_scale)).sum()

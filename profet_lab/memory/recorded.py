@@ -50,15 +50,15 @@ def fit_peak(cells: pd.DataFrame, peaks: pd.DataFrame) -> PeakRelation:
     if rows["model"].nunique() < 3:
         return ASSUMED_PEAK
     relation = _coefficients(rows)
-    left_out = {}
+    held_out = {}
     for name in sorted(rows["model"].unique()):
         is_out = rows["model"] == name
-        left_out[name] = (_coefficients(rows[~is_out]), rows[is_out])
+        held_out[name] = (_coefficients(rows[~is_out]), rows[is_out])
     return replace(
         relation,
         log_scale=LOG_SCALE,
-        log_scale_a_doubling=_scale_a_doubling(left_out, is_split=True),
-        unsplit_log_scale_a_doubling=_scale_a_doubling(left_out, is_split=False),
+        log_scale_a_doubling=_scale_a_doubling(held_out, is_split=True),
+        unsplit_log_scale_a_doubling=_scale_a_doubling(held_out, is_split=False),
     )
 
 
@@ -79,9 +79,9 @@ def _parts(rows: pd.DataFrame, *, is_split: bool) -> tuple[np.ndarray, np.ndarra
     return parameters_gib, peak - grows, grows
 
 
-def _scale_a_doubling(left_out: Mapping[str, tuple[PeakRelation, pd.DataFrame]], *, is_split: bool) -> float:
+def _scale_a_doubling(held_out: Mapping[str, tuple[PeakRelation, pd.DataFrame]], *, is_split: bool) -> float:
     """The most likely, by what each relation says of the architecture that it was fitted without."""
-    parts = [_room(relation, rows, is_split=is_split) for relation, rows in left_out.values()]
+    parts = [_room(relation, rows, is_split=is_split) for relation, rows in held_out.values()]
     room, doublings, sign = (np.concatenate(values) for values in zip(*parts, strict=True))
 
     def loss(log_scale: float) -> float:

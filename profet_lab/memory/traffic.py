@@ -72,7 +72,7 @@ def fit_traffic(table: pd.DataFrame, law: MemoryLaw) -> TrafficRelation:
     Truncated profiles are left out: they lack the cheap operations, which are most of what moves activations.
     """
     table = table[table["cut"] == 0]
-    errors = _left_out_errors(table, law)
+    errors = _held_out_errors(table, law)
     return _traffic(table, law, log_scale=LOGISTIC_SCALE * _root_mean_square(errors))
 
 
@@ -101,7 +101,7 @@ def _traffic(table: pd.DataFrame, law: MemoryLaw, log_scale: float) -> TrafficRe
     )
 
 
-def _left_out_errors(table: pd.DataFrame, law: MemoryLaw) -> pd.Series:
+def _held_out_errors(table: pd.DataFrame, law: MemoryLaw) -> pd.Series:
     """Mean square log error of each architecture, by the relation fitted without it."""
     found = {}
     for name in sorted(table["model"].unique()):

@@ -9,7 +9,7 @@ from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.datasets.layout import AMP, OK
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
-from profet_lab.own_gpus.sharpen_gpus import Untrained
+from profet_lab.own_gpus.calibrate_gpus import Untrained
 
 #: With fewer networks nothing remains to learn from when one is held out for the intervals; with fewer workloads hardly
 #: anything is.

@@ -69,9 +69,9 @@ def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGro
     groups: list[PairGroup] = []
     every, without = all_groups(dataset, transfer)
     for group in every:
-        left_out = {pair: why for pair in group.pairs if (why := _too_few(group, pair))}
-        without += [PairWithout(*pair, why) for pair, why in left_out.items()]
-        if enough := tuple(pair for pair in group.pairs if pair not in left_out):
+        skipped = {pair: why for pair in group.pairs if (why := _too_few(group, pair))}
+        without += [PairWithout(*pair, why) for pair, why in skipped.items()]
+        if enough := tuple(pair for pair in group.pairs if pair not in skipped):
             groups.append(replace(group, pairs=enough))
     return groups, without
 

@@ -30,20 +30,20 @@ def gpu_of(row: ScaleRow) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class HeldOut:
     """Out-of-fold milliseconds per step and log half-width of each row; NaN: none."""
 
     latency_ms: Array
     log_half_width: Array
 
 
-def left_out(
+def held_out(
     rows: Sequence[ScaleRow],
     fold_of: FoldOf,
     *,
     only: Iterable[str] | None = None,
     progress: Progress | None = None,
-) -> LeftOut:
+) -> HeldOut:
     """Predict each fold with a model and widths fitted on the other folds.
 
     Parameters
@@ -51,25 +51,25 @@ def left_out(
     only : these folds. progress : called after each fold.
     """
     folds = np.array([fold_of(row) for row in rows])
-    found = LeftOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))
+    found = HeldOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))
     names = sorted(set(folds) if only is None else only)
-    told = run_tasks(_left_out_fold, [(rows, fold_of, name) for name in names], progress=progress)
+    told = run_tasks(_held_out_fold, [(rows, fold_of, name) for name in names], progress=progress)
     for name, one in zip(names, told, strict=True):
         found.latency_ms[folds == name] = one.latency_ms
         found.log_half_width[folds == name] = one.log_half_width
     return found
 
 
-def _left_out_fold(rows: Sequence[ScaleRow], fold_of: FoldOf, fold: str) -> LeftOut:
+def _held_out_fold(rows: Sequence[ScaleRow], fold_of: FoldOf, fold: str) -> HeldOut:
     """Of the fold's rows alone."""
     out = [row for row in rows if fold_of(row) == fold]
     others = [row for row in rows if fold_of(row) != fold]
     latency_ms = predicted_ms(fitted_model(others), out)
-    inner_widths = widths(others, left_out_ms(others, fold_of, groups=_INNER))
-    return LeftOut(latency_ms, log_half_widths(out, latency_ms, inner_widths))
+    inner_widths = widths(others, held_out_ms(others, fold_of, groups=_INNER))
+    return HeldOut(latency_ms, log_half_widths(out, latency_ms, inner_widths))
 
 
-def left_out_ms(rows: Sequence[ScaleRow], fold_of: FoldOf, *, groups: int | None = None) -> Array:
+def held_out_ms(rows: Sequence[ScaleRow], fold_of: FoldOf, *, groups: int | None = None) -> Array:
     """Out-of-fold milliseconds per step of each row, by folds or groups of folds."""
     names = sorted({fold_of(row) for row in rows})
     group = {name: place if groups is None else place % groups for place, name in enumerate(names)}

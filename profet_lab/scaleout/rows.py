@@ -95,7 +95,7 @@ class ScaleRows:
         """Those that are fitted and judged."""
         return tuple(row for row in self.rows if not row.excluded)
 
-    def left_out(self, data_set: str) -> dict[str, int]:
+    def held_out(self, data_set: str) -> dict[str, int]:
         """Reason -> rows of a data set that are not judged."""
         counted = Counter(row.excluded for row in self.rows if row.excluded and row.data_set == data_set)
         more = self.unusable if data_set == THROUGHPUTS else {}

@@ -15,7 +15,7 @@ from profet_core.scaleout.model import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION,
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.scaleout.fit import fitted_model
-from profet_lab.scaleout.folds import gpu_of, left_out_ms, network_of
+from profet_lab.scaleout.folds import gpu_of, held_out_ms, network_of
 from profet_lab.scaleout.rows import TENSORFLOW_2017_FILE, ScaleRow, load_scale_rows
 from profet_lab.scaleout.widths import widths
 
@@ -43,8 +43,8 @@ def scaleout_content(folder: Path) -> dict:
 def law_content(rows: Sequence[ScaleRow]) -> dict:
     """Fit the coefficients, with widths from held-out networks and GPU models."""
     model = fitted_model(rows)
-    left_out = np.concatenate([left_out_ms(rows, fold_of) for fold_of in (network_of, gpu_of)])
-    found = widths([*rows, *rows], left_out)
+    held_out = np.concatenate([held_out_ms(rows, fold_of) for fold_of in (network_of, gpu_of)])
+    found = widths([*rows, *rows], held_out)
     return {
         "schema_version": SCALEOUT_VERSION,
         "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},

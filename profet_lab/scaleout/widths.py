@@ -36,17 +36,17 @@ class Widths:
         return widths[row.interconnect.link]
 
 
-def widths(rows: Sequence[ScaleRow], left_out_ms: Array) -> Widths:
+def widths(rows: Sequence[ScaleRow], held_out_ms: Array) -> Widths:
     """Widths that hold `LEVEL` of these errors, at few GPUs as at many.
 
     Parameters
     ----------
-    left_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
+    held_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
     """
     links = np.array([row.interconnect.link for row in rows])
     by_one = np.array([row.strategy is Strategy.ONE_PROCESS for row in rows])
-    errors = np.abs(np.log([row.latency_ms for row in rows]) - np.log(left_out_ms))
-    added, doublings = added_shares(rows, left_out_ms), np.log2([row.gpus / 2 for row in rows])
+    errors = np.abs(np.log([row.latency_ms for row in rows]) - np.log(held_out_ms))
+    added, doublings = added_shares(rows, held_out_ms), np.log2([row.gpus / 2 for row in rows])
 
     def of(among: np.ndarray) -> dict[Link, Width]:
         found: dict[Link, Width] = {}

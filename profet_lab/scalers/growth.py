@@ -139,7 +139,7 @@ def fit_growth(rows: GrowthRows) -> GrowthLaw:
     )
 
 
-def left_out_growth(rows: GrowthRows) -> dict[str, GrowthLaw]:
+def held_out_growth(rows: GrowthRows) -> dict[str, GrowthLaw]:
     """Each architecture, and the scaling model that never saw it."""
     names = sorted(set(rows.models))
     return dict(zip(names, run_tasks(fit_growth, [(rows.of(rows.models != name),) for name in names]), strict=True))
@@ -245,7 +245,7 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
 
 def out_of_fold_growth(rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
     """Out-of-fold log scaling and growing share of every row."""
-    return growth_by_law(left_out_growth(rows), rows)
+    return growth_by_law(held_out_growth(rows), rows)
 
 
 def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:

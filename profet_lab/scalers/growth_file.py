@@ -39,8 +39,8 @@ def growth_content(measurements: Measurements) -> dict:
         )
     bank = class_bank(measurements)
     rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
-    left_out = [out_of_fold_growth(part) for part in rows.values()]
-    grown, shares = (np.concatenate(parts) for parts in zip(*left_out, strict=True))
+    held_out = [out_of_fold_growth(part) for part in rows.values()]
+    grown, shares = (np.concatenate(parts) for parts in zip(*held_out, strict=True))
     together = joined_rows(rows)
     error = fit_error(
         together.models, together.log_batch, together.log_area, np.abs(grown - together.log_growth), shares

@@ -78,7 +78,7 @@ def learned_scalers(measurements: Measurements) -> list[dict]:
     ]
 
 
-def left_out_scalers(rows: pd.DataFrame, axis: str) -> Iterator[tuple[str, LearnedScaler]]:
+def held_out_scalers(rows: pd.DataFrame, axis: str) -> Iterator[tuple[str, LearnedScaler]]:
     """Each architecture of `rows`, and the scaler that never saw it."""
     for model in sorted(set(rows["model"])):
         yield model, fit_learned_scaler(rows[rows["model"] != model], axis)
@@ -160,11 +160,11 @@ def _fit_chosen(rows: pd.DataFrame, axis: str) -> ResidualPolynomial:
     problem = _Problem(rows, axis)
     folds = [problem.models == model for model in sorted(set(problem.models))]
 
-    def left_out_error(penalty: float) -> float:
+    def held_out_error(penalty: float) -> float:
         errors = [problem.errors(left, problem.fit(~left, penalty)) for left in folds]
         return float(np.concatenate(errors).mean())
 
-    return problem.fit(np.ones(len(rows), bool), min(PENALTIES, key=left_out_error))
+    return problem.fit(np.ones(len(rows), bool), min(PENALTIES, key=held_out_error))
 
 
 def _least_absolute(columns: np.ndarray, target: np.ndarray, penalties: np.ndarray) -> np.ndarray:

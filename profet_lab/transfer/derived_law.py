@@ -12,7 +12,7 @@ from profet_core.transfer.known import Latencies
 from profet_lab.measurements.epoch_times import DERIVED, INSTANCES, T4, V100
 from profet_lab.transfer.epoch_correction import (
     ROUTES,
-    corrected_left_out,
+    corrected_held_out,
     corrected_without,
     ridge_pipeline,
     route_ratios,
@@ -32,17 +32,17 @@ def fit_derived(epochs: pd.DataFrame) -> dict[str, DerivedLaw]:
     laws = {}
     for instance, gpu in DERIVED.items():
         rows = derived_rows(epochs, instance, corrected_without(epochs, []))
-        laws[gpu] = fit_law(rows, log_sd=root_mean_square(left_out_errors(epochs, instance)), bias_log_sd=bias)
+        laws[gpu] = fit_law(rows, log_sd=root_mean_square(held_out_errors(epochs, instance)), bias_log_sd=bias)
     return laws
 
 
 def route_bias(epochs: pd.DataFrame) -> float:
     """Root mean square log error of the correction on networks it never saw, from T4 to V100."""
     there, _ = ROUTES
-    return root_mean_square(np.log(route_ratios(epochs, corrected_left_out(epochs))[there].to_numpy()))
+    return root_mean_square(np.log(route_ratios(epochs, corrected_held_out(epochs))[there].to_numpy()))
 
 
-def left_out_errors(epochs: pd.DataFrame, instance: str, beside: Sequence[str] = ()) -> np.ndarray:
+def held_out_errors(epochs: pd.DataFrame, instance: str, beside: Sequence[str] = ()) -> np.ndarray:
     """Log error of the analytical model on each network held out in turn, the networks `beside` held out always.
 
     Neither the analytical model nor the correction that made its training data saw the network.

@@ -64,7 +64,7 @@ def corrected_without(table: pd.DataFrame, models: Sequence[str]) -> np.ndarray:
     return corrected_ms(fit_correction(table[~table.model.isin(models)]), table)
 
 
-def corrected_left_out(table: pd.DataFrame, fitted_on: Sequence[str] | None = None) -> np.ndarray:
+def corrected_held_out(table: pd.DataFrame, fitted_on: Sequence[str] | None = None) -> np.ndarray:
     """Each row corrected by a fit that never saw its network, milliseconds.
 
     Parameters

@@ -103,13 +103,13 @@ def spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.
     """
     judged = rows & (medians.architectures != BENCHMARK[0])
     errors = []
-    for left_out in instances:
-        others = [name for name in instances if name != left_out]
+    for held_out in instances:
+        others = [name for name in instances if name != held_out]
         law = fit_step_law(medians, others, rows)
-        target = target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0)
+        target = target_of(law, medians, kernels, profiled_target(medians, held_out, sheet_only=False), 0.0)
         known = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in others]
         found = [predict_target(law, one, target).latency_ms for one in known]
-        errors.append(np.log(np.array(found) / medians.latency_ms[left_out])[:, judged])
+        errors.append(np.log(np.array(found) / medians.latency_ms[held_out])[:, judged])
     return _spread_of(errors)
 
 
@@ -122,8 +122,8 @@ def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], ro
     """
     judged = rows & (medians.architectures != BENCHMARK[0])
     errors = []
-    for left_out in instances:
-        law, steps = foreign_steps(medians, kernels, instances, left_out, rows)
+    for held_out in instances:
+        law, steps = foreign_steps(medians, kernels, instances, held_out, rows)
         back = carry_back(law, reference_of(law), steps)
         found = [np.log(one.latency_ms / medians.latency_ms[name]) for name, one in back.by_instance.items()]
         errors.append(np.array(found)[:, judged])
@@ -131,12 +131,12 @@ def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], ro
 
 
 def foreign_steps(
-    medians: Steps, kernels: Kernels, instances: Sequence[str], left_out: str, rows: np.ndarray
+    medians: Steps, kernels: Kernels, instances: Sequence[str], held_out: str, rows: np.ndarray
 ) -> tuple[StepLaw, ForeignSteps]:
     """The analytical model of the others, and all steps recorded on the one that is held out as anchor."""
-    law = fit_step_law(medians, [name for name in instances if name != left_out], rows)
-    target = target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0)
-    return law, ForeignSteps(target, medians.with_latency[left_out], medians.latency_ms[left_out])
+    law = fit_step_law(medians, [name for name in instances if name != held_out], rows)
+    target = target_of(law, medians, kernels, profiled_target(medians, held_out, sheet_only=False), 0.0)
+    return law, ForeignSteps(target, medians.with_latency[held_out], medians.latency_ms[held_out])
 
 
 def _spread_of(errors: Sequence[np.ndarray]) -> Spread:

@@ -77,16 +77,16 @@ def try_settings(medians: Steps, kernels: Kernels, wanted: Sequence[Setting]) ->
     names = medians.instances
     laws: dict[tuple[str, ...], StepLaw] = {}
     found = {}
-    for left_out, inner in product(names, names):
-        known = tuple(name for name in names if name not in (left_out, inner))
+    for held_out, inner in product(names, names):
+        known = tuple(name for name in names if name not in (held_out, inner))
         if known not in laws:
             laws[known] = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
-        found[left_out, inner] = _Case(medians, kernels, laws[known], inner).errors(wanted)
+        found[held_out, inner] = _Case(medians, kernels, laws[known], inner).errors(wanted)
     return {
         setting: Trial(
             inside={
-                left_out: float(np.mean([found[left_out, inner][setting] for inner in names if inner != left_out]))
-                for left_out in names
+                held_out: float(np.mean([found[held_out, inner][setting] for inner in names if inner != held_out]))
+                for held_out in names
             },
             outside={name: found[name, name][setting] for name in names},
         )
@@ -94,9 +94,9 @@ def try_settings(medians: Steps, kernels: Kernels, wanted: Sequence[Setting]) ->
     }
 
 
-def chosen(trials: Mapping[Setting, Trial], left_out: str) -> Setting:
+def chosen(trials: Mapping[Setting, Trial], held_out: str) -> Setting:
     """The setting that errs least inside the three GPUs that are left."""
-    return min(trials, key=lambda setting: trials[setting].inside[left_out])
+    return min(trials, key=lambda setting: trials[setting].inside[held_out])
 
 
 def nested_error(trials: Mapping[Setting, Trial]) -> float:

@@ -38,7 +38,7 @@ DEADLINES = 2.0 ** (np.arange(-32, 33) / 16)
 BOUNDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
-def left_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
+def held_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
     """One row a workload and pair: the columns of `MeasuredPoint`, `deviation` and the standardized log error `z`."""
     table = pd.DataFrame([{name: getattr(point, name) for name in MeasuredPoint.__slots__} for point in points])
     ends = zip(table["low_ms"], table["high_ms"], strict=True)
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", metavar="DIR", help="models folder (default: PROFET_HOME or the shipped one)")
     models = load_models(parser.parse_args(arguments).models)
-    table = left_out_table(load_validation(models).points)
+    table = held_out_table(load_validation(models).points)
     pairs = error_correlations(table)
     print("Correlation of the errors on two targets of one anchor")
     print(pairs.round(2).to_string())

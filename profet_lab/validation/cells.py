@@ -18,6 +18,7 @@ from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks
+from profet_lab.transfer.calibrate import Calibrated, MeasuredCells, calibrate, steps_of
 from profet_lab.transfer.cell_choice import choose_cells
 from profet_lab.transfer.leave_one_gpu_out import (
     Kernels,
@@ -28,7 +29,6 @@ from profet_lab.transfer.leave_one_gpu_out import (
     reference_of,
     target_of,
 )
-from profet_lab.transfer.sharpen import MeasuredCells, Sharpened, sharpen, steps_of
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.ensemble_latencies import ensemble_latencies
@@ -70,14 +70,14 @@ class Fold:
         """Workloads that cells are chosen among, (workloads,)."""
         return self.medians.architectures != self.network
 
-    def fit(self, chosen: np.ndarray) -> Sharpened:
+    def fit(self, chosen: np.ndarray) -> Calibrated:
         """The model calibrated on these workloads, (cells,), without the held-out network."""
         medians, pool = self.medians, np.flatnonzero(self.allowed)
         cells = MeasuredCells(
             np.searchsorted(pool, chosen), medians.latency_ms[self.gpu][chosen], medians.architectures[chosen]
         )
         known = {name: steps_of(one, pool) for name, one in self.known.items()}
-        return sharpen(known, reference_of(self.law), self.prior, cells)
+        return calibrate(known, reference_of(self.law), self.prior, cells)
 
     def judge(self, count: int, random: np.random.Generator) -> Judged:
         """Measure `count` cells, fit, and predict the held-out network."""

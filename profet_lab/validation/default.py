@@ -12,12 +12,12 @@ from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import distances
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import FoldCase, OutOfFold, one_left_out, predict_cases
+from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
 from profet_lab.validation.families import families_of
 from profet_lab.validation.half_widths import family_half_widths, nested_half_widths
-from profet_lab.validation.inner_folds import inner_errors, two_left_out
+from profet_lab.validation.inner_folds import inner_errors, two_held_out
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def _predict(
     bank: ClassBank, wanted: Sequence[Pair], seed: int, steps: int, progress: Progress | None
 ) -> dict[bool, CaseFolds]:
     """By whether the anchor's latency is known."""
-    plain = one_left_out(bank.architectures, wanted)
-    by_family, inner = one_left_out(families_of(bank.architectures), wanted), two_left_out(bank, wanted)
+    plain = one_held_out(bank.architectures, wanted)
+    by_family, inner = one_held_out(families_of(bank.architectures), wanted), two_held_out(bank, wanted)
     cases = [
         case
         for known in CASES

@@ -13,13 +13,13 @@ from profet_core.transfer.step import StepLaw
 from profet_lab.cases import CASES
 from profet_lab.measurements.epoch_times import DERIVED, T4, V100
 from profet_lab.measurements.tables import WORKLOAD
-from profet_lab.transfer.derived_law import BASE, derived_rows, fit_law, left_out_errors, predicted_ms, route_bias
-from profet_lab.transfer.epoch_correction import ROUTES, corrected_left_out, corrected_without, route_ratios
+from profet_lab.transfer.derived_law import BASE, derived_rows, fit_law, held_out_errors, predicted_ms, route_bias
+from profet_lab.transfer.epoch_correction import ROUTES, corrected_held_out, corrected_without, route_ratios
 from profet_lab.transfer.leave_one_gpu_out import known_of
 from profet_lab.transfer.log_errors import root_mean_square
 from profet_lab.transfer.steps import Steps
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies
-from profet_lab.validation.left_out_gpus import laws_left_out
+from profet_lab.validation.held_out_gpus import laws_held_out
 
 #: The derived GPU of the break-even comparison: g5.xlarge is cheaper than g4dn.xlarge a step below this ratio of
 #: latencies (prices of 2026).
@@ -33,9 +33,9 @@ def route_report(epochs: pd.DataFrame) -> dict:
     """
     settings = {
         "raw": epochs.raw_ms.to_numpy(),
-        "corrected": corrected_left_out(epochs),
-        "corrected_from_t4_alone": corrected_left_out(epochs, [T4]),
-        "corrected_from_v100_alone": corrected_left_out(epochs, [V100]),
+        "corrected": corrected_held_out(epochs),
+        "corrected_from_t4_alone": corrected_held_out(epochs, [T4]),
+        "corrected_from_v100_alone": corrected_held_out(epochs, [V100]),
     }
     report: dict = {}
     for name, step_ms in settings.items():
@@ -58,7 +58,7 @@ def derived_report(epochs: pd.DataFrame, medians: Steps, ensemble: EnsembleLaten
 
     `ensemble` has one row a workload, as `medians` has.
     """
-    corrected_ms, step_laws = corrected_left_out(epochs), laws_left_out(medians, medians.instances)
+    corrected_ms, step_laws = corrected_held_out(epochs), laws_held_out(medians, medians.instances)
     report = {}
     for source, gpu in DERIVED.items():
         judged = derived_rows(epochs, source, corrected_ms)
@@ -81,7 +81,7 @@ def _law_without(epochs: pd.DataFrame, source: str, name: str) -> DerivedLaw:
     rows = derived_rows(epochs, source, corrected_without(epochs, [name]))
     return fit_law(
         rows[rows.model != name],
-        log_sd=root_mean_square(left_out_errors(epochs, source, beside=[name])),
+        log_sd=root_mean_square(held_out_errors(epochs, source, beside=[name])),
         bias_log_sd=route_bias(epochs[epochs.model != name]),
     )
 

@@ -12,7 +12,7 @@ from profet_core.transfer.known import Latencies
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import LEVEL
-from profet_lab.classes.folds import FoldCase, OutOfFold, one_left_out, predict_cases
+from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
 from profet_lab.classes.member_weights import Weights, least_error
 from profet_lab.measurements.tables import WORKLOAD, Pair, pairs
 from profet_lab.progress import Progress
@@ -61,7 +61,7 @@ def ensemble_latencies(
     wanted = pairs(bank.instances)
     latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
     half_widths: dict[tuple[str, str, bool, str], float] = {}
-    asked = [FoldCase(one_left_out(bank.architectures, wanted), known) for known in cases]
+    asked = [FoldCase(one_held_out(bank.architectures, wanted), known) for known in cases]
     predicted = predict_cases(bank, asked, seed=seed, steps=steps, progress=progress)
     for case, out_of_fold in zip(asked, predicted, strict=True):
         found = of_folds(bank, out_of_fold, case.latency_known)

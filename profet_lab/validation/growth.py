@@ -19,7 +19,7 @@ from profet_lab.scalers.growth import (
     fit_error,
     growth_by_law,
     growth_rows,
-    left_out_growth,
+    held_out_growth,
 )
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies
 
@@ -27,7 +27,7 @@ _KEYS = ["instance", *WORKLOAD]
 
 
 @dataclass(frozen=True)
-class LeftOutGrowth:
+class HeldOutGrowth:
     """Everything fitted without one architecture, for each.
 
     Attributes
@@ -42,10 +42,10 @@ class LeftOutGrowth:
     carried: Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
-def fit_left_out(measurements: Measurements, bank: ClassBank) -> LeftOutGrowth:
+def fit_held_out(measurements: Measurements, bank: ClassBank) -> HeldOutGrowth:
     """All scaling models; minutes."""
     rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
-    laws = {anchor: left_out_growth(part) for anchor, part in rows.items()}
+    laws = {anchor: held_out_growth(part) for anchor, part in rows.items()}
     carried = {anchor: growth_by_law(laws[anchor], part) for anchor, part in rows.items()}
     every = pd.concat(
         [
@@ -57,7 +57,7 @@ def fit_left_out(measurements: Measurements, bank: ClassBank) -> LeftOutGrowth:
         ignore_index=True,
     )
     errors = {model: fit_error(*_error_arrays(every[every["model"] != model])) for model in sorted(set(every["model"]))}
-    return LeftOutGrowth(laws, errors, rows, carried)
+    return HeldOutGrowth(laws, errors, rows, carried)
 
 
 def _error_arrays(part: pd.DataFrame) -> tuple[np.ndarray, ...]:
@@ -75,7 +75,7 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
     predictions : columns anchor, target, model, pixels, batch_size, predicted_ms, log_half_width, of models that never
         saw the architecture; None leaves "chain" out.
     """
-    found = fit_left_out(measurements, bank)
+    found = fit_held_out(measurements, bank)
     report = {"carried": _figures(_carried_table(found)), "between": _between(measurements, found)}
     if predictions is not None:
         report["chain"] = _figures(_chain_table(measurements, bank, found, predictions))
@@ -106,7 +106,7 @@ def predictions_of_ensemble(ensemble: EnsembleLatencies, workloads: pd.DataFrame
     return table.groupby(["anchor", "target", *WORKLOAD])[columns].median().reset_index()
 
 
-def _carried_table(found: LeftOutGrowth) -> pd.DataFrame:
+def _carried_table(found: HeldOutGrowth) -> pd.DataFrame:
     parts = [
         _with_errors(part, *found.carried[anchor], found.errors, np.zeros(len(part.log_growth)))
         for anchor, part in found.rows.items()
@@ -115,7 +115,7 @@ def _carried_table(found: LeftOutGrowth) -> pd.DataFrame:
 
 
 def _chain_table(
-    measurements: Measurements, bank: ClassBank, found: LeftOutGrowth, predictions: pd.DataFrame
+    measurements: Measurements, bank: ClassBank, found: HeldOutGrowth, predictions: pd.DataFrame
 ) -> pd.DataFrame:
     parts = []
     for anchor, part in predictions.groupby("anchor"):
@@ -190,7 +190,7 @@ def _mean(rows: pd.DataFrame, of: Callable[[pd.DataFrame], pd.Series]) -> float:
     return float(100 * of(rows).astype(float).groupby(rows["model"]).mean().mean())
 
 
-def _between(measurements: Measurements, found: LeftOutGrowth) -> list[dict]:
+def _between(measurements: Measurements, found: HeldOutGrowth) -> list[dict]:
     """Each axis from the measured latencies at both its ends, with profiles of them on one anchor."""
     rows = []
     for axis in KNOTS:
@@ -202,7 +202,7 @@ def _between(measurements: Measurements, found: LeftOutGrowth) -> list[dict]:
     return rows
 
 
-def _between_table(measurements: Measurements, found: LeftOutGrowth, anchor: str, axis: str) -> pd.DataFrame:
+def _between_table(measurements: Measurements, found: HeldOutGrowth, anchor: str, axis: str) -> pd.DataFrame:
     smallest, *inner, largest = KNOTS[axis]
     own, other = ("batch_size", "pixels") if axis == "batch" else ("pixels", "batch_size")
     curve = ["model", "instance", other]

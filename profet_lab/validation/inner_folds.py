@@ -20,7 +20,7 @@ def inner_name(inner: str, outer: str) -> str:
     return f"{inner}|{outer}"
 
 
-def two_left_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
+def two_held_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
     """Predictions with every two architectures held out."""
     folds = []
     for anchor, target in pairs:
@@ -56,7 +56,7 @@ class InnerErrors:
 
 
 def inner_errors(bank: ClassBank, pairs: Sequence[Pair], inner_folds: OutOfFold) -> InnerErrors:
-    """Errors of the predictions on the folds of `two_left_out`."""
+    """Errors of the predictions on the folds of `two_held_out`."""
     return InnerErrors(
         {
             (str(outer), str(inner)): inner_folds.summed_errors(bank, pairs, inner_name(inner, outer))

@@ -11,7 +11,7 @@ from profet_core.scaling.axes import KNOTS
 from profet_core.scaling.learned import LearnedScaler
 from profet_lab.measurements.tables import Measurements
 from profet_lab.scalers.documented import AXIS_COLUMN, curves_of
-from profet_lab.scalers.learned import curve_rows, left_out_scalers
+from profet_lab.scalers.learned import curve_rows, held_out_scalers
 
 _KEYS = ["anchor", "instance", "model", "other_size"]
 
@@ -28,7 +28,7 @@ class OutOfFoldScalers:
     def __init__(self, measurements: Measurements, axis: str) -> None:
         self.axis = axis
         self.rows = curve_rows(measurements, axis)
-        self.scalers: Mapping[str, LearnedScaler] = dict(left_out_scalers(self.rows, axis))
+        self.scalers: Mapping[str, LearnedScaler] = dict(held_out_scalers(self.rows, axis))
 
     def from_true_ends(self, *, informed: bool) -> pd.DataFrame:
         """Inner sizes of every curve, once for each other instance the head's share may be known from.

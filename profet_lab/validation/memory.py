@@ -54,11 +54,11 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     peaks = step_peaks()
     served, recorded = [], []
     for name in sorted(cells["model"].unique()):
-        left_out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
-        model = fit_memory(cells[~left_out], traffic[~profiled], peaks[peaks["model"] != name], {})
-        probability[left_out] = _logistic(log_room(model.law, cells[left_out]) / model.law.log_scale)
-        served.append(_served(model, cells[left_out], traffic[profiled]))
-        recorded.append(recorded_answers(model, cells[left_out], peaks[peaks["model"] == name]))
+        held_out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
+        model = fit_memory(cells[~held_out], traffic[~profiled], peaks[peaks["model"] != name], {})
+        probability[held_out] = _logistic(log_room(model.law, cells[held_out]) / model.law.log_scale)
+        served.append(_served(model, cells[held_out], traffic[profiled]))
+        recorded.append(recorded_answers(model, cells[held_out], peaks[peaks["model"] == name]))
     failures, pairs = ran_elsewhere(cells)
     ran = cells["ran"].to_numpy(bool)
     return {
@@ -84,9 +84,9 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
     cells = memory_tables(measurements, folder)[0]
     probability = np.empty(len(cells))
     for name in sorted(cells["model"].unique()):
-        left_out = (cells["model"] == name).to_numpy()
-        law = calibrate_law(fit_law(cells[~left_out]), cells[~left_out])
-        probability[left_out] = _logistic(log_room(law, cells[left_out]) / law.log_scale)
+        held_out = (cells["model"] == name).to_numpy()
+        law = calibrate_law(fit_law(cells[~held_out]), cells[~held_out])
+        probability[held_out] = _logistic(log_room(law, cells[held_out]) / law.log_scale)
     return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))
 
 

@@ -11,9 +11,9 @@ from profet_core.transfer.anchor import ForeignSteps, carry_back
 from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.model import TransferModel
 from profet_lab.measurements.tables import WORKLOAD, Pair
-from profet_lab.own_gpus.sharpen_gpus import OwnCells
+from profet_lab.own_gpus.calibrate_gpus import OwnCells
+from profet_lab.transfer.calibrate import Calibrated, MeasuredCells, calibrate, steps_of
 from profet_lab.transfer.leave_one_gpu_out import KnownLatencies, known_of, measured_latencies
-from profet_lab.transfer.sharpen import MeasuredCells, Sharpened, sharpen, steps_of
 from profet_lab.transfer.steps import Steps
 from profet_lab.validation.own_models import Judged
 
@@ -43,14 +43,14 @@ class LawJudge:
         found: dict[Pair, list[Judged]] = {}
         exact = self._known(measured_latencies(self.medians))
         for network in np.unique(measured.networks):
-            left_out = measured.networks == network
-            if left_out.all():
+            held_out = measured.networks == network
+            if held_out.all():
                 continue
-            fitted = sharpen(exact, self.transfer.reference, cells.prior, _of(measured, ~left_out))
+            fitted = calibrate(exact, self.transfer.reference, cells.prior, _of(measured, ~held_out))
             for anchor, one in self._known(self.predicted(str(network))).items():
-                told = fitted.carry(steps_of(one, measured.rows[left_out]), self.transfer.reference)
-                errors = np.log(told.latency_ms / measured.latency_ms[left_out])
-                judged = Judged(measured.networks[left_out], errors, told.log_half_width)
+                told = fitted.carry(steps_of(one, measured.rows[held_out]), self.transfer.reference)
+                errors = np.log(told.latency_ms / measured.latency_ms[held_out])
+                judged = Judged(measured.networks[held_out], errors, told.log_half_width)
                 found.setdefault((anchor, instance), []).append(judged)
             for target, judged in {} if own is None else self._back(fitted, own, instance, str(network)):
                 found.setdefault((instance, target), []).append(judged)
@@ -60,7 +60,7 @@ class LawJudge:
         law = self.transfer.step
         return {name: known_of(law, self.medians, name, latencies, True) for name in self.medians.instances}
 
-    def _back(self, fitted: Sharpened, own: Steps, instance: str, network: str) -> list[tuple[str, Judged]]:
+    def _back(self, fitted: Calibrated, own: Steps, instance: str, network: str) -> list[tuple[str, Judged]]:
         """From the machine's profiles of a network to the published instances, by the analytical model alone."""
         here = own.workloads[WORKLOAD].assign(row=range(len(own.workloads)))
         published = self.medians.workloads[WORKLOAD].assign(there=range(len(self.medians.workloads)))

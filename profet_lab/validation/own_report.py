@@ -18,9 +18,9 @@ from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.check import check_dataset
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements, Pair, pairs
+from profet_lab.own_gpus.calibrate_gpus import own_cells, published_runs
 from profet_lab.own_gpus.common_workloads import LEAST_NETWORKS, LEAST_WORKLOADS, common_workloads
 from profet_lab.own_gpus.pair_groups import PairGroup, all_groups, pair_groups
-from profet_lab.own_gpus.sharpen_gpus import own_cells, published_runs
 from profet_lab.progress import Progress
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.ensemble_latencies import ensemble_latencies

@@ -21,13 +21,13 @@ from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair, pairs
 from profet_lab.own_gpus.pair_models import LAW_SHARE
 from profet_lab.progress import Progress
+from profet_lab.transfer.calibrate import steps_of
 from profet_lab.transfer.cell_choice import choose_cells
 from profet_lab.transfer.leave_one_gpu_out import Kernels, reference_of
-from profet_lab.transfer.sharpen import steps_of
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.cells import folds
 from profet_lab.validation.ensemble_latencies import of_folds, weights_by_others
-from profet_lab.validation.left_out_anchors import FoldModels, fold_models, told_by_law_and_models
+from profet_lab.validation.held_out_anchors import FoldModels, fold_models, served_by_law_and_models
 
 #: More than there are means all.
 COUNTS = (50, 100, 200, 307)
@@ -160,13 +160,13 @@ def _of_gpu(bench: _Bench, gpu: str, count: int, models_ms: Mapping[Pair, np.nda
         )
         back = carry_back(fold.law, reference, recorded)
         inputs = bench.bank.inputs[gpu, True].of_rows(own, None)
-        for target, told_ms in told_by_law_and_models(bench.whole, back, inputs, network).items():
-            law_ms[gpu, target][own] = told_ms
+        for target, predicted_ms in served_by_law_and_models(bench.whole, back, inputs, network).items():
+            law_ms[gpu, target][own] = predicted_ms
     found: dict[str, dict[str, list[float]]] = {TO: {}, FROM: {}}
     for pair, by_law in law_ms.items():
         by_models, true_ms = models_ms[pair], bench.bank.latency_ms[pair[1]]
         both = np.exp(LAW_SHARE * np.log(by_law) + (1 - LAW_SHARE) * np.log(by_models))
-        for how, told_ms in {"law": by_law, "models": by_models, "both": both}.items():
-            error = float(100 * np.mean(np.abs(told_ms / true_ms - 1)))
+        for how, predicted_ms in {"law": by_law, "models": by_models, "both": both}.items():
+            error = float(100 * np.mean(np.abs(predicted_ms / true_ms - 1)))
             found[TO if pair[1] == gpu else FROM].setdefault(how, []).append(error)
     return {way: {how: float(np.mean(each)) for how, each in one.items()} for way, one in found.items()}

@@ -14,7 +14,7 @@ from profet_core.accuracy.scaleout import ScaleErrors
 from profet_core.scaleout.law import Strategy
 from profet_lab.progress import Progress
 from profet_lab.scaleout.fit import Array, fitted_model, predicted_ms
-from profet_lab.scaleout.folds import LeftOut, gpu_of, left_out, network_of
+from profet_lab.scaleout.folds import HeldOut, gpu_of, held_out, network_of
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS, ScaleRow, ScaleRows, load_scale_rows
 from profet_lab.scaleout.widths import covered
 
@@ -34,7 +34,7 @@ def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str,
     """
     found = load_scale_rows(folder)
     rows = found.kept
-    predicted = {name: left_out(rows, fold_of, progress=progress) for name, fold_of in _FOLDS.items()}
+    predicted = {name: held_out(rows, fold_of, progress=progress) for name, fold_of in _FOLDS.items()}
     on_64 = np.array([row.gpus == 64 for row in rows])
     by_networks = predicted["networks"].latency_ms
     with_excluded = _with_excluded(found)
@@ -42,8 +42,8 @@ def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str,
         "data_sets": {
             name: {
                 "n": sum(row.data_set == name for row in rows),
-                **{each: _left_out_document(rows, name, predicted[each], _FOLDS[each]) for each in _FOLDS},
-                "excluded": found.left_out(name),
+                **{each: _held_out_document(rows, name, predicted[each], _FOLDS[each]) for each in _FOLDS},
+                "excluded": found.held_out(name),
                 "with_excluded": asdict(with_excluded[name]),
             }
             for name in (TENSORFLOW_2017, THROUGHPUTS)
@@ -72,8 +72,8 @@ def scale_errors(rows: Sequence[ScaleRow], predicted: Array, of: Mask) -> ScaleE
     )
 
 
-def _left_out_document(
-    rows: Sequence[ScaleRow], data_set: str, predicted: LeftOut, fold_of: Callable[[ScaleRow], str]
+def _held_out_document(
+    rows: Sequence[ScaleRow], data_set: str, predicted: HeldOut, fold_of: Callable[[ScaleRow], str]
 ) -> dict[str, Any]:
     of = np.array([row.data_set == data_set for row in rows])
     hard = np.array([row.efficiency < HARD_BELOW for row in rows])

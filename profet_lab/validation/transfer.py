@@ -20,15 +20,15 @@ from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
 from profet_lab.transfer.benchmark_points import benchmark_points, load_published, sheet_log_sd
-from profet_lab.transfer.epoch_correction import corrected_left_out
+from profet_lab.transfer.epoch_correction import corrected_held_out
 from profet_lab.transfer.leave_one_gpu_out import Kernels
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE, transfer_content
 from profet_lab.validation.derived import derived_report, route_report
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies, ensemble_latencies
-from profet_lab.validation.left_out_anchors import fold_models, left_out_anchors
-from profet_lab.validation.left_out_gpus import other_gpus, profiled_gpus
+from profet_lab.validation.held_out_anchors import fold_models, held_out_anchors
+from profet_lab.validation.held_out_gpus import other_gpus, profiled_gpus
 from profet_lab.validation.memory import memory_report
 from profet_lab.validation.published import published_report, self_checks
 
@@ -94,9 +94,9 @@ class TransferData:
         return load_epochs(self.folder, self.measurements.all_latencies)
 
 
-def left_out_gpus_section(data: TransferData) -> dict:
+def held_out_gpus_section(data: TransferData) -> dict:
     """Leave-one-GPU-out over the profiled GPUs, then over those of the other source."""
-    corrected_ms = corrected_left_out(data.epochs)
+    corrected_ms = corrected_held_out(data.epochs)
     return {
         **profiled_gpus(data.steps, data.medians, data.kernels, data.ensemble, data.sheet_log_sd),
         "other_gpus": other_gpus(
@@ -123,10 +123,10 @@ def memory_section(data: TransferData) -> dict:
     return memory_report(data.measurements, data.folder)
 
 
-def left_out_anchors_section(data: TransferData) -> dict:
+def held_out_anchors_section(data: TransferData) -> dict:
     """Leave-one-GPU-out as anchor."""
     models = fold_models(data.bank, seed=data.seed, steps=data.network_steps, progress=data.progress)
-    return left_out_anchors(models, data.steps, data.medians, data.kernels)
+    return held_out_anchors(models, data.steps, data.medians, data.kernels)
 
 
 def published_section(data: TransferData) -> dict:
@@ -141,8 +141,8 @@ def published_section(data: TransferData) -> dict:
 
 #: Name in the report -> what makes it. A section of another subject is one more line here and a printer in the command.
 SECTIONS: dict[str, Callable[[TransferData], dict]] = {
-    "left_out_gpus": left_out_gpus_section,
-    "left_out_anchors": left_out_anchors_section,
+    "left_out_gpus": held_out_gpus_section,
+    "left_out_anchors": held_out_anchors_section,
     "published": published_section,
     "derived": derived_section,
     "memory": memory_section,

@@ -50,10 +50,10 @@ def some(measurements) -> Measurements:
 
 def judged(some: Measurements) -> dict[str, np.ndarray]:
     """Every network left out in turn: what each member says of it."""
-    from profet_lab.classes.folds import FoldCase, one_left_out, predict_cases
+    from profet_lab.classes.folds import FoldCase, one_held_out, predict_cases
 
     bank = class_bank(some)
-    folds = one_left_out(bank.architectures, pairs(bank.instances))
+    folds = one_held_out(bank.architectures, pairs(bank.instances))
     (case,) = predict_cases(bank, [FoldCase(folds, latency_known=True)], seed=0, steps=20)
     return {f"{pair} {name}": values for (pair, name), values in case.members_ms.items()}
 

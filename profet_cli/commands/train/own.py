@@ -34,10 +34,10 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     parts : options that train a part of the published models, which own data go without.
     """
     with training_set():
+        from profet_lab.own_gpus.calibrate_gpus import calibrate_gpus
         from profet_lab.own_gpus.given_data import read_data
         from profet_lab.own_gpus.models_of_own import check_out, read_files, sharpened_file, write_own
         from profet_lab.own_gpus.pair_groups import pair_groups
-        from profet_lab.own_gpus.sharpen_gpus import sharpen_gpus
     out = _out(options, parts)
     check_out(out)
     dataset = read_data(folders)
@@ -48,7 +48,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
         return train_only_own(options, dataset, out)
     models.verify()
     transfer = with_own_gpus(known, read_own_gpus(own_gpus_path(), known.gpus))
-    found, without = sharpen_gpus(dataset, transfer)
+    found, without = calibrate_gpus(dataset, transfer)
     groups, pairs_without = pair_groups(dataset, transfer)
     if not found and not groups:
         said = "; ".join(f"{one.instance}: {one.why}" for one in without) or "the models already cover all instances"

@@ -48,8 +48,8 @@ def test_each_gpu_is_a_row_of_what_it_rests_on(files):
     found = {row[0]: row for row in rows[1 : 1 + len(transfer.gpus)]}
     assert set(found) == set(transfer.gpus)
     assert [row[1] for row in rows[1:5]] == ["profiled"] * 4
-    left_out, anchor = REPORT["left_out_gpus"]["by_gpu"]["g4dn.xlarge"], REPORT["left_out_anchors"]["by_anchor"]
-    errors = f"{left_out['mape_with_latency']:.1f}; {anchor['g4dn.xlarge']['mape_with_latency']:.1f}"
+    held_out, anchor = REPORT["left_out_gpus"]["by_gpu"]["g4dn.xlarge"], REPORT["left_out_anchors"]["by_anchor"]
+    errors = f"{held_out['mape_with_latency']:.1f}; {anchor['g4dn.xlarge']['mape_with_latency']:.1f}"
     assert found["Tesla T4"][2:4] == ["held out; held out as anchor", errors]
     assert found["L4"][1:3] == ["its kernels", "nothing"]
     assert found["H200-SXM-141GB"][2] == "own point alone"

@@ -67,14 +67,14 @@ def test_trees_learn_what_typical_ratios_of_classes_do_not_tell(bank):
 
 
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
-def test_spoilt_rows_of_the_left_out_architecture_reach_no_tree(many, bank, known, sizes):
-    left_out = many.architectures == "D"
-    spoilt = class_bank(without_numbers(many, left_out))
-    one, other = (fit(each, rows=~left_out, known=known, sizes=sizes) for each in (bank, spoilt))
+def test_spoilt_rows_of_the_held_out_architecture_reach_no_tree(many, bank, known, sizes):
+    held_out = many.architectures == "D"
+    spoilt = class_bank(without_numbers(many, held_out))
+    one, other = (fit(each, rows=~held_out, known=known, sizes=sizes) for each in (bank, spoilt))
     assert written(one) == written(other)
     for name in ("constants", "typical_log_ratio", "unseen"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    found = [predicted_ms(trees, bank, left_out, known, sizes) for trees in (one, other)]
+    found = [predicted_ms(trees, bank, held_out, known, sizes) for trees in (one, other)]
     assert np.isfinite(found[1]).all()
     np.testing.assert_array_equal(*found)
 

@@ -17,10 +17,10 @@ PAIR = ("slow", "fast")
 
 
 def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
-    from profet_lab.classes.folds import one_left_out
+    from profet_lab.classes.folds import one_held_out
 
     groups = np.array(list("ABBCA"))
-    folds = one_left_out(groups, [PAIR, PAIR[::-1]])
+    folds = one_held_out(groups, [PAIR, PAIR[::-1]])
     assert [(*fold.pair, *fold.held_out) for fold in folds] == [
         (*pair, name) for pair in (PAIR, PAIR[::-1]) for name in "ABC"
     ]
@@ -31,10 +31,10 @@ def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
 
 
 def test_latencies_are_one_a_row_and_member_combined_by_the_weighted_geometric_mean(uncompiled, classed):
-    from profet_lab.classes.folds import predict_one_left_out
+    from profet_lab.classes.folds import predict_one_held_out
 
     bank = class_bank(classed)
-    found = predict_one_left_out(bank, [PAIR], latency_known=True, seed=0, steps=3)
+    found = predict_one_held_out(bank, [PAIR], latency_known=True, seed=0, steps=3)
     assert set(found.members_ms) == {(PAIR, name) for name in "ABCD"}
     # Each group with weights of its own.
     weights = {name: (0.5, 0.5, 0.0) if name == "A" else (0.0, 0.0, 1.0) for name in "ABCD"}
@@ -50,7 +50,7 @@ def test_latencies_are_one_a_row_and_member_combined_by_the_weighted_geometric_m
         np.testing.assert_array_equal(all_ms[rows], found.ensemble_ms(PAIR, name, weights[name]))
 
 
-def test_time_of_a_class_that_only_the_left_out_architecture_has_counts_as_unknown(uncompiled, classed):
+def test_time_of_a_class_that_only_the_held_out_architecture_has_counts_as_unknown(uncompiled, classed):
     from profet_lab.classes.fit_member import fit_member
     from profet_lab.classes.folds import fold_inputs
 
@@ -66,7 +66,7 @@ def test_time_of_a_class_that_only_the_left_out_architecture_has_counts_as_unkno
 
 def test_shuffled_targets_make_the_error_explode(measurements):
     """What the networks know, they know from the training targets."""
-    from profet_lab.classes.folds import one_left_out, predict_folds
+    from profet_lab.classes.folds import one_held_out, predict_folds
 
     pair, held_out = ("g4dn.xlarge", "p3.2xlarge"), ("VGG16", "ResNet34", "AlexNet")
     bank = class_bank(measurements)
@@ -77,7 +77,7 @@ def test_shuffled_targets_make_the_error_explode(measurements):
         latency_ms={**bank.latency_ms, pair[1]: bank.latency_ms[pair[1]][order]},
         inputs={**bank.inputs, (pair[1], True): replace(target, classes_ms=target.classes_ms[order])},
     )
-    folds = [fold for fold in one_left_out(bank.architectures, [pair]) if set(fold.held_out) <= set(held_out)]
+    folds = [fold for fold in one_held_out(bank.architectures, [pair]) if set(fold.held_out) <= set(held_out)]
     assert len(folds) == 3
 
     def error(trained_on) -> float:
@@ -95,11 +95,11 @@ def test_shuffled_targets_make_the_error_explode(measurements):
 def test_spoilt_rows_of_a_real_architecture_reach_no_member(uncompiled, measurements, member):
     from profet_lab.classes.fit_member import fit_member
 
-    left_out = measurements.architectures == "MobileNetV2"
-    training = TrainingRows("g3s.xlarge", "p2.xlarge", ~left_out)
+    held_out = measurements.architectures == "MobileNetV2"
+    training = TrainingRows("g3s.xlarge", "p2.xlarge", ~held_out)
     one, other = (
         fit_member(class_bank(each), member, [training], latency_known=True, sizes_known=False, seed=0, steps=3)
-        for each in (measurements, without_numbers(measurements, left_out))
+        for each in (measurements, without_numbers(measurements, held_out))
     )
     for name in ("constants", "typical_log_ratio", "unseen"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)

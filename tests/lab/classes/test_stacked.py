@@ -30,7 +30,7 @@ def predicted_ms(bank, networks, rows, known=True, sizes=False):
 
 
 @pytest.mark.parametrize(("member", "known", "sizes"), [(CLASS_RATIO, True, False), (HOMOGENEOUS, False, True)])
-def test_spoilt_rows_of_the_left_out_architecture_reach_no_network(uncompiled, classed, poisoned, member, known, sizes):
+def test_spoilt_rows_of_the_held_out_architecture_reach_no_network(uncompiled, classed, poisoned, member, known, sizes):
     clean, spoilt = class_bank(classed), class_bank(poisoned)
     learned = classed.architectures != "D"
     one, other = (fit(bank, member, rows=learned, known=known, sizes=sizes) for bank in (clean, spoilt))

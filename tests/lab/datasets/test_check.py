@@ -134,10 +134,10 @@ def test_duplicates_and_copies_are_found(varied):
     assert told(checked(varied, cells=cells, operations=copied)) == [("duplicates", "p2.xlarge", 1)]
 
 
-def test_gpus_without_a_data_sheet_are_found(varied):
+def test_gpus_without_specs_are_found(varied):
     facts = {"p2.xlarge": InstanceFacts("Made-up 9000"), "p3.2xlarge": InstanceFacts()}
     lines = [finding.line for finding in checked(varied, instances=facts).findings]
-    assert "'Made-up 9000'" in lines[0] and "not known" in lines[1] and len(lines) == 2
+    assert "'Made-up 9000'" in lines[0] and "unknown" in lines[1] and len(lines) == 2
 
 
 def test_the_published_measurements_hold_one_step_and_little_noise():

@@ -127,7 +127,7 @@ def test_other_columns_cells_and_names_are_refused(folder):
     ("content", "said"),
     [
         ("", "is damaged"),
-        ("[1]", "no layout that is known"),
+        ("[1]", "has an unknown layout"),
         ('{"layout": "profet-measurements", "layout_version": 1}', "is damaged"),
         ("[" * 100_000, "is damaged"),
     ],

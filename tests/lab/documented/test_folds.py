@@ -22,7 +22,7 @@ def test_a_fold_learns_the_relation_of_its_training_rows(small):
     assert np.mean(np.abs(members_ms["dense"] / small.latency_ms["fast"][rows] - 1)) < 0.25
 
 
-def test_poisoned_rows_of_the_left_out_architecture_change_nothing(uncompiled, small):
+def test_poisoned_rows_of_the_held_out_architecture_change_nothing(uncompiled, small):
     poisoned = without_numbers(small, small.architectures == "C")
     clean, blind = fitted(small, poisoned, epochs=3)
     assert clean.features == blind.features

@@ -13,7 +13,7 @@ from profet_core.catalog import load_shipped
 from profet_core.memory.model import GIB_PER_VALUE, load_memory
 from profet_lab.measurements.tables import data_folder, load_architectures
 from profet_lab.memory.cells import memory_cells, ran_elsewhere
-from profet_lab.memory.law import calibrate_law, fit_law, left_out_log_room, log_room
+from profet_lab.memory.law import calibrate_law, fit_law, held_out_log_room, log_room
 from profet_lab.memory.memory_file import memory_content, memory_tables, write_memory
 from profet_lab.memory.traffic import activations_gib, estimated_gib, fit_images, fit_traffic
 from profet_lab.validation.memory import memory_report, memory_rows
@@ -89,11 +89,11 @@ def test_the_law_finds_the_truth_where_cells_show_it(cells):
     assert law.per_other == pytest.approx(0.4, rel=0.4)
 
 
-def test_a_left_out_architecture_does_not_reach_its_own_answer(cells):
-    before = left_out_log_room(cells)
+def test_a_held_out_architecture_does_not_reach_its_own_answer(cells):
+    before = held_out_log_room(cells)
     in_a = (cells["model"] == "A").to_numpy()
     swapped = cells.assign(ran=np.where(in_a, ~cells["ran"], cells["ran"]))
-    after = left_out_log_room(swapped)
+    after = held_out_log_room(swapped)
     np.testing.assert_allclose(after[in_a], before[in_a])
     assert not np.allclose(after[~in_a], before[~in_a])
 
@@ -157,7 +157,7 @@ def test_what_operations_move_tells_activations_and_parameters(true_law):
     assert relation.log_scale < 0.03
 
 
-def test_how_sure_it_is_comes_from_architectures_left_out(true_law):
+def test_how_sure_it_is_comes_from_architectures_held_out(true_law):
     wide = fit_traffic(made_traffic(error={"A": 0.5, "C": 2.0}), true_law)
     assert wide.log_scale > 0.15
     cut = made_traffic(error={"C": 0.2})
@@ -196,7 +196,7 @@ def test_the_grid_is_the_one_that_was_measured(measurements):
     assert len(traffic) == 307 * 4
 
 
-def test_left_out_architectures_are_answered_as_well_as_was_asked(report):
+def test_held_out_architectures_are_answered_as_well_as_was_asked(report):
     scores = report["arithmetic"]
     assert scores["always_fits"] == pytest.approx(0.918, abs=1e-3)
     assert scores["accuracy"] > 0.97

@@ -54,7 +54,7 @@ def test_peaks_that_tell_less_make_it_less_sure():
     )
 
 
-def test_networks_without_a_peak_are_left_out():
+def test_networks_without_a_peak_are_held_out():
     cells, peaks = made_cells(), made_peaks()
     rows = recorded_cells(cells, peaks[peaks["model"] != "A"])
     assert set(rows["model"]) == set("BCDEF") and len(rows) == len(cells) * 5 // 6

@@ -11,7 +11,7 @@ from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.step import scaled_step
 from profet_core.scaleout.work import GpuStep
 from profet_lab.scaleout.fit import fitted_model, predicted_ms
-from profet_lab.scaleout.folds import gpu_of, left_out, left_out_ms, network_of
+from profet_lab.scaleout.folds import gpu_of, held_out, held_out_ms, network_of
 from profet_lab.scaleout.scaleout_file import law_content
 from profet_lab.scaleout.widths import covered, log_half_widths, widths
 
@@ -33,22 +33,22 @@ def test_the_fit_runs_what_serves(made, true_law):
 
 
 @pytest.mark.parametrize(("fold_of", "fold"), [(network_of, "A"), (gpu_of, "pcie")])
-def test_a_fold_does_not_see_what_is_left_out(noisy, fold_of, fold):
+def test_a_fold_does_not_see_what_is_held_out(noisy, fold_of, fold):
     """Poisoned: were a single step of the fold seen, law and widths would be others."""
     poisoned = [replace(row, latency_ms=9 * row.latency_ms) if fold_of(row) == fold else row for row in noisy]
-    clean, other = (left_out(rows, fold_of, only=[fold]) for rows in (noisy, poisoned))
+    clean, other = (held_out(rows, fold_of, only=[fold]) for rows in (noisy, poisoned))
     np.testing.assert_array_equal(clean.latency_ms, other.latency_ms)
     np.testing.assert_array_equal(clean.log_half_width, other.log_half_width)
     of_fold = np.array([fold_of(row) == fold for row in noisy])
     assert np.isfinite(clean.latency_ms[of_fold]).all() and np.isnan(clean.latency_ms[~of_fold]).all()
     # The poison does reach those that may see it.
     third = "B" if fold_of is network_of else "nvlink"
-    seen = [left_out(rows, fold_of, only=[third]) for rows in (noisy, poisoned)]
+    seen = [held_out(rows, fold_of, only=[third]) for rows in (noisy, poisoned)]
     assert not np.array_equal(seen[0].log_half_width, seen[1].log_half_width, equal_nan=True)
 
 
 def test_widths_hold_nine_of_ten_errors(noisy):
-    times_ms = left_out_ms(noisy, network_of)
+    times_ms = held_out_ms(noisy, network_of)
     found = widths(noisy, times_ms)
     inside = covered(noisy, times_ms, log_half_widths(noisy, times_ms, found))
     assert 0.85 <= inside.mean() <= 0.97

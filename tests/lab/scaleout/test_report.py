@@ -12,7 +12,7 @@ from profet_core.files import shipped_folder
 from profet_core.scaleout.model import NUMBERS, load_scaleout
 from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
 from profet_lab.scaleout.fit import fitted_model
-from profet_lab.scaleout.folds import left_out, network_of
+from profet_lab.scaleout.folds import held_out, network_of
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS
 from profet_lab.validation.scaleout import scale_errors
 
@@ -51,10 +51,10 @@ def test_the_card_is_the_report_s(accuracy, law):
     assert (MODELS / SCALEOUT_CARD_NAME).read_text(encoding="utf-8") == scaleout_card(accuracy, law)
 
 
-def test_a_left_out_network_comes_out_again(published):
+def test_a_held_out_network_comes_out_again(published):
     report = json.loads((MODELS / SCALEOUT_REPORT_NAME).read_text())
     rows = published.kept
-    predicted = left_out(rows, network_of, only=["VGG16"]).latency_ms
+    predicted = held_out(rows, network_of, only=["VGG16"]).latency_ms
     for name in (TENSORFLOW_2017, THROUGHPUTS):
         of = np.array([row.network == "VGG16" and row.data_set == name for row in rows])
         said = report["data_sets"][name]["networks"]["by_fold"]["VGG16"]

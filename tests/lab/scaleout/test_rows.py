@@ -38,18 +38,18 @@ def test_the_batch_of_2017_is_that_of_all_gpus(published):
 def test_every_row_is_judged_or_has_a_reason(published):
     counted = {name: sum(row.data_set == name for row in published.kept) for name in (TENSORFLOW_2017, THROUGHPUTS)}
     assert counted == {TENSORFLOW_2017: 89, THROUGHPUTS: 1510}
-    left_out = {name: published.left_out(name) for name in counted}
-    assert left_out[TENSORFLOW_2017] == {REAL_DATA: 67}
-    assert sum(left_out[THROUGHPUTS].values()) == 1988 - 1510
-    assert left_out[THROUGHPUTS][FP16_WITHOUT_XLA] == 198
-    assert (left_out[THROUGHPUTS][SLOW_ONE_GPU], left_out[THROUGHPUTS][BROKEN_FILE]) == (53, 32)
+    held_out = {name: published.held_out(name) for name in counted}
+    assert held_out[TENSORFLOW_2017] == {REAL_DATA: 67}
+    assert sum(held_out[THROUGHPUTS].values()) == 1988 - 1510
+    assert held_out[THROUGHPUTS][FP16_WITHOUT_XLA] == 198
+    assert (held_out[THROUGHPUTS][SLOW_ONE_GPU], held_out[THROUGHPUTS][BROKEN_FILE]) == (53, 32)
 
 
 def test_fp16_without_xla_falls_back_to_fp32_s_speed(published):
     """Why it is left out: not the links, for AlexNet and VGG16, which share most, scale."""
-    left_out = [row for row in published.rows if row.excluded == FP16_WITHOUT_XLA and row.gpus == 8]
+    held_out = [row for row in published.rows if row.excluded == FP16_WITHOUT_XLA and row.gpus == 8]
     scaling = {
-        network: sorted(row.efficiency for row in left_out if row.network == network)
+        network: sorted(row.efficiency for row in held_out if row.network == network)
         for network in ("AlexNet", "VGG16", "ResNet50", "InceptionV3")
     }
     assert min(scaling["AlexNet"]) > 0.9 and min(scaling["VGG16"]) > 0.9

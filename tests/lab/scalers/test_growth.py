@@ -12,7 +12,7 @@ from profet_core.scaling.growth import SIGNS, carry_distances
 from profet_core.scaling.growth_file import growth_model
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import DataError
-from profet_lab.scalers.growth import GrowthRows, fit_error, fit_growth, growth_rows, left_out_growth, predicted_growth
+from profet_lab.scalers.growth import GrowthRows, fit_error, fit_growth, growth_rows, held_out_growth, predicted_growth
 from profet_lab.scalers.growth_file import growth_content
 
 
@@ -33,10 +33,10 @@ def test_a_made_up_law_is_found_again():
     assert np.abs(grown - rows.log_growth).mean() < 0.05 * np.abs(rows.log_growth).mean()
 
 
-def test_of_an_architecture_left_out_no_row_counts():
+def test_of_an_architecture_held_out_no_row_counts():
     rows = made_rows(300)
     spoilt = replace(rows, log_growth=np.where(rows.models == "B", 9.0, rows.log_growth))
-    laws, spoilt_laws = dict(left_out_growth(rows)), dict(left_out_growth(spoilt))
+    laws, spoilt_laws = dict(held_out_growth(rows)), dict(held_out_growth(spoilt))
     assert np.array_equal(laws["B"].share, spoilt_laws["B"].share)
     assert not np.array_equal(laws["A"].share, spoilt_laws["A"].share)
 

@@ -11,7 +11,7 @@ from profet_core import ArtifactError
 from profet_core.scaling.axes import KNOTS
 from profet_core.scaling.law import law_ms
 from profet_core.scaling.learned import learned_scaler
-from profet_lab.scalers.learned import curve_rows, fit_learned_scaler, learned_scalers, left_out_scalers
+from profet_lab.scalers.learned import curve_rows, fit_learned_scaler, held_out_scalers, learned_scalers
 
 
 def made_up_rows(axis: str, factor: float = 1.0, models: str = "ABCD") -> pd.DataFrame:
@@ -48,13 +48,13 @@ def test_a_factor_beyond_the_law_is_learned(axis, factor):
 
 
 @pytest.mark.parametrize("axis", list(KNOTS))
-def test_no_row_of_a_left_out_architecture_reaches_its_scaler(axis):
+def test_no_row_of_a_held_out_architecture_reaches_its_scaler(axis):
     """A's rows are poisoned: the scaler left out of A stays as it was, any that sees them has no numbers left."""
     rows = made_up_rows(axis, 1.1)
-    before = dict(left_out_scalers(rows, axis))
+    before = dict(held_out_scalers(rows, axis))
     poisoned = rows.copy()
     poisoned.loc[poisoned["model"] == "A", list(KNOTS[axis])] = np.nan
-    scalers = left_out_scalers(poisoned, axis)
+    scalers = held_out_scalers(poisoned, axis)
     assert next(scalers) == ("A", before["A"])
     with pytest.raises(ArtifactError, match="invalid numbers"):
         next(scalers)
@@ -96,14 +96,14 @@ def test_a_share_unknown_at_one_size_is_that_of_the_nearest(small):
     assert shares.between(0, 1).all()
 
 
-def test_the_scaler_left_out_of_real_curves_never_saw_them(measurements):
+def test_the_scaler_held_out_of_real_curves_never_saw_them(measurements):
     from profet_lab.validation.learned_scaler import OutOfFoldScalers
 
     scalers = OutOfFoldScalers(measurements, "pixels")
     poisoned = scalers.rows.copy()
     first = min(poisoned["model"])
     poisoned.loc[poisoned["model"] == first, list(KNOTS["pixels"])] = np.nan
-    assert next(left_out_scalers(poisoned, "pixels")) == (first, scalers.scalers[first])
+    assert next(held_out_scalers(poisoned, "pixels")) == (first, scalers.scalers[first])
 
 
 def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the_ends_are(measurements):

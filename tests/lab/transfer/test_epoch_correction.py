@@ -12,8 +12,8 @@ from profet_core.transfer.derived import derive
 from profet_core.transfer.known import Latencies
 from profet_lab.measurements.epoch_times import load_epochs
 from profet_lab.measurements.tables import DataError, data_folder
-from profet_lab.transfer.derived_law import derived_rows, fit_derived, fit_law, left_out_errors
-from profet_lab.transfer.epoch_correction import corrected_left_out, corrected_ms, fit_correction, route_ratios
+from profet_lab.transfer.derived_law import derived_rows, fit_derived, fit_law, held_out_errors
+from profet_lab.transfer.epoch_correction import corrected_held_out, corrected_ms, fit_correction, route_ratios
 
 
 def made_epochs() -> pd.DataFrame:
@@ -54,7 +54,7 @@ def test_a_networks_own_measurement_does_not_correct_it():
     spoilt = epochs.copy()
     spoilt.loc[spoilt.model == "B", "measured_ms"] *= 7
     own = (epochs.model == "B").to_numpy()
-    before, after = corrected_left_out(epochs), corrected_left_out(spoilt)
+    before, after = corrected_held_out(epochs), corrected_held_out(spoilt)
     assert np.array_equal(before[own], after[own])
     assert not np.allclose(before[~own], after[~own])
 
@@ -63,7 +63,7 @@ def test_a_fit_on_one_gpu_alone_ignores_the_other():
     epochs = made_epochs()
     spoilt = epochs.copy()
     spoilt.loc[spoilt.instance == "p3", "measured_ms"] *= 7
-    assert np.array_equal(corrected_left_out(epochs, ["g4dn"]), corrected_left_out(spoilt, ["g4dn"]))
+    assert np.array_equal(corrected_held_out(epochs, ["g4dn"]), corrected_held_out(spoilt, ["g4dn"]))
 
 
 def test_routes_compare_ratios_by_hand():
@@ -86,19 +86,19 @@ def test_a_law_of_a_constant_ratio_is_that_ratio():
 def test_a_law_is_judged_by_networks_that_neither_it_nor_the_correction_saw():
     epochs = made_epochs()
     own = np.repeat(["A", "B", "C"], 3) == "B"
-    errors = left_out_errors(epochs, "g5")
+    errors = held_out_errors(epochs, "g5")
     # What PROFET measured of a network reaches its own error nowhere, the errors of the others through both fits.
     measured = np.where(epochs.model == "B", 3 * epochs.measured_ms, epochs.measured_ms)
-    spoilt = left_out_errors(epochs.assign(measured_ms=measured), "g5")
+    spoilt = held_out_errors(epochs.assign(measured_ms=measured), "g5")
     assert np.array_equal(spoilt[own], errors[own])
     assert not np.allclose(spoilt[~own], errors[~own])
 
 
-def test_a_network_left_out_beside_another_reaches_nothing():
+def test_a_network_held_out_beside_another_reaches_nothing():
     epochs = made_epochs()
     measured = np.where(epochs.model == "B", 3 * epochs.measured_ms, epochs.measured_ms)
     spoilt = epochs.assign(measured_ms=measured)
-    assert np.array_equal(left_out_errors(spoilt, "g5", beside=["B"]), left_out_errors(epochs, "g5", beside=["B"]))
+    assert np.array_equal(held_out_errors(spoilt, "g5", beside=["B"]), held_out_errors(epochs, "g5", beside=["B"]))
 
 
 def test_a_missing_file_is_one_line(tmp_path):
@@ -110,7 +110,7 @@ def test_the_correction_reaches_the_figures_the_project_promises(measurements):
     epochs = load_epochs(data_folder(), measurements.all_latencies)
     raw = route_ratios(epochs, epochs.raw_ms.to_numpy())
     assert (100 * (raw["V100 -> T4"] - 1).abs().mean()) == pytest.approx(15.5, abs=0.1)
-    corrected = route_ratios(epochs, corrected_left_out(epochs))
+    corrected = route_ratios(epochs, corrected_held_out(epochs))
     for route in ("T4 -> V100", "V100 -> T4"):
         assert 100 * (corrected[route] - 1).abs().mean() <= 10
     laws = fit_derived(epochs)

@@ -97,7 +97,7 @@ def test_one_point_reaches_made_up_steps_of_the_benchmarks_mix(made, laws):
     assert found_ms[large] == pytest.approx(made.latency_ms[LEFT][large], rel=0.1)
 
 
-def test_of_a_gpu_left_out_only_the_benchmarks_point_counts(made, laws):
+def test_of_a_gpu_held_out_only_the_benchmarks_point_counts(made, laws):
     """Every other row of the GPU is replaced by nonsense: neither law nor prediction moves."""
     nonsense = {**made.latency_ms, LEFT: np.where(made.benchmark, made.latency_ms[LEFT], 777.0)}
     count = len(made.workloads)
@@ -125,7 +125,7 @@ def test_the_benchmarks_point_does_count(made, laws):
     assert fast.log_speed > slow.log_speed + 0.6
 
 
-def test_of_an_architecture_left_out_no_row_counts(made):
+def test_of_an_architecture_held_out_no_row_counts(made):
     rows = made.architectures != "B"
     spoilt = replace(made, latency_ms={name: np.where(rows, value, 5.0) for name, value in made.latency_ms.items()})
     assert fit_step_law(spoilt, OTHERS, rows) == fit_step_law(made, OTHERS, rows)
@@ -148,7 +148,7 @@ def test_shared_errors_are_the_gpus_and_the_rest_the_networks(made):
     assert found.gpus == 3
 
 
-def test_left_out_as_anchor_its_own_steps_are_carried_back(made, laws):
+def test_held_out_as_anchor_its_own_steps_are_carried_back(made, laws):
     law, steps = foreign_steps(made, {}, tuple(SLOWNESS), LEFT, everything(made))
     assert law == laws[LEFT] and np.array_equal(steps.latency_ms, made.latency_ms[LEFT])
     assert anchor_spread(made, {}, ["g4dn.xlarge", "p2.xlarge", "p3.2xlarge"], everything(made)).within < 0.5

@@ -76,13 +76,13 @@ def test_an_error_is_that_of_the_law_fitted_on_the_others(trials, made):
     assert trials[SHIPPED].outside[target] == pytest.approx(100 * away.mean())
 
 
-def test_the_choice_does_not_look_at_the_gpu_left_out(trials, made):
-    left_out = "p3.2xlarge"
-    spoilt_ms = np.where(made.benchmark, made.latency_ms[left_out], 777.0)
-    after = try_settings(replace(made, latency_ms={**made.latency_ms, left_out: spoilt_ms}), {}, WANTED)
-    assert [trial.inside[left_out] for trial in trials.values()] == [trial.inside[left_out] for trial in after.values()]
-    assert chosen(trials, left_out) == chosen(after, left_out)
-    assert all(after[setting].outside[left_out] > trials[setting].outside[left_out] for setting in WANTED)
+def test_the_choice_does_not_look_at_the_gpu_held_out(trials, made):
+    held_out = "p3.2xlarge"
+    spoilt_ms = np.where(made.benchmark, made.latency_ms[held_out], 777.0)
+    after = try_settings(replace(made, latency_ms={**made.latency_ms, held_out: spoilt_ms}), {}, WANTED)
+    assert [trial.inside[held_out] for trial in trials.values()] == [trial.inside[held_out] for trial in after.values()]
+    assert chosen(trials, held_out) == chosen(after, held_out)
+    assert all(after[setting].outside[held_out] > trials[setting].outside[held_out] for setting in WANTED)
 
 
 def test_the_nested_error_is_that_of_each_gpus_own_choice():

@@ -17,13 +17,13 @@ from profet_lab.validation.advice_calibration import (
     comparison_claims,
     deadline_claims,
     error_correlations,
-    left_out_table,
+    held_out_table,
 )
 
 
 @pytest.fixture(scope="module")
 def shipped() -> pd.DataFrame:
-    return left_out_table(load_validation(load_models()).points)
+    return held_out_table(load_validation(load_models()).points)
 
 
 def point(target: str, model: str, measured_ms: float, half: float = 1.2) -> MeasuredPoint:
@@ -50,7 +50,7 @@ def test_claims_come_true_about_as_often_as_they_say(shipped):
 
 
 def test_errors_that_go_together_correlate():
-    table = left_out_table(
+    table = held_out_table(
         [
             *(point("a", name, value) for name, value in (("x", 90), ("y", 100), ("z", 110))),
             *(point("b", name, value) for name, value in (("x", 95), ("y", 100), ("z", 105))),
@@ -63,12 +63,12 @@ def test_errors_that_go_together_correlate():
 
 
 def test_a_claim_less_likely_than_not_is_its_opposite():
-    table = left_out_table([point("a", "x", 100), point("b", "x", 100)])
+    table = held_out_table([point("a", "x", 100), point("b", "x", 100)])
     claims = comparison_claims(table, 0.0)
     assert len(claims) == len(PRICE_RATIOS)
     # Equals at a price ratio of 1 are a toss-up that counts as "not cheaper"; all else is right.
     assert claims["certainty"].min() == 0.5 and claims["right"].sum() == len(PRICE_RATIOS) - 1
-    late = deadline_claims(left_out_table([point("a", "x", 150)]))
+    late = deadline_claims(held_out_table([point("a", "x", 150)]))
     wrong = late[~late["right"].astype(bool)]
     # Limits of 1 to 1.5 times the prediction were claimed to be kept and were not: ten sixteenths of a doubling.
     assert len(wrong) == 10

@@ -12,11 +12,11 @@ from tests.lab.classes.test_member_weights import choosing
 PAIR = ("slow", "fast")
 
 
-def test_two_left_out_are_both_predicted_and_neither_is_learned_from(classed):
-    from profet_lab.validation.inner_folds import two_left_out
+def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
+    from profet_lab.validation.inner_folds import two_held_out
 
     bank = class_bank(classed)
-    folds = two_left_out(bank, [PAIR])
+    folds = two_held_out(bank, [PAIR])
     assert len(folds) == 6
     for fold in folds:
         assert len(fold.held_out) == 2
@@ -27,7 +27,7 @@ def test_two_left_out_are_both_predicted_and_neither_is_learned_from(classed):
 
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
-def test_no_error_of_those_left_out_counts(poison):
+def test_no_error_of_those_held_out_counts(poison):
     """Errors of a left-out name, seen without another, and those of others seen with it, are all nonsense."""
     from profet_lab.validation.inner_folds import InnerErrors
 

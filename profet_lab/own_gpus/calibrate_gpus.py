@@ -20,8 +20,8 @@ from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.datasets.layout import AMP, OK, TF32
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
+from profet_lab.transfer.calibrate import MeasuredCells, calibrate, sharpened_gpu
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
-from profet_lab.transfer.sharpen import MeasuredCells, sharpen, sharpened_gpu
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 
 #: The profiled instances ran TensorFlow: what is likest to that counts where an instance ran several.
@@ -36,7 +36,7 @@ class Untrained:
     why: str
 
 
-def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[SharpenedGpu], list[Untrained]]:
+def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[SharpenedGpu], list[Untrained]]:
     """Calibrated model of every instance that the models did not learn from, or why it has none.
 
     Parameters
@@ -59,7 +59,7 @@ def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Sharpe
     without: list[Untrained] = []
     for name in new:
         try:
-            found += _sharpened(dataset, name, medians, known, plain)
+            found += _calibrated(dataset, name, medians, known, plain)
         except DataError as error:
             without.append(Untrained(name, str(error)))
     return _one_a_gpu(found, without), without
@@ -84,13 +84,13 @@ def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
     return measurements
 
 
-def _sharpened(
+def _calibrated(
     dataset: Dataset, instance: str, medians: Steps, known: Mapping[str, KnownSteps], transfer: TransferModel
 ) -> list[SharpenedGpu]:
     """One for each precision that the instance ran."""
     found = []
     for own in own_cells(dataset, instance, medians, transfer):
-        fitted = sharpen(known, transfer.reference, own.prior, own.measured)
+        fitted = calibrate(known, transfer.reference, own.prior, own.measured)
         found.append(sharpened_gpu(fitted, own.measured, gpu=own.gpu.name, instance=instance, tf32=own.tf32))
     return found
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_lab.transfer.calibrate import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, calibrate, steps_of
 from profet_lab.transfer.cell_choice import choose_cells
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies, profiled_target, reference_of, target_of
-from profet_lab.transfer.sharpen import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, sharpen, steps_of
 from profet_lab.transfer.step_law import fit_step_law
 from tests.made.transfer_steps import SLOWNESS, made_transfer_steps
 
@@ -31,7 +31,7 @@ def fit(steps, law, rows, factor=1.0):
     known = {name: known_of(law, steps, name, measured_latencies(steps), True) for name in law.instances}
     prior = target_of(law, steps, {}, profiled_target(steps, NEW, sheet_only=True), 0.0)
     cells = MeasuredCells(rows, factor * steps.latency_ms[NEW][rows], steps.architectures[rows])
-    return sharpen(known, reference_of(law), replace(prior, mix_log_sd=0.0), cells), known, prior
+    return calibrate(known, reference_of(law), replace(prior, mix_log_sd=0.0), cells), known, prior
 
 
 def test_the_benchmark_comes_first_then_each_network_in_turn(steps):
@@ -44,7 +44,7 @@ def test_the_benchmark_comes_first_then_each_network_in_turn(steps):
     assert sorted(whole) == list(range(len(everything)))
 
 
-def test_no_cell_is_of_the_network_that_is_left_out(steps):
+def test_no_cell_is_of_the_network_that_is_held_out(steps):
     allowed = steps.architectures != "ResNet50"
     for seed in range(5):
         rows = choose_cells(steps, allowed, 27, np.random.default_rng(seed))
@@ -87,7 +87,7 @@ def test_the_report_judges_each_gpu_and_more_cells_err_less(steps):
     assert many["gpus"][NEW]["worst_draw"] == many["gpus"][NEW]["mape"]
 
 
-def test_the_left_out_network_changes_no_prediction_of_itself(steps):
+def test_the_held_out_network_changes_no_prediction_of_itself(steps):
     """Its latencies on the new GPU could be anything."""
     from profet_lab.validation.cells import folds
 

@@ -13,7 +13,7 @@ from profet_lab.datasets.merge import merged
 from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.datasets.sources.tables import read_tables
 from profet_lab.measurements.tables import DataError, data_folder
-from profet_lab.own_gpus.sharpen_gpus import sharpen_gpus
+from profet_lab.own_gpus.calibrate_gpus import calibrate_gpus
 
 NAME, GPU = "lab-h100", "H100-SXM5-80GB"
 
@@ -63,7 +63,7 @@ def with_own(published):
     ],
 )
 def test_why_nothing_is_learned(with_own, transfer, gpu, change, why):
-    found, (without,) = sharpen_gpus(with_own(gpu, change), transfer)
+    found, (without,) = calibrate_gpus(with_own(gpu, change), transfer)
     assert found == []
     assert without.instance == NAME and why in without.why
 
@@ -75,7 +75,7 @@ def test_both_precisions_are_learned_apart(with_own, transfer):
         )
         return pd.concat([cells, tf32])
 
-    found, without = sharpen_gpus(with_own(change=change), transfer)
+    found, without = calibrate_gpus(with_own(change=change), transfer)
     by_precision = {one.tf32: one for one in found}
     assert without == [] and set(by_precision) == {True, False}
     assert by_precision[True].log_speed > by_precision[False].log_speed + 0.4
@@ -90,8 +90,8 @@ def test_of_several_frameworks_the_likest_to_the_models_own_counts(with_own, tra
         )
         return pd.concat([other, cells])
 
-    mixed, _ = sharpen_gpus(with_own(change=change), transfer)
-    plain, _ = sharpen_gpus(with_own(), transfer)
+    mixed, _ = calibrate_gpus(with_own(change=change), transfer)
+    plain, _ = calibrate_gpus(with_own(), transfer)
     assert mixed[0].log_speed == plain[0].log_speed
 
 
@@ -99,12 +99,12 @@ def test_without_the_models_own_measurements_one_line_says_so(with_own, transfer
     dataset = with_own()
     own = replace(dataset, instances={NAME: dataset.instances[NAME]})
     with pytest.raises(DataError, match="name the published measurements with --data too"):
-        sharpen_gpus(own, transfer)
+        calibrate_gpus(own, transfer)
 
 
 def test_of_two_machines_with_one_gpu_the_better_measured_counts(with_own, transfer):
     few = with_own(change=lambda cells: cells[cells["model"] == "VGG11"], name="other")
     both = merged([with_own(), few], ["one", "other"])
-    found, without = sharpen_gpus(both, transfer)
+    found, without = calibrate_gpus(both, transfer)
     assert [one.instance for one in found] == [NAME]
     assert [one.why for one in without] == [f"{NAME} has the same GPU and {found[0].cells} cells"]

@@ -59,7 +59,7 @@ def predict_unseen(
     return Latencies(latency_ms, half_widths)
 
 
-def laws_left_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw]:
+def laws_held_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw]:
     """One analytical model an architecture held out, fitted on `instances` alone."""
     return {
         str(name): fit_step_law(medians, instances, medians.architectures != name)
@@ -67,7 +67,7 @@ def laws_left_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw
     }
 
 
-def spreads_left_out(medians: Steps, kernels: Kernels, instances: Sequence[str]) -> dict[str, Spread]:
+def spreads_held_out(medians: Steps, kernels: Kernels, instances: Sequence[str]) -> dict[str, Spread]:
     """By architecture held out: leave-one-GPU-out inside `instances` alone."""
     return {
         str(name): spread(medians, kernels, instances, medians.architectures != name)
@@ -89,8 +89,8 @@ def profiled_gpus(
     ----------
     sheet_log_sd : error of a speed that specs alone indicate.
     """
-    tasks = [(steps, medians, kernels, ensemble, sheet_log_sd, left_out) for left_out in steps.instances]
-    found = run_tasks(_to_left_out, tasks)
+    tasks = [(steps, medians, kernels, ensemble, sheet_log_sd, held_out) for held_out in steps.instances]
+    found = run_tasks(_to_held_out, tasks)
     directions = [row for rows, _ in found for row in rows]
     predicted_ms = {pair: values for _, one in found for pair, values in one.items()}
     return {
@@ -104,27 +104,27 @@ def profiled_gpus(
     }
 
 
-def _to_left_out(
-    steps: Steps, medians: Steps, kernels: Kernels, ensemble: EnsembleLatencies, sheet_log_sd: float, left_out: str
+def _to_held_out(
+    steps: Steps, medians: Steps, kernels: Kernels, ensemble: EnsembleLatencies, sheet_log_sd: float, held_out: str
 ) -> tuple[list[dict], dict[Pair, np.ndarray]]:
     """Rows of the directions to one GPU, and what was predicted there with everything known."""
     directions, predicted_ms = [], {}
-    others = [name for name in steps.instances if name != left_out]
-    laws = laws_left_out(medians, others)
-    spreads = spreads_left_out(medians, kernels, others)
+    others = [name for name in steps.instances if name != held_out]
+    laws = laws_held_out(medians, others)
+    spreads = spreads_held_out(medians, kernels, others)
     widths = {False: half_widths(spreads), True: half_widths(spreads, sheet_log_sd)}
     for anchor in others:
-        row: dict = {"anchor": anchor, "target": left_out, "n": len(steps.workloads)}
+        row: dict = {"anchor": anchor, "target": held_out, "n": len(steps.workloads)}
         for prefix, sheet_only in _SHEET_ONLY.items():
-            target = profiled_target(medians, left_out, sheet_only=sheet_only)
+            target = profiled_target(medians, held_out, sheet_only=sheet_only)
             for known, case in CASES.items():
                 found = predict_unseen(
                     steps, medians, kernels, ensemble, laws, anchor, target, known, widths[sheet_only]
                 )
-                row |= _figures(found, steps.latency_ms[left_out], steps.architectures, f"{prefix}{{}}_{case}")
+                row |= _figures(found, steps.latency_ms[held_out], steps.architectures, f"{prefix}{{}}_{case}")
                 if known and not sheet_only:
-                    predicted_ms[anchor, left_out] = found.latency_ms
-        row["one_constant"] = _one_constant(steps, medians, anchor, left_out)
+                    predicted_ms[anchor, held_out] = found.latency_ms
+        row["one_constant"] = _one_constant(steps, medians, anchor, held_out)
         directions.append(row)
     return directions, predicted_ms
 
@@ -157,8 +157,8 @@ def other_gpus(
     points : published, relative to the `reference` instance.
     """
     instances = medians.instances
-    laws = laws_left_out(medians, instances)
-    spreads = spreads_left_out(medians, kernels, instances)
+    laws = laws_held_out(medians, instances)
+    spreads = spreads_held_out(medians, kernels, instances)
     widths_of = {False: half_widths(spreads), True: half_widths(spreads, sheet_log_sd)}
     found = []
     for source, gpu in DERIVED.items():

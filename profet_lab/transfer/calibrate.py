@@ -41,7 +41,7 @@ class MeasuredCells:
 
 
 @dataclass(frozen=True)
-class Sharpened:
+class Calibrated:
     """A fit: the target with its speeds, a correction an anchor, and the spread of new networks."""
 
     target: Target
@@ -56,7 +56,7 @@ class Sharpened:
         return Latencies(ms * np.exp(factors), found.log_half_width[0])
 
 
-def sharpen(known: Mapping[str, KnownSteps], reference: str, prior: Target, cells: MeasuredCells) -> Sharpened:
+def calibrate(known: Mapping[str, KnownSteps], reference: str, prior: Target, cells: MeasuredCells) -> Calibrated:
     """Fit a GPU's speeds and corrections to its cells.
 
     Parameters
@@ -77,10 +77,10 @@ def sharpen(known: Mapping[str, KnownSteps], reference: str, prior: Target, cell
         corrections[name] = correction
         errors.append(unseen)
     log_sd = _log_sd(np.array(errors))
-    return Sharpened(replace(target, log_half_width=NORMAL_90 * log_sd), corrections, log_sd)
+    return Calibrated(replace(target, log_half_width=NORMAL_90 * log_sd), corrections, log_sd)
 
 
-def sharpened_gpu(found: Sharpened, cells: MeasuredCells, *, gpu: str, instance: str, tf32: bool) -> SharpenedGpu:
+def sharpened_gpu(found: Calibrated, cells: MeasuredCells, *, gpu: str, instance: str, tf32: bool) -> SharpenedGpu:
     """The fit as `transfer.json` holds it."""
     return SharpenedGpu(
         gpu=gpu,

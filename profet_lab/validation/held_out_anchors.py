@@ -23,7 +23,7 @@ from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees
 from profet_lab.classes.fit_member import fit_member
-from profet_lab.classes.folds import ClassFold, one_left_out
+from profet_lab.classes.folds import ClassFold, one_held_out
 from profet_lab.classes.member_weights import ensemble_ms
 from profet_lab.classes.stacked import StackedNetworks
 from profet_lab.classes.training_rows import TrainingRows
@@ -72,7 +72,7 @@ class FoldModels:
 
 def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None) -> FoldModels:
     """Fit every member with the anchor's latency given."""
-    folds = one_left_out(bank.architectures, pairs(bank.instances))
+    folds = one_held_out(bank.architectures, pairs(bank.instances))
     training_rows = [fold.training for fold in folds]
     tasks = [(bank, member, training_rows, seed, steps) for member in MEMBERS]
     fitted = run_tasks(_fit_member, tasks, progress=progress, units=steps)
@@ -91,7 +91,7 @@ def _fit_member(
 
 
 @dataclass(frozen=True)
-class _LeftOutLaw:
+class _HeldOutLaw:
     """The model of three GPUs without an architecture, and the fourth GPU as held-out anchor.
 
     Attributes
@@ -107,21 +107,21 @@ class _LeftOutLaw:
 
     @classmethod
     def fit(
-        cls, medians: Steps, kernels: Kernels, others: Sequence[str], left_out: str, architecture: str
-    ) -> _LeftOutLaw:
+        cls, medians: Steps, kernels: Kernels, others: Sequence[str], held_out: str, architecture: str
+    ) -> _HeldOutLaw:
         seen = medians.architectures != architecture
         law = fit_step_law(medians, others, seen)
         return cls(
             law=law,
-            target=target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0),
+            target=target_of(law, medians, kernels, profiled_target(medians, held_out, sheet_only=False), 0.0),
             log_half_width=anchor_spread(medians, kernels, others, seen).log_half_width(),
             own_log_half_width=float(np.median([row.own_log_half_width for row in law.instances.values()])),
         )
 
 
-def left_out_anchors(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels) -> dict:
+def held_out_anchors(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels) -> dict:
     """Errors and interval misses of the 12 directions from a held-out anchor."""
-    tasks = [(models, steps, medians, kernels, left_out) for left_out in steps.instances]
+    tasks = [(models, steps, medians, kernels, held_out) for held_out in steps.instances]
     directions = [row for rows in run_tasks(_directions, tasks) for row in rows]
     figures = [key for key in directions[0] if key not in ("anchor", "target", "n")]
     by_anchor = {
@@ -136,12 +136,12 @@ def left_out_anchors(models: FoldModels, steps: Steps, medians: Steps, kernels: 
     }
 
 
-def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels, left_out: str) -> list[dict]:
-    others = [name for name in steps.instances if name != left_out]
-    rows: dict[str, dict] = {name: {"anchor": left_out, "target": name, "n": len(steps.workloads)} for name in others}
+def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels, held_out: str) -> list[dict]:
+    others = [name for name in steps.instances if name != held_out]
+    rows: dict[str, dict] = {name: {"anchor": held_out, "target": name, "n": len(steps.workloads)} for name in others}
     judged = steps.architectures != BENCHMARK[0]
     laws = {
-        str(name): _LeftOutLaw.fit(medians, kernels, others, left_out, str(name))
+        str(name): _HeldOutLaw.fit(medians, kernels, others, held_out, str(name))
         for name in np.unique(steps.architectures)
     }
     for known, case in CASES.items():
@@ -151,14 +151,14 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
         for architecture in np.unique(steps.architectures):
             own = np.flatnonzero(steps.architectures == architecture)
             fitted = laws[str(architecture)]
-            latency_ms = steps.latency_ms[left_out][own] if known else None
-            recorded = ForeignSteps(fitted.target, steps.parts(left_out, known).of(own), latency_ms)
+            latency_ms = steps.latency_ms[held_out][own] if known else None
+            recorded = ForeignSteps(fitted.target, steps.parts(held_out, known).of(own), latency_ms)
             back = carry_back(fitted.law, reference_of(fitted.law), recorded)
             half[own] = np.hypot(fitted.log_half_width, back.doubt_log)
             if not known:
                 half[own] = np.hypot(half[own], fitted.own_log_half_width)
-            told = told_by_law_and_models(
-                models, back, models.bank.inputs[left_out, known].of_rows(own, None), str(architecture)
+            told = served_by_law_and_models(
+                models, back, models.bank.inputs[held_out, known].of_rows(own, None), str(architecture)
             )
             for name in others:
                 predicted[name][own], by_law[name][own] = told[name], back.by_instance[name].latency_ms
@@ -175,7 +175,7 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
     return list(rows.values())
 
 
-def told_by_law_and_models(
+def served_by_law_and_models(
     models: FoldModels, back: CarriedBack, inputs: StepInputs, architecture: str
 ) -> dict[str, np.ndarray]:
     """Instance -> served latencies: analytical and trained models weighted equally."""
