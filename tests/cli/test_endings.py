@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-#: The command as installed, less what an installer's script imports before it; its own start is told by a byte.
+#: The command as installed, less what an installer's script imports before it; a byte marks its own start.
 PROFET = "import os, sys; from profet_cli.main import main; os.write(int(sys.argv.pop(1)), b'.'); sys.exit(main())"
 CLOSED = "profet: there is no standard output: redirect it, such as with > FILE or > /dev/null\n"
 FULL = "profet: the output can't be written: No space left on device\n"

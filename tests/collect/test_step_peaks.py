@@ -62,7 +62,7 @@ def test_tensors_without_values_hold_what_real_ones_do():
         loss = torch.nn.functional.cross_entropy(network(torch.rand(8, 3, 32, 32)), torch.zeros(8, dtype=torch.int64))
         loss.backward()
         optimizer.step()
-    # Of initialisation a real network has a little more that lives for a moment.
+    # Of initialization a real network has a little more that lives for a moment.
     assert held.peak_bytes == pytest.approx(counted.peak_bytes, rel=0.01)
     parameters = sum(one.numel() for one in network.parameters())
     assert counted.peak_bytes > 2 * 4 * parameters, "weights and gradients"

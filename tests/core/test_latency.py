@@ -1,4 +1,4 @@
-"""What is known of a step latency: basis, interval, and steps carried to another batch size."""
+"""What is known of a step latency: basis, interval, and steps scaled to another batch size."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_it_is_theirs_unless_they_say_that_it_is_for_everyone(own, tmp_path, mon
     for shown in ("own", own):
         monkeypatch.setenv("PROFET_APP_INSTANCES", shown)
         assert "my.l4" in load_knowledge().catalog
-    # A damaged one is left out, and the log doesn't say where it is.
+    # A damaged one is skipped, and the log doesn't say where it is.
     path = tmp_path / "broken.csv"
     path.write_text("instance,gpu\nmy.l4,none\n")
     monkeypatch.setenv("PROFET_APP_INSTANCES", str(path))

@@ -49,7 +49,7 @@ def some(measurements) -> Measurements:
 
 
 def judged(some: Measurements) -> dict[str, np.ndarray]:
-    """Every network left out in turn: what each member says of it."""
+    """Every network held out in turn: what each member says of it."""
     from profet_lab.classes.folds import FoldCase, one_held_out, predict_cases
 
     bank = class_bank(some)

@@ -1,4 +1,4 @@
-"""A made-up folder of one's own: the shipped models, a GPU of which a few steps were measured, and its lists."""
+"""A made-up folder of your own: the shipped models, a GPU of which a few steps were measured, and its lists."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from profet_core.files import manifest_checksum, shipped_folder
 from profet_core.transfer.model import SHARPENED_NAME, SHARPENED_VERSION, load_transfer
 from profet_core.transfer.sharpened import SharpenedGpu, sharpened_content
 
-#: Not among the shipped data sheets; half as fast as V100.
+#: Not among the shipped specs; half as fast as V100.
 GPU, INSTANCE, CELLS, LOG_SD = "Quadro RTX 5000", "desk.q5000", 20, 0.1
-#: Has a data sheet, and TF32, in which it was not measured.
+#: Has specs, and TF32, in which it was not measured.
 FP32_GPU = "A40"
 _OFFER = {"usd_per_hour": "0.07", "region": "any", "os": "linux", "market": "on-demand", "as_of": "2026-11-21"}
 
@@ -37,7 +37,7 @@ def make_own_home(folder: Path) -> Path:
 
 
 def make_home_of_own_machines(folder: Path) -> Path:
-    """Write a folder whose models know machines of one's own alone: the shipped members, their instances renamed."""
+    """Write a folder whose models know machines of your own alone: the shipped members, their instances renamed."""
     shutil.copytree(shipped_folder("models"), folder, dirs_exist_ok=True)
     path = folder / MANIFEST_NAME
     content = json.loads(path.read_text())
@@ -58,7 +58,7 @@ def make_home_of_own_machines(folder: Path) -> Path:
 
 
 def write_sharpened(folder: Path, gpus: list[SharpenedGpu]) -> None:
-    """Put what was measured of GPUs beside the folder's law."""
+    """Put what was measured of GPUs beside the folder's analytical model."""
     content = {
         "schema_version": SHARPENED_VERSION,
         "transfer_checksum": load_transfer(folder).checksum,

@@ -1,4 +1,4 @@
-"""A law of a step in round numbers, and steps that it can be worked out on by hand."""
+"""An analytical model of a step in round numbers, and steps that it can be worked out on by hand."""
 
 from __future__ import annotations
 

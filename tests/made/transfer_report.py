@@ -10,7 +10,7 @@ from profet_core.files import manifest_checksum
 INSTANCES = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
 CASES = ("with_latency", "without_latency")
 DERIVED = ("A10G", "Tesla P100-PCIE-16GB")
-#: By left-out GPU: far too few, too few, as many as promised, too many.
+#: By held-out GPU: far too few, too few, as many as promised, too many.
 MISSED = {"g3s.xlarge": 0.5, "g4dn.xlarge": 4.25, "p2.xlarge": 10.5, "p3.2xlarge": 17.75}
 RECORDED = ("recorded peak", "peaks at batch 16 and 64")
 KNOWN = ("profile and its meta", "meta without times", "that it ran")

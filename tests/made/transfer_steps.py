@@ -1,4 +1,4 @@
-"""Made-up steps that obey the law of transfer, for tests of its fit and of its settings."""
+"""Made-up steps that obey the analytical model of transfer, for tests of its fit and of its settings."""
 
 from __future__ import annotations
 

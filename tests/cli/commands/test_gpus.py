@@ -1,4 +1,4 @@
-"""`profet gpus`: a GPU of one's own in its own file, which every command honours."""
+"""`profet gpus`: a GPU of your own in its own file, which every command honours."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_damaged_file_is_one_line(refused, run, own, sample):
 
 @pytest.fixture
 def home(run, tmp_path, monkeypatch) -> Path:
-    """A folder of one's own; `run` has unset what names another."""
+    """A folder of your own; `run` has unset what names another."""
     for name in ("PROFET_INSTANCES", "PROFET_GPUS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PROFET_HOME", str(tmp_path / "home"))

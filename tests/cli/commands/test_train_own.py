@@ -1,4 +1,4 @@
-"""`profet train` on measurements of one's own: a GPU of which few cells were measured becomes a target."""
+"""`profet train` on measurements of your own: a GPU of which few cells were measured becomes a target."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A machine with many cells beside the published four: models of its own pairs, shown by every channel.
 
-Its cells are g4dn.xlarge's measurements, under another name and the name of a GPU that nobody profiled. VGG11 is none
-of them: its steps check what is told. The shipped models, which the law carries from, know g4dn.xlarge and VGG11; the
+Its cells are g4dn.xlarge's measurements, under another name and the name of an unprofiled GPU. VGG11 is none
+of them: its steps check the predictions. The shipped models behind the analytical model know g4dn.xlarge and VGG11; the
 models of the pairs have not seen VGG11.
 """
 
@@ -81,7 +81,7 @@ def folders(published, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(folders, tmp_path_factory) -> Iterator[SimpleNamespace]:
-    """Trained once; the machine has a price, and is in the catalogue of the command line and of the server."""
+    """Trained once; the machine has a price, and is in the catalog of the command line and of the server."""
     room = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         from profet_lab.own_gpus import pair_models
@@ -97,7 +97,7 @@ def trained(folders, tmp_path_factory) -> Iterator[SimpleNamespace]:
 
 @pytest.fixture
 def profiles(published, tmp_path):
-    """`profiles(instance)`: the left-out network's larger steps there, each a file, its latency and its workload."""
+    """`profiles(instance)`: the held-out network's larger steps there, each a file, its latency and its workload."""
     table = published.cells
 
     def files(instance: str):
@@ -115,7 +115,7 @@ def profiles(published, tmp_path):
 
 @pytest.fixture
 def steps_ms(published):
-    """Instance -> workload -> its measured step of the left-out network."""
+    """Instance -> workload -> its measured step of the held-out network."""
     table = published.cells[published.cells["model"] == LEFT_OUT]
     return {
         name: {(row.pixels, row.batch_size): row.batch_latency_ms for row in own.itertuples()}

@@ -59,7 +59,7 @@ for path in sys.argv[1:]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory) -> Path:
-    """Where SkyPilot finds its catalogue, which it would fetch: the price list's machines under its column names."""
+    """Where SkyPilot finds its catalog, which it would fetch: the price list's machines under its column names."""
     if not PYTHON.exists():
         pytest.skip("SkyPilot is not installed: sh tests/collect/cloud/ensure_skypilot.sh python3 .venv/skypilot")
     home = tmp_path_factory.mktemp("home")

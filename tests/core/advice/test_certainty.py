@@ -1,4 +1,4 @@
-"""Chances by hand: a normal law of the logarithm, how they are told, and which of them make a claim."""
+"""Confidences by hand: normal errors of the logarithm, their wording and thresholds."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_the_answer_in_one_sentence():
     assert "4.0 times" in fastest and "$2.40" in fastest
     assert "middle (GPU of middle; 48 min 0 s, $1.20)" in said(rows=(row("slow", 200, 0.3), row("middle", 80), ROWS[2]))
     assert said(rows=[row("a", 100, None)], offers=[offer("a", 2)]) == "Rent a (GPU of a): about 1 h 0 min, $2.00."
-    # Hardware of one's own is not rented.
+    # Hardware of your own is not rented.
     own = advise(ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1]), HOUR_AT_100_MS)
     assert headline(own).startswith("Use slow own") and answer_sentences(own)[0].startswith("Use slow own")
 

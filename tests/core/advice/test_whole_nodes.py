@@ -19,7 +19,7 @@ from profet_core.latency import Basis, Interval
 from profet_core.scaleout.model import ScaleoutModel, Width
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
-#: Gradients go at the data sheet's speed and none of it hides; scaling is 10 % sure of itself.
+#: Gradients go at the specified speed and none of it hides; scaling is 10 % sure of itself.
 PLAIN = ScaleoutModel(
     link_efficiency=dict.fromkeys(Link, 1.0),
     host_efficiency=1.0,

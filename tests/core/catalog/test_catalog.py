@@ -1,4 +1,4 @@
-"""The shipped catalogue holds what it must, and a catalogue of one's own is checked cell by cell."""
+"""The shipped catalog holds what it must, and a catalog of your own is checked cell by cell."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_an_own_price_that_is_none_or_for_an_unknown_instance_is_refused(catalog
             catalog.with_prices({name: price})
 
 
-# --- a catalogue of one's own ---------------------------------------------------------------------------------------
+# --- a catalog of your own ---------------------------------------------------------------------------------------
 
 
 def written(tmp_path, *lines: str, encoding: str = "utf-8"):

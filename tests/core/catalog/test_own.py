@@ -200,7 +200,7 @@ def test_folders_are_made_and_a_failed_write_leaves_the_old_file(tmp_path, own):
         write_own(path / "below-a-file.csv", rows, shipped)
 
 
-# --- in a folder of one's own ---------------------------------------------------------------------------------------
+# --- in a folder of your own ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture

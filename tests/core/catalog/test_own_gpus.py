@@ -1,4 +1,4 @@
-"""GPUs of one's own as rows: read, written back, and refused in one line."""
+"""GPUs of your own as rows: read, written back, and refused in one line."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def gpus():
 
 
 def test_an_hour_on_a_t4_by_hand(catalog, gpus):
-    # 70 W of board power and 4 processors of 3.5 W for an hour: 0.084 kWh. In Virginia the data centre takes 1.15 times
+    # 70 W of board power and 4 processors of 3.5 W for an hour: 0.084 kWh. In Virginia the data center takes 1.15 times
     # that, at 396.25 g a kilowatt hour: 38.27775 g.
     energy = training_energy(3600, catalog["g4dn.xlarge"], gpus, load_regions())
     assert energy.power_w == 84

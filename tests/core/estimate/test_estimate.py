@@ -1,4 +1,4 @@
-"""What is answered without a profile: every offer, by its regime, and never the wrong way round."""
+"""What is answered without a profile: every offer, by its split, and never the wrong way round."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from profet_core.memory.fit import Verdict
 from profet_core.transfer.own_gpu import with_own_gpus
 
 MEASURED = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
-#: A measured GPU, one that another source ran, one with published speeds, one with its data sheet alone.
+#: A measured GPU, one that another source ran, one with published speeds, one with its specs alone.
 VARIED = ("p3.2xlarge", "g5.xlarge", "lambda/gpu_1x_a100", "verda/1B200.30V")
 
 
@@ -131,7 +131,7 @@ def test_intervals_are_as_wide_as_the_regime_and_the_doubt_about_the_gpu(models,
     found = ask(counts_of("DenseNet-121", 224), targets=None)
     widths = {row.instance: row.interval.log_half_width for row in found.rows}
     assert widths["p3.2xlarge"] == pytest.approx(rules[Regime.UNSEEN_NETWORK])
-    # A published speed is doubted less than a data sheet.
+    # A published speed is doubted less than specs.
     assert rules[Regime.UNSEEN_BOTH] < widths["lambda/gpu_1x_a100"] < widths["verda/1B200.30V"]
     # Beyond the largest measured batch everything is less sure.
     larger = ask(counts_of("DenseNet-121", 224), 512, targets=["p3.2xlarge"]).rows[0]

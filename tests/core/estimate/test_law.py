@@ -1,4 +1,4 @@
-"""The law by hand: amounts of a step, what they cost, and the same at another speed in another host."""
+"""The analytical model by hand: amounts of a step, what they cost, and the same at another speed in another host."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_regression_is_a_weighted_sum_of_logarithms():
     features = feature_matrix(amounts, "i", COSTS, law_ms, ["i"])
     line = LogLinear((names.index("batch"), names.index("layers")), (0.5, 2.0), 1.0, names.index(BY_LAW))
     latency_ms = law_ms * np.exp(line.log_ratio(features))
-    # e x sqrt(2) x (8 + 1)^2: the law itself has no part in it. Features are of single precision.
+    # e x sqrt(2) x (8 + 1)^2: the analytical model itself has no part in it. Features are of single precision.
     assert latency_ms == pytest.approx([np.e * np.sqrt(2) * 81], rel=1e-5)
     marked = feature_matrix(amounts, "b", COSTS, law_ms, ["a", "b"])
     assert marked[0, -2:].tolist() == [0, 1] and marked.shape == (1, len(features_of(["a", "b"])))

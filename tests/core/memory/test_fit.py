@@ -1,4 +1,4 @@
-"""Does it fit: by hand on a made-up law, what ran runs again, and the shipped coefficients on known networks."""
+"""Memory fit: by hand on a made-up model, on what ran, and shipped coefficients on known networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations are grouped by what they do; profiles that TensorFlow cut are told from complete ones."""
+"""Operations are grouped by what they do; profiles that TensorFlow cut are inferred from complete ones."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_every_operation_seen_in_training_has_a_column():
 
 
 def test_an_unseen_operation_near_a_cluster_is_counted_there_with_its_share():
-    # Conv1D is one letter from Conv2D and from Conv3D: 1 on average. Busy time 100 + 25 + 75 = 200, idle left out.
+    # Conv1D is one letter from Conv2D and from Conv3D: 1 on average. Busy time 100 + 25 + 75 = 200, without idle.
     vector, unknown = encode_one({"Device_Conv2D": 100, "Device_Conv1D": 25, "Device_Relu": 75, "Host_IDLE": 800})
     assert vector == [125, 0, 75, 0, 800]
     assert dict(unknown.mapped) == {"Device_Conv1D": "Device_Conv2D&Conv3D"}

@@ -1,4 +1,4 @@
-"""The tables of kinds: whole, one class each, and nothing told by letters but four rules."""
+"""The tables of kinds: whole, one class each, and nothing inferred from letters but four rules."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from profet_core.prediction.anchors import anchor_gpu, anchor_names, find_anchor
 from profet_core.prediction.correction import correct_by_measurement, share_carried_over
 from profet_core.prediction.placement import placements
 
-#: What drivers call GPUs otherwise than NVIDIA and their name -> full names of the data sheets.
+#: What drivers call GPUs otherwise than NVIDIA and their name -> full names of the specs.
 DRIVER_NAMES = {
     "NVIDIA H100 80GB HBM3": "H100-SXM5-80GB",
     "NVIDIA H100 PCIe": "H100-PCIE-80GB",

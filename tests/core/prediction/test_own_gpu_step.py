@@ -1,4 +1,4 @@
-"""A step that was measured on a GPU of one's own tells its speed: it comes back, and others follow."""
+"""A step that was measured on a GPU of your own tells its speed: it comes back, and others follow."""
 
 from __future__ import annotations
 

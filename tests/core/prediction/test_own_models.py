@@ -1,4 +1,4 @@
-"""Models of one's own are combined with the law, in the precision that was measured, on the machine and on its GPU."""
+"""Custom models are combined with the analytical model, in the measured precision, on the machine and its GPU."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def layered(repository, tmp_path_factory):
 
 @pytest.fixture
 def catalog_of(catalog):
-    """The catalogue with the machine in it, with this GPU, and another one with the same GPU."""
+    """The catalog with the machine in it, with this GPU, and another one with the same GPU."""
 
     def with_machines(gpu: str):
         memory_gib = load_gpus()[gpu].memory_gib

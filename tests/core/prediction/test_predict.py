@@ -44,7 +44,7 @@ def row(prediction, instance: str):
     return next(each for each in prediction.predictions if each.instance == instance)
 
 
-# --- instances that the catalogue lacks, as models of one's own may know ---------------------------------------------
+# --- instances that the catalog lacks, as models of your own may know ---------------------------------------------
 
 
 def test_an_instance_without_a_price_has_no_row(tiny, models, catalog):

@@ -1,4 +1,4 @@
-"""GPUs that nobody profiled, as targets and as anchors: their rows, what they rest on, how sure they say they are."""
+"""Unprofiled GPUs as targets and anchors: rows, basis and confidence."""
 
 from __future__ import annotations
 

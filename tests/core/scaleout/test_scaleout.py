@@ -259,7 +259,7 @@ def test_a_node_s_price_buys_all_its_gpus(law, p3):
     assert plan.epoch_usd == pytest.approx(24 * plan.epoch_s / 3600)
     plan = node_plan(law, ONE_GPU, p3, images=1024 * 100, nodes=2)
     assert (plan.nodes, plan.step.gpus, plan.usd_per_hour) == (2, 16, 48)
-    # Between them 25 Gb/s, of which the law has half: 102.4 MB take 65.5 ms once, and two messages 2.
+    # Between them 25 Gb/s, of which the scale-out model has half: 102.4 MB take 65.5 ms once, and two messages 2.
     assert plan.step.sharing_ms[1] == pytest.approx(2 / 2 * 102.4e6 / (25 / 8 * 0.5 * 1e6) + 2)
 
 

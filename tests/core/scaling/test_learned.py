@@ -1,4 +1,4 @@
-"""The default curve between two sizes: hand-worked law and correction, exact ends, never falling."""
+"""The default curve between two sizes: hand-worked scaling model and correction, exact ends, never falling."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def test_the_law_is_as_worked_by_hand(axis, high, at, context, latency_ms):
 @pytest.mark.parametrize(
     ("constants", "at", "latency_ms"),
     [
-        ((0, math.log(1.1), 0), 64, 30.8),  # 28 by the law
-        ((0, 0, 9.0), 128, 52 * math.exp(0.5)),  # no more than exp(0.5) times the 52 of the law
+        ((0, math.log(1.1), 0), 64, 30.8),  # 28 by the scaling model
+        ((0, 0, 9.0), 128, 52 * math.exp(0.5)),  # at most exp(0.5) times the 52 of the scaling model
         ((0, 0, -9.0), 128, 52 * math.exp(-0.5)),
         ((9.0, -9.0, 0), 64, 16 * math.exp(0.5)),  # would fall below the knot before: level with it
     ],

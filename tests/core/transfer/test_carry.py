@@ -1,4 +1,4 @@
-"""Work carried to other GPUs and back: the equations by hand, and what must hold whatever the numbers."""
+"""Work scaled to other GPUs and back: the equations by hand, and what must hold whatever the numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from profet_core.transfer.parts import StepParts
 from profet_core.transfer.speed import target_of
 from tests.made.step_law import FAST, LAW, SLOW, made_parts, made_target
 
-#: A law in which kinds differ: bandwidth-bound work is only twice as slow on the slow one, a product eight times.
+#: Kinds differ: bandwidth-bound work is only twice as slow on the slow one, a product eight times.
 KINDS_DIFFER = replace(
     LAW,
     tail_share=0.15,
@@ -188,7 +188,7 @@ def test_a_gpu_twice_as_fast_by_hand():
     assert found.by_instance["fast"].latency_ms[0] == pytest.approx(108.0, rel=1e-3)
     assert found.by_instance["slow"].latency_ms[0] == pytest.approx(408.0, rel=1e-3)
     assert found.own_ms[0] == 58.0
-    # A latency that nobody measured is told by the profile: 100 of work, 6 of copy and 2 of start.
+    # A latency that nobody measured is inferred from the profile: 100 of work, 6 of copy and 2 of start.
     assert back(made_target(), latency_ms=None).own_ms[0] == pytest.approx(108.0, rel=1e-3)
     # The copy is as long as the host there takes.
     there = back(made_target(0.0, host=host_named("sapphire-rapids")))

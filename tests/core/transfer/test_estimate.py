@@ -1,4 +1,4 @@
-"""Latencies on GPUs nobody profiled, by the shipped coefficients and by what measured cells corrected."""
+"""Latencies on unprofiled GPUs, by the shipped coefficients and by what measured cells corrected."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_latency_in_another_host_is_doubted_by_what_the_host_does():
     assert found[0] == pytest.approx(1.645 * 0.2 * 14 / (12 + 14), rel=1e-2)
 
 
-# --- sharpened -------------------------------------------------------------------------------------------------------
+# --- calibrated -------------------------------------------------------------------------------------------------------
 
 
 #: Inputs of a correction: six of the step, and the four profiled instances.
@@ -195,7 +195,7 @@ GPU = "H100-SXM5-80GB"
 def constant(log_factor: float) -> Correction:
     """Multiplies nearly every step alike: its one cell is infinitely far, but for the constant and local parts."""
     at = np.zeros((1, INPUTS))
-    # Standardised by a huge scale, every step lies at the cell.
+    # Standardized by a huge scale, every step lies at the cell.
     weight = log_factor / (LOCAL_LOG_SD**2 + CONSTANT_LOG_SD**2)
     return Correction(np.zeros(INPUTS), np.full(INPUTS, 1e9), at, np.array([weight]))
 

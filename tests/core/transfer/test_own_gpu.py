@@ -1,4 +1,4 @@
-"""A GPU of one's own: its throughput comes back, nonsense is refused, nobody else's number moves."""
+"""A GPU of your own: its throughput comes back, nonsense is refused, nobody else's number moves."""
 
 from __future__ import annotations
 

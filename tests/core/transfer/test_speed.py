@@ -45,7 +45,7 @@ def test_an_own_point_is_the_published_ratio_less_tails(shipped):
     speed = known_speed(shipped, shipped.gpus["H100-SXM5-80GB"], True)
     assert (speed.log_speed, speed.log_sd) == (point.log_speed, point.log_sd)
     assert speed.note.startswith("TF32, published ResNet-50 training speed of H100-SXM5-80GB")
-    # The interval joins the law's spread and the speed's own.
+    # The interval combines the model's spread and the speed's own.
     spread = shipped.spread
     own = math.sqrt(spread.between**2 + spread.within**2 + speed.log_sd**2)
     assert speed.log_half_width == pytest.approx(NORMAL_90 * own)
@@ -71,7 +71,7 @@ def test_l4_goes_by_its_kernels(shipped):
     # Kernels speak for convolutions where they were measured.
     a100 = math.exp(kernel_log_speed(shipped, shipped.gpus["A100-SXM4-80GB"], False))
     assert a100 == pytest.approx(1 / (0.6155 / 1.1423 + 0.3845 / 2.0314), rel=1e-3)
-    # A bandwidth that no kernel told is the data sheet's.
+    # Without a kernel, the bandwidth is the specified one.
     assert math.exp(log_bandwidth(shipped, shipped.gpus["H100-SXM5-80GB"])) == pytest.approx(3350 / 900, rel=0.01)
 
 

@@ -1,4 +1,4 @@
-"""What a step takes and what of it is known before it is carried anywhere: by hand, on a law in round numbers."""
+"""The time of a step and its parts, by hand, on a model in round numbers."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def known(latency_ms=108.0, others=None, law=LAW, floor_ms=None, **parts) -> Kno
 def test_work_is_what_copy_start_and_tails_leave():
     found = known(others={"slow": (408.0, 0.3)})
     assert [found.work_ms[name][0] for name in ("fast", "slow")] == pytest.approx([100.0, 400.0])
-    # A measured anchor counts as it was measured and last; one that nobody measured is told by the profile.
+    # A measured anchor counts as it was measured and last; one that nobody measured is inferred from the profile.
     assert list(found.latencies) == ["slow", "fast"]
     anchors = (found.latencies["fast"], known(latency_ms=None).latencies["fast"])
     assert [row.latency_ms[0] for row in anchors] == pytest.approx([108.0, 108.0])

@@ -1,4 +1,4 @@
-"""The card on GPUs nobody profiled says what the report says: another report is another card."""
+"""The card on unprofiled GPUs says what the report says: another report is another card."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_card_names_its_files_and_sources(files):
 
 
 def test_each_gpu_is_a_row_of_what_it_rests_on(files):
-    """Every GPU with a data sheet once, the surest first; what is fitted to its own point alone is unchecked."""
+    """Every GPU with specs once, best evidence first; what is fitted to its own point alone is unchecked."""
     lines, (transfer, _) = card_of(REPORT, files).splitlines(), files
     start = lines.index("## By GPU")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[start:] if line.startswith("| ")]

@@ -14,7 +14,7 @@ ROWS = 5_000
 
 
 def made_up(seed: int):
-    """Left-out predictions whose log error is normal, of deviation size x (s + 0.01) ** 0.5 x (d + 0.02) ** 0.8."""
+    """Held-out predictions whose log error is normal, of deviation size x (s + 0.01) ** 0.5 x (d + 0.02) ** 0.8."""
     random = np.random.default_rng(seed)
     members_ms, ensemble_ms, true_ms, distance = {}, {}, {}, {}
     for pair, size in PAIRS.items():

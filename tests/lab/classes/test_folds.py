@@ -1,4 +1,4 @@
-"""Left-out predictions of the default method come from networks that never saw the left-out rows."""
+"""Held-out predictions of the default method come from networks that never saw the held-out rows."""
 
 from __future__ import annotations
 

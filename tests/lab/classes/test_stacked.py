@@ -36,7 +36,7 @@ def test_spoilt_rows_of_the_held_out_architecture_reach_no_network(uncompiled, c
     one, other = (fit(bank, member, rows=learned, known=known, sizes=sizes) for bank in (clean, spoilt))
     for name in ("constants", "typical_log_ratio", "unseen"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    # The first layer carries the standardisation.
+    # The first layer carries the standardization.
     for layer in range(3):
         np.testing.assert_allclose(one.kernels[layer], other.kernels[layer], **SAME_TRAINING)
         np.testing.assert_allclose(one.biases[layer], other.biases[layer], **SAME_TRAINING)

@@ -1,4 +1,4 @@
-"""Nothing of a left-out architecture reaches a fit."""
+"""Nothing of a held-out architecture reaches a fit."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from tests.lab.conftest import SAME_TRAINING, without_numbers
 
 
 def fitted(*measured, epochs: int):
-    """C left out of each."""
+    """C held out of each."""
     from profet_lab.documented.folds import DocumentedFold, fit_folds
 
     fold = DocumentedFold("slow", "fast", frozenset({"C"}))

@@ -13,7 +13,7 @@ from profet_lab.estimate.folds import folds_of
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
 
 FEW = ("LeNet5", "VGG11", "VGG13", "VGG16", "ResNet18", "ResNet34", "ResNet50")
-#: The regimes that a few networks on two GPUs can tell, each by one cheap fold.
+#: The splits that a few networks on two GPUs can tell, each by one cheap fold.
 REGIMES = (Regime.LARGER_BATCH, Regime.DEEPER, Regime.UNSEEN_GPU)
 
 
@@ -36,7 +36,7 @@ def test_poisoned_rows_that_are_judged_change_nothing(rows, regime, fast):
     from profet_lab.estimate.judge import Judge
 
     fold = list(folds_of(regime, rows))[-1]
-    told = rows.is_benchmark  # What is known of a GPU that is left out.
+    told = rows.is_benchmark  # Known of a held-out GPU.
     poisoned = np.where(fold.judged & ~told, rows.latency_ms * 1_000 + 7, rows.latency_ms)
     assert (poisoned != rows.latency_ms).any()
     found = []
@@ -120,7 +120,7 @@ def test_inner_folds_choose_the_default_and_a_conformal_width_holds_the_share_it
     def fold(best: str) -> Judged:
         return Judged(np.zeros(0), {}, Inside({name: 5.0 - (name == best) for name in METHODS}, {}))
 
-    # One regime of many folds has no more to say than one of a single fold.
+    # One split of many folds has no more to say than one of a single fold.
     judged = {
         Regime.DEEPER: [fold(METHODS[1])],
         Regime.LARGER_BATCH: [fold(METHODS[1])],

@@ -1,4 +1,4 @@
-"""The memory law finds a made-up truth, nothing of a left-out architecture reaches it, and the figures are reached."""
+"""The memory model recovers a made-up truth, never sees a held-out architecture, and reaches its figures."""
 
 from __future__ import annotations
 

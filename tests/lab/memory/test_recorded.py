@@ -1,4 +1,4 @@
-"""What recorded peaks tell: a made-up truth is found, nothing of a left-out architecture reaches it."""
+"""What recorded peaks tell: a made-up truth is found, nothing of a held-out architecture reaches it."""
 
 from __future__ import annotations
 

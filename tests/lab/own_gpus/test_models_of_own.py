@@ -1,4 +1,4 @@
-"""A models folder of one's own is written whole or not at all, again and again into the same place."""
+"""A models folder of your own is written whole or not at all, again and again into the same place."""
 
 from __future__ import annotations
 

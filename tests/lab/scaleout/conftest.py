@@ -1,4 +1,4 @@
-"""The published multi-GPU speeds, and rows of a made-up law."""
+"""The published multi-GPU speeds, and rows of a made-up scale-out model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def true_law() -> ScaleoutModel:
 
 @pytest.fixture(scope="session")
 def made(true_law) -> list[ScaleRow]:
-    """Every strategy on every link, exactly as the law has it: networks A-D, GPUs one for each link."""
+    """Every strategy on every link, exactly as the scale-out model has it: networks A-D, GPUs one for each link."""
     rows = []
     for network, millions, one_gpu_ms in (("A", 140, 200), ("B", 60, 300), ("C", 25, 100), ("D", 5, 40)):
         for link, gb_per_s in ((Link.NVSWITCH, 300), (Link.NVLINK, 150), (Link.PCIE, 16), (Link.PCIE_HOST, 16)):

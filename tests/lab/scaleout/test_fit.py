@@ -1,4 +1,4 @@
-"""The fit finds a law that made its rows, and no fold sees what it is asked about."""
+"""The fit finds a scale-out model that made its rows, and no fold sees what it is asked about."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_fit_runs_what_serves(made, true_law):
 
 @pytest.mark.parametrize(("fold_of", "fold"), [(network_of, "A"), (gpu_of, "pcie")])
 def test_a_fold_does_not_see_what_is_held_out(noisy, fold_of, fold):
-    """Poisoned: were a single step of the fold seen, law and widths would be others."""
+    """Poisoned: were a single step of the fold seen, scale-out model and widths would be others."""
     poisoned = [replace(row, latency_ms=9 * row.latency_ms) if fold_of(row) == fold else row for row in noisy]
     clean, other = (held_out(rows, fold_of, only=[fold]) for rows in (noisy, poisoned))
     np.testing.assert_array_equal(clean.latency_ms, other.latency_ms)

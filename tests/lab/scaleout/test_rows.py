@@ -1,4 +1,4 @@
-"""Published speeds are read as what they are: batches of one GPU or of all, and what is left out with its reason."""
+"""Published speeds are read as what they are: batches of one GPU or of all, and what is excluded with its reason."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_row_is_judged_or_has_a_reason(published):
 
 
 def test_fp16_without_xla_falls_back_to_fp32_s_speed(published):
-    """Why it is left out: not the links, for AlexNet and VGG16, which share most, scale."""
+    """Why it is excluded: not the links, for AlexNet and VGG16, which share most, scale."""
     held_out = [row for row in published.rows if row.excluded == FP16_WITHOUT_XLA and row.gpus == 8]
     scaling = {
         network: sorted(row.efficiency for row in held_out if row.network == network)

@@ -1,4 +1,4 @@
-"""Fitting the default scaler: it learns what the law lacks, from the training rows alone, and reaches its figures."""
+"""Fit of the default scaler: it learns the correction from training rows only and reaches its figures."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,7 @@ from profet_lab.scalers.learned import curve_rows, fit_learned_scaler, held_out_
 
 
 def made_up_rows(axis: str, factor: float = 1.0, models: str = "ABCD") -> pd.DataFrame:
-    """Curves of two instances that are the law times a factor at the middle knot."""
+    """Curves of two instances that are the scaling model times a factor at the middle knot."""
     random = np.random.default_rng(0)
     rows = pd.DataFrame(
         [
@@ -49,7 +49,7 @@ def test_a_factor_beyond_the_law_is_learned(axis, factor):
 
 @pytest.mark.parametrize("axis", list(KNOTS))
 def test_no_row_of_a_held_out_architecture_reaches_its_scaler(axis):
-    """A's rows are poisoned: the scaler left out of A stays as it was, any that sees them has no numbers left."""
+    """A's rows are poisoned: the scaler without A stays as it was, any that sees them has no numbers left."""
     rows = made_up_rows(axis, 1.1)
     before = dict(held_out_scalers(rows, axis))
     poisoned = rows.copy()

@@ -1,4 +1,4 @@
-"""Published ResNet-50 speeds become points of the catalogue's GPUs."""
+"""Published ResNet-50 speeds become points of the catalog's GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Few cells of a GPU tell its speeds and what the law leaves; which are measured looks at no result."""
+"""Few cells of a GPU tell its speeds and what the analytical model leaves; which are measured looks at no result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The other source's epoch times: corrected without seeing the network, and the laws built on them."""
+"""The other source's epoch times: corrected without seeing the network, and the analytical models built on them."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def made() -> Steps:
 
 @pytest.fixture(scope="module")
 def laws(made) -> dict[str, StepLaw]:
-    """Left-out instance -> the law of the others; "" -> of all."""
+    """Held-out instance -> the analytical model of the others; "" -> of all."""
     return {name: fit_step_law(made, [one for one in SLOWNESS if one != name], everything(made)) for name in ("", LEFT)}
 
 
@@ -98,7 +98,7 @@ def test_one_point_reaches_made_up_steps_of_the_benchmarks_mix(made, laws):
 
 
 def test_of_a_gpu_held_out_only_the_benchmarks_point_counts(made, laws):
-    """Every other row of the GPU is replaced by nonsense: neither law nor prediction moves."""
+    """Every other row of the GPU is replaced by nonsense: neither analytical model nor prediction moves."""
     nonsense = {**made.latency_ms, LEFT: np.where(made.benchmark, made.latency_ms[LEFT], 777.0)}
     count = len(made.workloads)
     garbage = StepParts(np.full((count, 4), 3.0), *(np.full(count, 3.0) for _ in range(3)))

@@ -1,4 +1,4 @@
-"""Settings of the law are chosen by leaving one GPU out among three: the fourth is not looked at."""
+"""Settings of the analytical model are chosen by leaving one GPU out among three: the fourth is not looked at."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def hand_made() -> pd.DataFrame:
                             f"{case}_half": math.log(1.15),
                             f"{case}_family_half": math.log(1.25 if model == "VGG16" else 1.5),
                         }
-                    # VGG16 left out, the trees weigh a fifth; AlexNet left out, two fifths or nothing.
+                    # VGG16 held out, the trees weigh a fifth; AlexNet held out, two fifths or nothing.
                     row |= {"with_latency_tree_weight": 0.2 if model == "VGG16" else 0.4}
                     row |= {"without_latency_tree_weight": 0.2 if model == "VGG16" else 0.0}
                     rows.append(row)

@@ -48,7 +48,7 @@ def test_the_report_averages_rows_within_pairs_and_pairs_within_the_mean():
 
 
 def test_the_scaler_reproduces_the_baseline_and_the_default_one_is_better(measurements):
-    """On architectures left out."""
+    """On architectures held out."""
     from profet_lab.validation.scalers import scaler_report
 
     report = scaler_report(measurements, None)

@@ -28,7 +28,7 @@ def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 def test_no_error_of_those_held_out_counts(poison):
-    """Errors of a left-out name, seen without another, and those of others seen with it, are all nonsense."""
+    """Errors of a held-out name, seen without another, and those of others seen with it, are all nonsense."""
     from profet_lab.validation.inner_folds import InnerErrors
 
     wanted, names = WEIGHTS[9], "ABCD"

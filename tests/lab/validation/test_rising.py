@@ -1,4 +1,4 @@
-"""Falls are counted between neighbouring sizes of one network, from one anchor, on one GPU."""
+"""Falls are counted between neighboring sizes of one network, from one anchor, on one GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs `profet instances` with a file of one's own that is empty at first."""
+"""Runs `profet instances` with a file of your own that is empty at first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`profet instances add`: rows of one's own are added and shown everywhere; wrong ones are refused in one line."""
+"""`profet instances add`: rows of your own are added and shown everywhere; wrong ones are refused in one line."""
 
 from __future__ import annotations
 

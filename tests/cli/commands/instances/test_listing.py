@@ -1,4 +1,4 @@
-"""`profet instances list`: the catalogue, or the offers of a market or region, with what predictions rest on."""
+"""`profet instances list`: the catalog, or the offers of a market or region, with what predictions rest on."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_a_new_offer_of_unlike_hosts_is_one_machine(run, own, monkeypatch):
 
 
 class DamagedMarket(AbstractProvider):
-    """Two rows that no catalogue can hold beside one that is fine."""
+    """Two rows that no catalog can hold beside one that is fine."""
 
     NAME = "vastai"
 

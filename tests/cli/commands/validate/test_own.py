@@ -1,4 +1,4 @@
-"""`profet validate` on measurements of one's own: each pair's models and the sharpened law, networks left out."""
+"""`profet validate` on your own measurements, networks held out."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_beside_the_published_ones_models_and_law_are_judged(run, published, own
     lines = [line.split() for line in out.splitlines()]
     of_pair = [line for line in lines if line[:2] == ["g3s.xlarge", "desk"]]
     assert [line[4] for line in of_pair] == ["models,", "models,", "law"]
-    # 18 workloads are too few for models: the law is what is served.
+    # 18 workloads are too few for models: the analytical model is what is served.
     assert [line[-1] == "yes" for line in of_pair] == [False, False, True]
     law = float(of_pair[2][5])
     assert 0 < law < 25

@@ -1,4 +1,4 @@
-"""The operation a kernel runs for, told by its name: names as libraries write them."""
+"""The operation a kernel runs for, inferred from its name: names as libraries write them."""
 
 from __future__ import annotations
 
