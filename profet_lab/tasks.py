@@ -114,10 +114,10 @@ class _Task(Generic[Result]):
 
     work: Callable[..., Result]
     arguments: tuple[Any, ...]
-    tells: bool
+    reports: bool
 
     def done(self, progress: Progress | None) -> Result:
-        return self.work(*self.arguments, **({"progress": progress} if self.tells else {}))
+        return self.work(*self.arguments, **({"progress": progress} if self.reports else {}))
 
 
 def _done_by_worker(task: _Task[Result]) -> Result:

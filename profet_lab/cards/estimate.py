@@ -67,10 +67,10 @@ def sheet_sentence(report: Mapping[str, Any]) -> str:
 def memory_sentence(report: Mapping[str, Any]) -> str:
     """Accuracy of memory fit from counts."""
     memory = report["memory"]
-    right, told = 100 * memory["accuracy"], 100 * memory["recall"]
+    right, recall = 100 * memory["accuracy"], 100 * memory["recall"]
     return (
         f"Memory fit by counts, one architecture held out: {right:.1f}% of {memory['cells']} workloads right; "
-        f"{told:.0f}% of the {memory['did_not_run']} that did not run recognized; {100 * memory['false_fits']:.1f}% "
+        f"{recall:.0f}% of the {memory['did_not_run']} that did not run recognized; {100 * memory['false_fits']:.1f}% "
         "false fits."
     )
 

@@ -104,8 +104,8 @@ def _errors_after(covariance: np.ndarray, means: np.ndarray, ratios: np.ndarray,
         gain[:, fold] = 0.0
         for pair in range(ratios.shape[1]):
             surprise = ratios[:, pair] - means[index, :, pair]
-            told = means[index, fold, pair][:, None] + gain * surprise
-            total += np.abs(np.expm1(told - ratios[fold, pair][:, None])).sum(0)
+            predicted = means[index, fold, pair][:, None] + gain * surprise
+            total += np.abs(np.expm1(predicted - ratios[fold, pair][:, None])).sum(0)
     return total / ratios.size
 
 

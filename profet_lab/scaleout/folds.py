@@ -53,8 +53,8 @@ def held_out(
     folds = np.array([fold_of(row) for row in rows])
     found = HeldOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))
     names = sorted(set(folds) if only is None else only)
-    told = run_tasks(_held_out_fold, [(rows, fold_of, name) for name in names], progress=progress)
-    for name, one in zip(names, told, strict=True):
+    results = run_tasks(_held_out_fold, [(rows, fold_of, name) for name in names], progress=progress)
+    for name, one in zip(names, results, strict=True):
         found.latency_ms[folds == name] = one.latency_ms
         found.log_half_width[folds == name] = one.log_half_width
     return found

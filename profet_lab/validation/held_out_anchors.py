@@ -1,9 +1,8 @@
-"""Accuracy from an unprofiled anchor: each profiled GPU held out, known by its specs, its
-kernels and ResNet-50's step known.
+"""Accuracy from an unprofiled anchor: each profiled GPU held out.
 
-Neither the analytical model nor the trained models saw the GPU's profiles or the architecture asked for.
-What is served differs in this: members are weighed as the manifest says, know batch and pixel size where the profile
-tells, and a published point stands in the place of the GPU's own ResNet-50 step.
+Known of it are its specs, its kernels and ResNet-50's step. Neither the analytical model nor the trained models saw its
+profiles or the architecture asked for. Serving differs: members have the manifest's weights and know batch and pixel
+size where the profile has them, and a published point replaces the GPU's own ResNet-50 step.
 """
 
 from __future__ import annotations
@@ -157,11 +156,11 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
             half[own] = np.hypot(fitted.log_half_width, back.doubt_log)
             if not known:
                 half[own] = np.hypot(half[own], fitted.own_log_half_width)
-            told = served_by_law_and_models(
+            served = served_by_law_and_models(
                 models, back, models.bank.inputs[held_out, known].of_rows(own, None), str(architecture)
             )
             for name in others:
-                predicted[name][own], by_law[name][own] = told[name], back.by_instance[name].latency_ms
+                predicted[name][own], by_law[name][own] = served[name], back.by_instance[name].latency_ms
         for name in others:
             away = np.log(predicted[name] / steps.latency_ms[name])
             rows[name] |= {

@@ -48,9 +48,9 @@ class LawJudge:
                 continue
             fitted = calibrate(exact, self.transfer.reference, cells.prior, _of(measured, ~held_out))
             for anchor, one in self._known(self.predicted(str(network))).items():
-                told = fitted.carry(steps_of(one, measured.rows[held_out]), self.transfer.reference)
-                errors = np.log(told.latency_ms / measured.latency_ms[held_out])
-                judged = Judged(measured.networks[held_out], errors, told.log_half_width)
+                mapped = fitted.carry(steps_of(one, measured.rows[held_out]), self.transfer.reference)
+                errors = np.log(mapped.latency_ms / measured.latency_ms[held_out])
+                judged = Judged(measured.networks[held_out], errors, mapped.log_half_width)
                 found.setdefault((anchor, instance), []).append(judged)
             for target, judged in {} if own is None else self._back(fitted, own, instance, str(network)):
                 found.setdefault((instance, target), []).append(judged)

@@ -93,9 +93,9 @@ def _gpu(manifest: Mapping[str, Any], instance: str) -> str:
         return name
 
 
-def _text(told: object) -> str:
+def _text(value: object) -> str:
     """A fact of the manifest as one line."""
-    if isinstance(told, dict | list):
-        told = json.dumps(told, sort_keys=True)
-    line = "".join(sign if sign.isprintable() else " " for sign in str(told)) if told not in (None, "") else ""
+    if isinstance(value, dict | list):
+        value = json.dumps(value, sort_keys=True)
+    line = "".join(sign if sign.isprintable() else " " for sign in str(value)) if value not in (None, "") else ""
     return " ".join(line.split())[:_LONGEST_FACT]
