@@ -13,7 +13,7 @@ import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from types import MappingProxyType
 
@@ -24,6 +24,8 @@ COMMUNICATION = "communication"
 SET_ASIDE = frozenset({COMMUNICATION})
 #: No operation of any framework has a longer name; patterns take long over one that somebody made up.
 LONGEST_NAME = 200
+#: Operation names whose kind is kept: a hundred times those of any profile, and at most some megabytes.
+_KEPT_NAMES = 8192
 
 _TENSORFLOW_STEM = re.compile(r"_*(?:Mkl(?:Native|Dummy)?)?(.*?)(?:[Vv]\d)?")
 _PYTORCH_STEM = re.compile(r"(\w+::)_*(.*?)_*")
@@ -109,6 +111,12 @@ def kind_of(operation: str) -> Kind | None:
     >>> kind_of("Device_Conv2DBackpropFilter").operation_class, kind_of("Device_MyLayer")
     ('convolution filter gradient', None)
     """
+    # A name can come with a file: long ones are not kept.
+    return _kept_kind_of(operation) if len(operation) <= LONGEST_NAME else load_operation_kinds().kind_of(operation)
+
+
+@lru_cache(maxsize=_KEPT_NAMES)
+def _kept_kind_of(operation: str) -> Kind | None:
     return load_operation_kinds().kind_of(operation)
 
 
