@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -230,6 +230,7 @@ def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
     return [gpu for gpu in gpus if told is None or told.group(0).upper() in gpu.name.upper()] or gpus
 
 
+@lru_cache(maxsize=1024)
 def gpu_model(name: str) -> str:
     """The model designation inside a GPU's name; the whole name if there is none.
 

@@ -169,6 +169,9 @@ def combine(member_ms: FloatArray, how: str, weights: Sequence[float] | None = N
         return mean_ms
     if how == "geometric mean":
         # A member that extrapolates below zero has no logarithm; next to nothing brings the estimate to the floor.
-        mean_log: FloatArray = np.average(np.log(np.maximum(member_ms, SMALLEST_NUMBER)), axis=-1, weights=weights)
+        logs, share = np.log(np.maximum(member_ms, SMALLEST_NUMBER)), np.ones(member_ms.shape[-1])
+        if weights is not None:
+            share = np.asarray(weights, float)
+        mean_log: FloatArray = (logs * share).sum(axis=-1) / share.sum()
         return np.exp(mean_log)
     raise InputError(f"Unknown ensemble rule {how!r}.")

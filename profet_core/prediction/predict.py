@@ -231,10 +231,8 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
         step = models.transfer.step
         gpu = models.transfer.gpus[step.instances[found.instance].gpu]
         offers = PlacedOffers({found.instance: (gpu, step.host(found.instance)), **offers.by_instance})
-    names = [
-        *_priced(models, catalog, found.name),
-        *(name for name in offers.by_instance if name not in models.instances),
-    ]
+    profiled = models.ranges
+    names = [*_priced(models, catalog, found.name), *(name for name in offers.by_instance if name not in profiled)]
     wanted = dict.fromkeys(_check_targets(names, found.name, targets))
     return _Request(models, catalog, chosen, found, wanted, offers.among(wanted))
 

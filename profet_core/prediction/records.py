@@ -107,7 +107,11 @@ def priced_row(entry: Instance, step: StepTime, members: Mapping[str, float] | N
         latency_ms=step.latency_ms,
         basis=step.basis,
         interval=step.interval,
-        note=step.note if entry.gpu_count == 1 else "; ".join(filter(None, (step.note, node_note(entry)))),
+        note=step.note
+        if entry.gpu_count == 1
+        else f"{step.note}; {node_note(entry)}"
+        if step.note
+        else node_note(entry),
         relative=step.relative,
         reach=step.reach,
         members=members or {},
