@@ -258,6 +258,7 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
     known = [name for name in instances if name != anchor]
     if targets is None:
         return known
+    targets = [targets] if isinstance(targets, str) else targets
     others = [target for target in dict.fromkeys(targets) if target != anchor]
     for target in others:
         if target not in known:

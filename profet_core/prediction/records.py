@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 from profet_core.catalog import Instance
 from profet_core.cost import cost_usd
+from profet_core.frames import frame_of, offer_cells, step_cells
 from profet_core.latency import StepTime
 from profet_core.operations.unknown import UnknownOperations
 from profet_core.prediction.estimates import Likeness
@@ -75,6 +76,10 @@ class Prediction:
         """Instance -> latency, for every row that has one."""
         return {row.instance: row.latency_ms for row in self.predictions if row.latency_ms is not None}
 
+    def to_frame(self) -> Any:
+        """One row an instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
+        return rows_frame(self.predictions)
+
 
 class Predictions(Sequence[Prediction]):
     """Predictions of many profiles. Each is made when it is read: all rows of 10,000 profiles would fill gigabytes."""
@@ -98,6 +103,14 @@ class Predictions(Sequence[Prediction]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
+    """Rows as a `pandas.DataFrame`."""
+    return frame_of(
+        {**offer_cells(row.offer), **step_cells(row), "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd}
+        for row in rows
+    )
 
 
 def priced_row(entry: Instance, step: StepTime, members: Mapping[str, float] | None = None) -> InstancePrediction:
