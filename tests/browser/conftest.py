@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from benchmarks.served_app import FLAGS, chromium_path, served
 
 # Playwright waits five seconds for what a test expects to see; a busy machine takes longer for the first page.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 #: Notes in each page in which order it asks for runs of its script, runs end, and files are sent: `settle` reads it.
 #: Of a message the fields count: a browser's 11 asks for a run, a server's 6 says that one ended (2: for another run).

@@ -14,7 +14,7 @@ def test_one_step_back_leaves_a_page_whose_slider_was_moved(page: Page, app_url:
     open_page(page, f"{app_url}/about")
     follow(page, "Sizes")
     slider = page.get_by_role("slider", name="Batch size")
-    expect(slider).to_have_attribute("aria-valuetext", "64", timeout=3 * LOADED_MS)
+    expect(slider).to_have_attribute("aria-valuetext", "64", timeout=LOADED_MS)
     slider.focus()
     steps = page.evaluate("history.length")
     for size in (80, 96, 112, 128):

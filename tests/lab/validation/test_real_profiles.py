@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
@@ -191,7 +191,7 @@ def test_records_of_one_file(models, operations, write):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"file": "b.json"}, "names b.json"),
+        ({"file": "b.json"}, "lists b.json"),
         ({"file": None}, "file is missing"),
         ({"gpu": 4}, "gpu must be a text"),
         ({"steps": 1.5}, "steps must be a whole number"),
@@ -263,4 +263,8 @@ def test_the_published_profiles_are_compared_with_what_was_measured(models, meas
     assert all(check.covered(known) for check in report.checks for known in (True, False))
     assert round(report.mean.error.with_latency, 2) == 7.12 and round(report.mean.error.without_latency, 2) == 6.03
     assert [round(row.here_ms, 1) for row in report.readings if row.here_ms is not None] == [104.2] * 2
-    assert load_real_report(models).mean == report.mean
+    # Another processor's rounding shows in the seventh digit.
+    shipped, here = (
+        pd.json_normalize(asdict(each.mean)).iloc[0].to_dict() for each in (load_real_report(models), report)
+    )
+    assert shipped == pytest.approx(here, rel=1e-5)
