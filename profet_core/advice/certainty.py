@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from statistics import NormalDist
 
 from profet_core.latency import Basis
@@ -113,7 +112,6 @@ def format_certainty(chance: float) -> str:
     return f"{whole_percent(chance)}%"
 
 
-@lru_cache(maxsize=64)
 def _quantile(level: float) -> float:
     """Of the standard normal distribution: the two-sided interval's upper end."""
     return _NORMAL.inv_cdf((1 + level) / 2)

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -109,9 +109,11 @@ class Gpus(Mapping[str, Gpu]):
             raise CatalogError("The GPU table lists a GPU twice: keep one row.")
         self._by_bare: dict[str, list[Gpu]] = {}
         self._by_model: dict[str, list[Gpu]] = {}
+        #: Full name -> model designation.
+        self.models = MappingProxyType({gpu.name: gpu.model for gpu in gpus})
         for gpu in gpus:
             self._by_bare.setdefault(_bare(gpu.name), []).append(gpu)
-            self._by_model.setdefault(gpu.model.lower(), []).append(gpu)
+            self._by_model.setdefault(self.models[gpu.name].lower(), []).append(gpu)
 
     def __getitem__(self, name: str) -> Gpu:
         return self._by_name[name]
@@ -230,7 +232,6 @@ def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
     return [gpu for gpu in gpus if told is None or told.group(0).upper() in gpu.name.upper()] or gpus
 
 
-@lru_cache(maxsize=1024)
 def gpu_model(name: str) -> str:
     """The model designation inside a GPU's name; the whole name if there is none.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import calendar
 from datetime import date
-from functools import lru_cache
 
 from profet_core.catalog.instance import Instance
 
@@ -15,11 +14,9 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
     >>> price_age_years("2024", date(2026, 11, 22)), price_age_years("2025-11-23", date(2026, 11, 22))
     (1, 0)
     """
-    return _years(as_of, today or date.today()) if as_of else 0
-
-
-@lru_cache(maxsize=1024)
-def _years(as_of: str, today: date) -> int:
+    if not as_of:
+        return 0
+    today = today or date.today()
     year, *more = map(int, as_of.split("-"))
     month = more[0] if more else 12
     day = more[1] if len(more) > 1 else calendar.monthrange(year, month)[1]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from profet_core.operations.columns import column_sums, rows_by_operations, times_of
-from profet_core.operations.kinds import Kind, is_set_aside, kind_of
+from profet_core.operations.kinds import Kind, is_set_aside, kind_of, load_operation_kinds
 from profet_core.operations.unknown import NO_UNKNOWN_OPERATIONS, UnknownOperations, report_unknown
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.units import US_PER_MS
@@ -28,8 +28,8 @@ IDLE_CLASS, COPY_CLASS = "idle", "copy"
 #: TensorFlow keeps the 500 costliest, so a profile that still has an operation type below this is complete. In the
 #: training data cut profiles have none below 21 us; complete ones mostly have some below 3 us.
 CHEAP_MS = 0.010
-#: Layouts that are kept, and the most operations of one: a step has about a hundred, a hostile file has more.
-_KEPT_LAYOUTS, _MOST_KEPT_NAMES = 256, 500
+#: Layouts that are kept.
+_KEPT_LAYOUTS = 256
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,12 @@ class OperationClasses:
         return _class_times(self.layout(tuple(operations)), times_us, may_be_cut)
 
     def layout(self, operations: tuple[str, ...]) -> OperationLayout:
-        """Where each of these operations goes; kept, because most profiles name the same operations."""
+        """Where each of these operations goes; kept if all are in the shipped tables: others may name layers."""
         found = self._layouts.get(operations)
         if found is None:
             found = self._layout(operations)
-            if len(operations) <= _MOST_KEPT_NAMES:
+            shipped = load_operation_kinds().shipped
+            if all(name in self.columns or name in shipped for name in operations):
                 if len(self._layouts) >= _KEPT_LAYOUTS:
                     self._layouts.clear()
                 self._layouts[operations] = found

@@ -13,7 +13,7 @@ import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from importlib import resources
 from types import MappingProxyType
 
@@ -24,8 +24,6 @@ COMMUNICATION = "communication"
 SET_ASIDE = frozenset({COMMUNICATION})
 #: No operation of any framework has a longer name; patterns take long over one that somebody made up.
 LONGEST_NAME = 200
-#: Operation names whose kind is kept: a hundred times those of any profile, and at most some megabytes.
-_KEPT_NAMES = 8192
 
 _TENSORFLOW_STEM = re.compile(r"_*(?:Mkl(?:Native|Dummy)?)?(.*?)(?:[Vv]\d)?")
 _PYTORCH_STEM = re.compile(r"(\w+::)_*(.*?)_*")
@@ -65,6 +63,8 @@ class OperationKinds:
 
     def kind_of(self, operation: str) -> Kind | None:
         """The kind of an operation, with or without "Device_" or "Host_"; None if nothing is known of it."""
+        if found := self.shipped.get(operation):
+            return found
         bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
         if len(bare) > LONGEST_NAME:
             return None
@@ -76,6 +76,12 @@ class OperationKinds:
         if kind is None and _TALK.fullmatch(bare):
             kind = COMMUNICATION
         return None if kind is None else self.kinds[kind]
+
+    @cached_property
+    def shipped(self) -> Mapping[str, Kind]:
+        """Kinds of the table's operations, with and without prefixes; no name that came with a file is kept."""
+        prefixes = ("", DEVICE_PREFIX, HOST_PREFIX)
+        return {prefix + name: self.kinds[kind] for name, kind in self.operations.items() for prefix in prefixes}
 
     @cached_property
     def _by_stem(self) -> Mapping[str, str]:
@@ -111,12 +117,6 @@ def kind_of(operation: str) -> Kind | None:
     >>> kind_of("Device_Conv2DBackpropFilter").operation_class, kind_of("Device_MyLayer")
     ('convolution filter gradient', None)
     """
-    # A name can come with a file: long ones are not kept.
-    return _kept_kind_of(operation) if len(operation) <= LONGEST_NAME else load_operation_kinds().kind_of(operation)
-
-
-@lru_cache(maxsize=_KEPT_NAMES)
-def _kept_kind_of(operation: str) -> Kind | None:
     return load_operation_kinds().kind_of(operation)
 
 

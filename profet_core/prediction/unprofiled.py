@@ -252,7 +252,7 @@ def unprofiled_steps(
     for (gpu, host), there in zip(offers.distinct, same, strict=True):
         if there is None:
             estimate = estimates[gpu, host]
-            note = "; ".join(part for part in (estimate.note, _sibling_note(gpu, siblings)) if part)
+            note = "; ".join(part for part in (estimate.note, _sibling_note(transfer.gpus, gpu, siblings)) if part)
             found.append(_GpuEstimate(estimate, note, is_own=False))
         else:
             host_half = other_host_log_half_width(transfer.step, recorded, there.latencies.latency_ms, host)
@@ -315,9 +315,9 @@ def _same_as(
     return _SameGpu(name, Latencies(found.latency_ms, half), Basis.CARRIED_BACK, own.note)
 
 
-def _sibling_note(gpu: Gpu, siblings: Mapping[str, str]) -> str:
+def _sibling_note(gpus: Gpus, gpu: Gpu, siblings: Mapping[str, str]) -> str:
     """What tells a GPU from the profiled one of the same model, if there is one; `siblings`: model -> full name."""
-    sibling = siblings.get(gpu.model)
+    sibling = siblings.get(gpus.models.get(gpu.name) or gpu.model)
     return "" if sibling is None else f"{gpu.name}, not the {sibling} that was profiled"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -90,7 +89,6 @@ def shares(kinds_ms: Sequence[float] | FloatArray) -> FloatArray:
     return values / np.maximum(total, 1e-9)
 
 
-@cache
 def _kind_sums(device: tuple[str, ...]) -> FloatArray:
     """Which class of the GPU adds to which kind of work, 0 or 1, (classes, kinds)."""
     sums = np.zeros((len(device), len(KINDS)))
