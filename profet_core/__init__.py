@@ -11,29 +11,58 @@ True
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from profet_core.catalog import Catalog, Instance, load_catalog
-from profet_core.cost import CostRow, CostTable, check_profiled_batch, cost_table
-from profet_core.errors import (
-    ArtifactError,
-    CatalogError,
-    InputError,
-    LatencyDoubtError,
-    NoPredictionError,
-    ProfetError,
-    ProfileError,
-)
-from profet_core.profiles import Profile, ProfileMeta, read_profile
-
 if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models, load_models
+    from profet_core.answers.library import advise, estimate, load_catalog, load_models, predict, scaleout
+    from profet_core.artifacts.models import Models
+    from profet_core.catalog import Catalog, Instance
+    from profet_core.cost import CostRow, CostTable, check_profiled_batch, cost_table
+    from profet_core.errors import (
+        ArtifactError,
+        CatalogError,
+        InputError,
+        LatencyDoubtError,
+        NoPredictionError,
+        ProfetError,
+        ProfileError,
+    )
     from profet_core.prediction.latency_doubt import check_latency
-    from profet_core.prediction.predict import predict, predict_many
+    from profet_core.prediction.predict import predict_many
     from profet_core.prediction.records import InstancePrediction, Prediction
+    from profet_core.profiles import Profile, ProfileMeta, read_profile
     from profet_core.scaling.context import ScaleContext, head_share, scale_context
     from profet_core.scaling.scale import ScaledLatency, scale, scale_curve
+
+    __version__: str
+
+#: Module -> what of it is exported. All is loaded on first use: the package itself takes no time, and reading, reducing
+#: and recording profiles works without numpy and rapidfuzz, in whatever environment someone trains.
+_EXPORTS = {
+    "answers.library": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
+    "artifacts.models": ("Models",),
+    "catalog": ("Catalog", "Instance"),
+    "cost": ("CostRow", "CostTable", "check_profiled_batch", "cost_table"),
+    "errors": (
+        "ArtifactError",
+        "CatalogError",
+        "InputError",
+        "LatencyDoubtError",
+        "NoPredictionError",
+        "ProfetError",
+        "ProfileError",
+    ),
+    "prediction.latency_doubt": ("check_latency",),
+    "prediction.predict": ("predict_many",),
+    "prediction.records": ("InstancePrediction", "Prediction"),
+    "profiles": ("Profile", "ProfileMeta", "read_profile"),
+    "scaling.context": ("ScaleContext", "head_share", "scale_context"),
+    "scaling.scale": ("ScaledLatency", "scale", "scale_curve"),
+}
+_WHERE = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = [
     "ArtifactError",
@@ -54,9 +83,12 @@ __all__ = [
     "ProfileMeta",
     "ScaleContext",
     "ScaledLatency",
+    "__version__",
+    "advise",
     "check_latency",
     "check_profiled_batch",
     "cost_table",
+    "estimate",
     "head_share",
     "load_catalog",
     "load_models",
@@ -66,22 +98,30 @@ __all__ = [
     "scale",
     "scale_context",
     "scale_curve",
+    "scaleout",
 ]
 
-#: What needs numpy and rapidfuzz is loaded on first use: reading, reducing and recording profiles
-#: works without them, in whatever environment someone trains.
-_WHERE = {
-    "check_latency": "prediction.latency_doubt",
-    **dict.fromkeys(("predict", "predict_many"), "prediction.predict"),
-    **dict.fromkeys(("InstancePrediction", "Prediction"), "prediction.records"),
-    **dict.fromkeys(("Models", "load_models"), "artifacts.models"),
-    **dict.fromkeys(("ScaledLatency", "scale", "scale_curve"), "scaling.scale"),
-    **dict.fromkeys(("ScaleContext", "head_share", "scale_context"), "scaling.context"),
-}
+
+class _Library(ModuleType):
+    """The package; `estimate` and `scaleout` name functions, though packages in it have the same names."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Python sets a package's submodules as its attributes once they are imported.
+        if not (name in _WHERE and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Library
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module(f"{__name__}.version").VERSION
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

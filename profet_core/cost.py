@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import Instance
 from profet_core.errors import InputError
+from profet_core.frames import frame_of, offer_cells
 from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
 #: A validation step runs forward only. The backward pass takes about two thirds of a training step (two
@@ -59,6 +61,13 @@ class CostTable:
     batch_size: int
     epochs: int
     rows: tuple[CostRow, ...]
+
+    def to_frame(self) -> Any:
+        """One row an instance, as a `pandas.DataFrame`: offer, latency, time and cost."""
+        columns = [field.name for field in fields(CostRow) if field.name != "offer"]
+        return frame_of(
+            {**offer_cells(row.offer), **{name: getattr(row, name) for name in columns}} for row in self.rows
+        )
 
 
 def cost_table(

@@ -47,6 +47,7 @@ CORE = """
 arrays, errors, latency, version
 units, files, whole_files
 catalog, collected, profiles, typed_numbers
+frames
 cost, energy, manycore, operations
 fitted, layers, memory, networks, scaling
 scaleout, transfer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from profet_core.advice.certainty import INTERVAL_LEVEL
-from profet_core.advice.comparison import compare
+from profet_core.advice.comparison import chance_to_dominate, compare
 from profet_core.advice.frontier import frontier
 from profet_core.advice.picks import Criterion, Pick, pick_of
 from profet_core.advice.plans import Node, Plan, plan_of
@@ -211,15 +211,15 @@ def _upgrades(best: Sequence[Plan]) -> tuple[Upgrade, ...]:
 
 
 def _dominated(plans: Sequence[Plan], best: Sequence[Plan]) -> tuple[Dominated, ...]:
-    found = []
+    found, kept = [], {id(plan) for plan in best}
     for plan in plans:
-        if plan in best:
+        if id(plan) in kept:
             continue
         better = [other for other in best if other.total_s <= plan.total_s and other.total_usd <= plan.total_usd]
         if not better:
             # A node of several GPUs, one of which trains, is beaten by none of the others.
             continue
-        rivals = [compare(other, plan) for other in better]
-        surest = max(rivals, key=lambda rival: -1.0 if rival.dominates is None else rival.dominates)
-        found.append(Dominated(plan, surest.a, surest.dominates))
+        chances = [chance_to_dominate(other, plan) for other in better]
+        surest = max(range(len(better)), key=lambda at: -1.0 if (chance := chances[at]) is None else chance)
+        found.append(Dominated(plan, better[surest], chances[surest]))
     return tuple(found)

@@ -22,6 +22,7 @@ CAME_TRUE_80_TO_90 = 0.92
 SUREST = 0.999
 #: The same for derived and transferred latencies, whose intervals come from a handful of GPUs.
 SUREST_ESTIMATE = 0.99
+_NORMAL = NormalDist()
 
 
 def deviation_of_interval(log_half_width: float, level: float = INTERVAL_LEVEL) -> float:
@@ -32,7 +33,7 @@ def deviation_of_interval(log_half_width: float, level: float = INTERVAL_LEVEL) 
     >>> round(deviation_of_interval(math.log(1.2)), 4)
     0.1108
     """
-    return log_half_width / NormalDist().inv_cdf((1 + level) / 2)
+    return log_half_width / _quantile(level)
 
 
 def surest_certainty(*bases: Basis) -> float:
@@ -48,7 +49,7 @@ def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> fl
     """
     if deviation == 0:
         return 1.0 if ratio >= 1 else 0.0
-    return _bounded(NormalDist().cdf(math.log(ratio) / deviation), surest)
+    return _bounded(_NORMAL.cdf(math.log(ratio) / deviation), surest)
 
 
 def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float:
@@ -64,7 +65,7 @@ def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float
     """
     if deviation == 0:
         return 0.5 if ratio == 1 else float(ratio < 1)
-    return _bounded(NormalDist().cdf(-math.log(ratio) / deviation), surest)
+    return _bounded(_NORMAL.cdf(-math.log(ratio) / deviation), surest)
 
 
 def _bounded(chance: float, surest: float) -> float:
@@ -86,7 +87,7 @@ def interval_ends(value: float, deviation: float, level: float = INTERVAL_LEVEL)
     >>> tuple(round(end, 1) for end in interval_ends(100, 0.1))
     (84.8, 117.9)
     """
-    factor = math.exp(NormalDist().inv_cdf((1 + level) / 2) * deviation)
+    factor = math.exp(_quantile(level) * deviation)
     return value / factor, value * factor
 
 
@@ -109,3 +110,8 @@ def format_certainty(chance: float) -> str:
     if 0.99 < chance < 1:
         return "over 99%"
     return f"{whole_percent(chance)}%"
+
+
+def _quantile(level: float) -> float:
+    """Of the standard normal distribution: the two-sided interval's upper end."""
+    return _NORMAL.inv_cdf((1 + level) / 2)

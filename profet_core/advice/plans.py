@@ -159,8 +159,11 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
     """
     limits, level = request.limits, request.interval_level
     gpus = 1 if node is None else node.gpus
-    work = replace(request.workload, batch_size=request.workload.batch_size * gpus)
-    low, middle, high = (work.steps * factor for factor in work.loading_factors)
+    work = request.workload
+    if gpus > 1:
+        work = replace(work, batch_size=work.batch_size * gpus)
+    steps = work.steps
+    low, middle, high = (steps * factor for factor in work.loading_factors)
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
     deviation = 0.0 if row.basis.is_exact else _deviation(row, level, node)
     total_s, total_usd = _totals(middle, latency_ms, offer)

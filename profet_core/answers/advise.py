@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.comparison import Comparison, compare
@@ -17,6 +18,7 @@ from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
 from profet_core.errors import InputError
+from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
 
@@ -42,6 +44,10 @@ class AdviseAnswer:
     def fits(self) -> dict[str, FitAnswer]:
         """Instance -> whether a step fits in its memory; empty if the models have no memory model."""
         return {row.offer.name: row.fit for row in self.rows if row.fit is not None}
+
+    def to_frame(self) -> Any:
+        """One row an offer with a number, as a `pandas.DataFrame`: offer, latency, time and cost with intervals."""
+        return frame_of(_plan_cells(plan) for plan in self.advice.plans)
 
 
 def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spelling) -> AdviseAnswer:
@@ -125,3 +131,23 @@ def _compared(advice: Advice, chosen: Sequence[str], spelling: Spelling) -> Comp
         raise InputError(f"{spelling.option('compare')} takes two of {plans}, {wrong}.")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b, advice.request.interval_level)
+
+
+def _plan_cells(plan: Plan) -> dict[str, object]:
+    step, total = plan.step_interval, plan.interval
+    return {
+        **offer_cells(plan.offer),
+        "latency_ms": plan.latency_ms,
+        "low_ms": step and step.low_ms,
+        "high_ms": step and step.high_ms,
+        "basis": str(plan.basis),
+        "total_s": plan.total_s,
+        "low_s": total and total.low_s,
+        "high_s": total and total.high_s,
+        "total_usd": plan.total_usd,
+        "low_usd": total and total.low_usd,
+        "high_usd": total and total.high_usd,
+        "in_time": plan.in_time,
+        "in_budget": plan.in_budget,
+        "note": plan.note,
+    }

@@ -17,7 +17,7 @@ from profet_core.estimate.disagreement import Disagreement, disagreements
 from profet_core.estimate.estimate import Estimate, estimate
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.prediction.records import Prediction
+from profet_core.prediction.records import Prediction, rows_frame
 from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile
 
@@ -96,6 +96,10 @@ class EstimateAnswer:
     profiled: Prediction | None
     disagreements: Sequence[Disagreement]
     warnings: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """One row an instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
+        return rows_frame(self.estimate.rows)
 
 
 def answer_estimate(knowledge: Knowledge, question: EstimateQuestion, spelling: Spelling) -> EstimateAnswer:

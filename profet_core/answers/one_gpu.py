@@ -168,7 +168,7 @@ OneGpu: TypeAlias = PredictedOneGpu | MeasuredOneGpu
 
 
 def measured_one_gpu(
-    knowledge: Knowledge, gpus: Sequence[str], latency_ms: float, batch_size: int | None, spelling: Spelling
+    knowledge: Knowledge, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None, spelling: Spelling
 ) -> MeasuredOneGpu:
     """A step measured on the one GPU that is named.
 
@@ -176,6 +176,7 @@ def measured_one_gpu(
     ------
     InputError : no GPU is named, or several, or a name that several have; no batch size, or no latency that may be.
     """
+    gpus = [gpus] if isinstance(gpus, str) else gpus
     if len(gpus) != 1:
         raise InputError(f"Give the GPU that the step was measured on: {spelling.option('gpu')} V100.")
     if batch_size is None:

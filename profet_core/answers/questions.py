@@ -51,6 +51,10 @@ class Spelling:
     option: Callable[[str], str]
 
 
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
 def _counts(given: int | Sequence[int] | None) -> tuple[int, ...]:
     return () if given is None else (given,) if isinstance(given, int) else tuple(given)
 
@@ -59,10 +63,10 @@ def _counts(given: int | Sequence[int] | None) -> tuple[int, ...]:
 class OffersQuestion:
     """Which offers of the catalog; each field as `Narrowing` has it, empty or None where it narrows nothing."""
 
-    provider: Sequence[str] = ()
+    provider: str | Sequence[str] = ()
     region: str | None = None
     market: str | None = None
-    gpu: Sequence[str] = ()
+    gpu: str | Sequence[str] = ()
     gpu_count: int | Sequence[int] | None = None
     min_memory_gib: float | None = None
 
@@ -74,10 +78,10 @@ class OffersQuestion:
     def narrowed_to(self, sureness: str | None) -> Narrowing:
         """The same, for numbers that are as sure."""
         return Narrowing(
-            provider=tuple(self.provider),
+            provider=_names(self.provider),
             region=self.region,
             market=self.market,
-            gpu=tuple(self.gpu),
+            gpu=_names(self.gpu),
             gpu_count=_counts(self.gpu_count),
             min_memory_gib=self.min_memory_gib,
             sureness=sureness,

@@ -53,6 +53,7 @@ class ScaleoutQuestion(OffersQuestion):
     global_batch : of all GPUs, shared by them (strong scaling); None: each keeps its own batch (weak scaling).
     instance : whose nodes the numbers of GPUs are counted on, or the label of a plan; None: eight of the anchor's GPU.
     network, parameters : what gradients are of, by name or by number; None: from the profile.
+    images, validation_images : per epoch; None: those of `training`, else ImageNet's and none.
     sureness, price, spot_discount : as `AdviseQuestion` has them.
     """
 
@@ -67,8 +68,8 @@ class ScaleoutQuestion(OffersQuestion):
     parameters: float | None = None
     tensors: int | None = None
     precision: str = "fp32"
-    images: int = USUAL_IMAGES
-    validation_images: int = 0
+    images: int | None = None
+    validation_images: int | None = None
     total_gpus: int | None = None
     sureness: str | None = None
     price: Mapping[str, float] = field(default_factory=dict)
@@ -78,6 +79,19 @@ class ScaleoutQuestion(OffersQuestion):
     def narrowing(self) -> Narrowing:
         """Which offers, and at what confidence."""
         return self.narrowed_to(self.sureness)
+
+    @property
+    def epoch_images(self) -> int:
+        """Training images of an epoch."""
+        given = self.training.images if self.images is None and self.training is not None else self.images
+        return USUAL_IMAGES if given is None else given
+
+    @property
+    def epoch_validation_images(self) -> int:
+        """Validation images of an epoch."""
+        if self.validation_images is not None:
+            return self.validation_images
+        return self.training.validation_images if self.training is not None else 0
 
 
 #: What says something of a profile only, named as options and request fields are.
@@ -155,8 +169,8 @@ class ScaleoutPlans:
             precision=question.precision,
             strategy=question.strategy,
             global_batch=question.global_batch,
-            images=question.images,
-            validation_images=question.validation_images,
+            images=question.epoch_images,
+            validation_images=question.epoch_validation_images,
             one_gpu=self.source.step_at(self._start(offer), curve[0].step.batch_per_gpu),
             gpu=self._gpu(offer),
             offer=offer,
@@ -286,7 +300,10 @@ class ScaleoutPlans:
         if one.interval is None and not one.basis.is_exact:
             # The error of scaling alone is not the error of the step.
             step = replace(step, interval=None)
-        epoch_ms = epoch_steps(self.question.images, step.batch_size, self.question.validation_images) * step.latency_ms
+        epoch_ms = (
+            epoch_steps(self.question.epoch_images, step.batch_size, self.question.epoch_validation_images)
+            * step.latency_ms
+        )
         usd = None if offer is None else cost_usd(epoch_ms, step.nodes * offer.usd_per_hour)
         return ScaledEpoch(step, epoch_ms / MS_PER_S, usd)
 
@@ -327,7 +344,7 @@ class ScaleoutPlans:
         shared = Gradients(self._network.count, question.precision, self.source.pixels, question.tensors)
         found = on_gpus(self.model, one, offer, gpus, shared, batch_size, question.strategy)
         paid = replace(offer, usd_per_hour=found.step.nodes * offer.usd_per_hour)
-        work = Workload(question.images, batch_size, validation_images=question.validation_images)
+        work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)
         plan = plan_of(Request(work, Limits()), found.row, paid, node=found.node)
         return WholeNodePlan(
             offer,

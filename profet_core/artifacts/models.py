@@ -63,6 +63,7 @@ class Models:
         self._intervals = {case: IntervalScale(**values) for case, values in manifest.get("intervals", {}).items()}
         self._references: dict[str, np.ndarray] = {}
         self._fitted: dict[str, Fitted] = {}
+        self._opened: dict[tuple[str, str, str], MemberStack] = {}
         self._verified: dict[str, bytes] = {}
         self._lock = Lock()
 
@@ -132,15 +133,19 @@ class Models:
         ------
         ArtifactError : the models have no such member, or its file is missing, damaged or changed.
         """
-        row = self._stacks.get((anchor, member, case_name(latency_known, sizes_known)))
+        case = case_name(latency_known, sizes_known)
+        if found := self._opened.get((anchor, member, case)):
+            return found
+        row = self._stacks.get((anchor, member, case))
         if row is None:
             raise ArtifactError(f"The models have no member {member!r} from {anchor}: {_DOWNLOAD_AGAIN}.")
-        return MemberStack(
+        found = self._opened[anchor, member, case] = MemberStack(
             targets=tuple(row["targets"]),
             fitted=self._member(row["file"], len(row["targets"])),
             constants=np.asarray(row["constants"], float)[:, None, :],
             typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
         )
+        return found
 
     def targets(self, anchor: str) -> Sequence[str]:
         """Instances that the default method has models for from `anchor`; none if it is no anchor of these models."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
+from weakref import ref
 
 from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, OWN_PRICE, Instance, machine_of
 from profet_core.catalog.naming import nearest
@@ -15,6 +16,7 @@ from profet_core.units import positive_number
 #: Prices are shown for this region and market unless someone asks for another.
 HOME_REGION = "us-east-1"
 Default = TypeVar("Default")
+Resolved = TypeVar("Resolved")
 _MARKET_ORDER = (OWN_PRICE, ON_DEMAND, MARKETPLACE)
 
 
@@ -37,6 +39,7 @@ class Catalog(Mapping[str, Instance]):
             rows.sort(key=_rank)
         self._offers = MappingProxyType({name: tuple(rows) for name, rows in offers.items()})
         self._usual = MappingProxyType({name: rows[0] for name, rows in offers.items()})
+        self._resolved: tuple[ref[Any], Any] | None = None
 
     def __getitem__(self, name: str) -> Instance:
         try:
@@ -71,6 +74,14 @@ class Catalog(Mapping[str, Instance]):
         InputError : there is no such instance.
         """
         return self._offers[self[name].name]
+
+    def resolved(self, by: object, resolve: Callable[[], Resolved]) -> Resolved:
+        """What `resolve` makes of these offers with `by`, such as a set of models; found again only for another one."""
+        kept = self._resolved
+        if kept is None or kept[0]() is not by:
+            kept = self._resolved = ref(by), resolve()
+        found: Resolved = kept[1]
+        return found
 
     @property
     def all_offers(self) -> tuple[Instance, ...]:

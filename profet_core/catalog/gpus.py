@@ -109,9 +109,11 @@ class Gpus(Mapping[str, Gpu]):
             raise CatalogError("The GPU table lists a GPU twice: keep one row.")
         self._by_bare: dict[str, list[Gpu]] = {}
         self._by_model: dict[str, list[Gpu]] = {}
+        #: Full name -> model designation.
+        self.models = MappingProxyType({gpu.name: gpu.model for gpu in gpus})
         for gpu in gpus:
             self._by_bare.setdefault(_bare(gpu.name), []).append(gpu)
-            self._by_model.setdefault(gpu.model.lower(), []).append(gpu)
+            self._by_model.setdefault(self.models[gpu.name].lower(), []).append(gpu)
 
     def __getitem__(self, name: str) -> Gpu:
         return self._by_name[name]

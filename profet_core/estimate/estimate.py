@@ -20,7 +20,7 @@ from profet_core.estimate.regimes import BATCHES, PIXELS, Regime, measured_netwo
 from profet_core.latency import LIMITED_BY_HOST, NORMAL_90, Basis, Interval, Reach, StepTime
 from profet_core.layers.counts import Counts
 from profet_core.memory.fit import FitAnswer
-from profet_core.prediction.records import InstancePrediction, prediction_row
+from profet_core.prediction.records import InstancePrediction, priced_row
 from profet_core.prediction.unprofiled import unprofiled_gpus
 from profet_core.transfer.derived import derive
 from profet_core.transfer.estimate import Placed
@@ -126,9 +126,7 @@ def estimate(
     question = _asked(model, transfer, Step(network, name, batch_size, method, tf32))
     placed = _placed(models, transfer, catalog, targets)
     found = {one: _on_gpu(question, one) for one in dict.fromkeys(placed.values())}
-    rows = [
-        prediction_row(catalog, found[one].step.on(instance), found[one].by_method) for instance, one in placed.items()
-    ]
+    rows = [priced_row(catalog[instance], found[one].step, found[one].by_method) for instance, one in placed.items()]
     return Estimate(
         network=network,
         name=name,
@@ -180,7 +178,7 @@ def _placed(
         for name, row in transfer.step.instances.items()
         if name in catalog
     }
-    every = {**measured, **unprofiled_gpus(models, catalog)}
+    every = {**measured, **unprofiled_gpus(models, catalog).by_instance}
     if targets is None:
         return every
     for name in targets:

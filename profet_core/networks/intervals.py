@@ -45,23 +45,32 @@ class IntervalScale:
     def log_half_width(
         self, anchor: str, target: str, member_ms: FloatArray, distance: FloatArray, doubt: FloatArray
     ) -> FloatArray:
-        """Half width in the logarithm, at most `MOST_LOG_HALF_WIDTH`, (profiles,).
+        """`log_half_widths` of one target, (profiles,); `member_ms`: (profiles, members)."""
+        half: FloatArray = self.log_half_widths(anchor, [target], member_ms[None], distance, doubt)[0]
+        return half
+
+    def log_half_widths(
+        self, anchor: str, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray, doubt: FloatArray
+    ) -> FloatArray:
+        """Half width in the logarithm, at most `MOST_LOG_HALF_WIDTH`, (targets, profiles).
 
         Parameters
         ----------
-        member_ms : members' latencies, (profiles, members). distance, doubt : (profiles,).
+        member_ms : members' latencies, (targets, profiles, members). distance, doubt : (profiles,).
         """
-        features = scale_features(member_ms, distance)
-        log_scale = self.offset[anchor][target] + features @ np.array([self.spread, self.distance])
+        offset = np.array([self.offset[anchor][target] for target in targets])[:, None]
+        quantile = np.array([self.quantile[anchor][target] for target in targets])[:, None]
+        log_scale = offset + scale_features(member_ms, distance) @ np.array([self.spread, self.distance])
         # Cut before the power too: zero times infinity is no number.
         scale: FloatArray = np.exp(np.minimum(log_scale, _MOST_LOG_SCALE))
-        return np.minimum(np.hypot(self.quantile[anchor][target] * scale, NORMAL_90 * doubt), MOST_LOG_HALF_WIDTH)
+        return np.minimum(np.hypot(quantile * scale, NORMAL_90 * doubt), MOST_LOG_HALF_WIDTH)
 
 
 def scale_features(member_ms: FloatArray, distance: FloatArray) -> FloatArray:
-    """Log spread of the members and log distance, (profiles, 2), from latencies (profiles, members)."""
-    spread = np.log(np.maximum(member_ms, SMALLEST_NUMBER)).std(axis=1)
-    return np.column_stack([np.log(spread + SPREAD_OFFSET), np.log(distance + DISTANCE_OFFSET)])
+    """Log spread of the members and log distance, (..., profiles, 2), from latencies (..., profiles, members)."""
+    spread = np.log(np.maximum(member_ms, SMALLEST_NUMBER)).std(axis=-1)
+    away = np.broadcast_to(np.log(distance + DISTANCE_OFFSET), spread.shape)
+    return np.stack([np.log(spread + SPREAD_OFFSET), away], axis=-1)
 
 
 def class_shares(classes_ms: FloatArray, device_classes: int) -> FloatArray:

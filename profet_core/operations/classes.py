@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from profet_core.operations.columns import column_sums, rows_by_operations, times_of
-from profet_core.operations.kinds import Kind, is_set_aside, kind_of
+from profet_core.operations.kinds import Kind, is_set_aside, kind_of, load_operation_kinds
 from profet_core.operations.unknown import NO_UNKNOWN_OPERATIONS, UnknownOperations, report_unknown
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.units import US_PER_MS
@@ -28,6 +28,8 @@ IDLE_CLASS, COPY_CLASS = "idle", "copy"
 #: TensorFlow keeps the 500 costliest, so a profile that still has an operation type below this is complete. In the
 #: training data cut profiles have none below 21 us; complete ones mostly have some below 3 us.
 CHEAP_MS = 0.010
+#: Layouts that are kept.
+_KEPT_LAYOUTS = 256
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,29 @@ class ClassTimes:
     host_total_ms: np.ndarray
     truncated: np.ndarray
     severely: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLayout:
+    """Where the operations that a profile names go.
+
+    Attributes
+    ----------
+    placed : operation -> column of its class; None if no class takes it.
+    sums : which operation adds to which class, 0 or 1, (operations, classes).
+    device, busy, unknown : (operations,) boolean: rows of the GPU, those that are not idle, those of no known kind.
+    end_of_step : numbers of the operations that end every classifier's step. loss : number of the loss; None: absent.
+    outside : device operations that the table of classes lacks.
+    """
+
+    placed: Mapping[str, int | None]
+    sums: np.ndarray
+    device: np.ndarray
+    busy: np.ndarray
+    unknown: np.ndarray
+    end_of_step: np.ndarray
+    loss: int | None
+    outside: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -106,28 +131,38 @@ class OperationClasses:
         times_us : (profiles, operations), microseconds of one step.
         may_be_cut : (profiles,), or one for all: False for whole traces, which need no repair.
         """
-        return self._encode_placed(self.place(operations), times_us, may_be_cut)
+        return _class_times(self.layout(tuple(operations)), times_us, may_be_cut)
 
-    def _encode_placed(
-        self, placed: Mapping[str, int | None], times_us: np.ndarray, may_be_cut: np.ndarray | bool
-    ) -> ClassTimes:
-        operations = list(placed)
-        device = np.array([name.startswith(DEVICE_PREFIX) for name in operations])
-        unknown = device & np.array([column is None and not is_set_aside(name) for name, column in placed.items()])
-        times_ms = times_us / US_PER_MS
-        present = {name: times_ms[:, index] > 0 for index, name in enumerate(operations)}
-        nowhere = np.zeros(len(times_us), bool)
-        end_of_step = [present.get(DEVICE_PREFIX + name, nowhere) for name in ("MatMul", "Softmax", "ArgMax")]
-        busy = times_ms[:, device & np.array([name not in IDLE_OPERATIONS for name in operations])]
-        cheapest = np.where(busy > 0, busy, np.inf).min(axis=1, initial=np.inf)
-        truncated = ~np.any(end_of_step, axis=0) & (cheapest > CHEAP_MS) & may_be_cut
-        loss = present.get(DEVICE_PREFIX + "SoftmaxCrossEntropyWithLogits", nowhere)
-        return ClassTimes(
-            times_ms=times_ms @ self.sums(placed),
-            unknown_ms=times_ms[:, unknown].sum(axis=1),
-            host_total_ms=times_ms[:, ~device].sum(axis=1),
-            truncated=truncated,
-            severely=truncated & ~loss,
+    def layout(self, operations: tuple[str, ...]) -> OperationLayout:
+        """Where each of these operations goes; kept if all are in the shipped tables: others may name layers."""
+        found = self._layouts.get(operations)
+        if found is None:
+            found = self._layout(operations)
+            shipped = load_operation_kinds().shipped
+            if all(name in self.columns or name in shipped for name in operations):
+                if len(self._layouts) >= _KEPT_LAYOUTS:
+                    self._layouts.clear()
+                self._layouts[operations] = found
+        return found
+
+    @cached_property
+    def _layouts(self) -> dict[tuple[str, ...], OperationLayout]:
+        return {}
+
+    def _layout(self, operations: tuple[str, ...]) -> OperationLayout:
+        placed = self.place(operations)
+        device = np.array([name.startswith(DEVICE_PREFIX) for name in operations], bool)
+        number = {name: index for index, name in enumerate(operations)}
+        ends = (number.get(DEVICE_PREFIX + name) for name in ("MatMul", "Softmax", "ArgMax"))
+        return OperationLayout(
+            placed=placed,
+            sums=self.sums(placed),
+            device=device,
+            busy=device & np.array([name not in IDLE_OPERATIONS for name in operations], bool),
+            unknown=device & np.array([placed[name] is None and not is_set_aside(name) for name in operations], bool),
+            end_of_step=np.array([index for index in ends if index is not None], int),
+            loss=number.get(DEVICE_PREFIX + "SoftmaxCrossEntropyWithLogits"),
+            outside=tuple(name for name in operations if name.startswith(DEVICE_PREFIX) and name not in self.columns),
         )
 
     def encode(self, profiles: Sequence[Profile]) -> tuple[ClassTimes, list[UnknownOperations]]:
@@ -136,14 +171,16 @@ class OperationClasses:
         parts: list[tuple[list[int], ClassTimes]] = []
         for names, rows in rows_by_operations(profiles).items():
             may_be_cut = np.array([profiles[row].may_be_cut for row in rows])
-            placed = self.place(names)
-            parts.append((rows, self._encode_placed(placed, times_of(profiles, rows), may_be_cut)))
-            outside = [name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns]
-            for row in rows if outside else ():
+            layout = self.layout(names)
+            placed = layout.placed
+            parts.append((rows, _class_times(layout, times_of(profiles, rows), may_be_cut)))
+            for row in rows if layout.outside else ():
                 # What has no class is of no kind that one serves: looking for it again would take most of the time.
-                notable = _notable(profiles[row], outside, placed)
+                notable = _notable(profiles[row], layout.outside, placed)
                 notable = [name for name in notable if placed[name] is None or self.stands_in(name)]
                 unknown[row] = report_unknown(profiles[row], notable, placed, self.names)
+        if len(parts) == 1:
+            return parts[0][1], unknown
         order = np.argsort(np.concatenate([rows for rows, _ in parts]))
         joined = {
             name: np.concatenate([getattr(part, name) for _, part in parts])[order]
@@ -154,6 +191,22 @@ class OperationClasses:
     def _by_kind(self, operation: str) -> int | None:
         kind = kind_of(operation) if operation.startswith(DEVICE_PREFIX) else None
         return None if kind is None or kind.operation_class is None else self.names.index(kind.operation_class)
+
+
+def _class_times(layout: OperationLayout, times_us: np.ndarray, may_be_cut: np.ndarray | bool) -> ClassTimes:
+    """Class times of profiles that name the operations of `layout`; `times_us`: (profiles, operations)."""
+    times_ms = times_us / US_PER_MS
+    busy = times_ms[:, layout.busy]
+    cheapest = np.where(busy > 0, busy, np.inf).min(axis=1, initial=np.inf)
+    ended = (times_ms[:, layout.end_of_step] > 0).any(axis=1)
+    truncated = ~ended & (cheapest > CHEAP_MS) & may_be_cut
+    return ClassTimes(
+        times_ms=times_ms @ layout.sums,
+        unknown_ms=times_ms[:, layout.unknown].sum(axis=1),
+        host_total_ms=times_ms[:, ~layout.device].sum(axis=1),
+        truncated=truncated,
+        severely=truncated if layout.loss is None else truncated & ~(times_ms[:, layout.loss] > 0),
+    )
 
 
 def _notable(profile: Profile, outside: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:

@@ -8,8 +8,6 @@ from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
-from rapidfuzz import process
-from rapidfuzz.distance import Levenshtein
 
 from profet_core.operations.columns import column_sums, rows_by_operations, times_of
 from profet_core.operations.unknown import NO_UNKNOWN_OPERATIONS, UnknownOperations, report_unknown
@@ -105,6 +103,10 @@ class FeatureSpec:
         known = [name for cluster in self.clusters for name in cluster.operations]
         sizes = np.array([len(cluster.operations) for cluster in self.clusters])
         bare = [name.removeprefix(DEVICE_PREFIX) for name in searched]
+        # Here, because only names that no training profile has need it, and it takes a tenth of a command's start.
+        from rapidfuzz import process
+        from rapidfuzz.distance import Levenshtein
+
         distances = process.cdist(bare, known, scorer=Levenshtein.distance).astype(np.float64)
         means = np.add.reduceat(distances, np.cumsum(sizes) - sizes, axis=1) / sizes
         columns = means.argmin(axis=1)

@@ -63,6 +63,8 @@ class OperationKinds:
 
     def kind_of(self, operation: str) -> Kind | None:
         """The kind of an operation, with or without "Device_" or "Host_"; None if nothing is known of it."""
+        if found := self.shipped.get(operation):
+            return found
         bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
         if len(bare) > LONGEST_NAME:
             return None
@@ -74,6 +76,12 @@ class OperationKinds:
         if kind is None and _TALK.fullmatch(bare):
             kind = COMMUNICATION
         return None if kind is None else self.kinds[kind]
+
+    @cached_property
+    def shipped(self) -> Mapping[str, Kind]:
+        """Kinds of the table's operations, with and without prefixes; no name that came with a file is kept."""
+        prefixes = ("", DEVICE_PREFIX, HOST_PREFIX)
+        return {prefix + name: self.kinds[kind] for name, kind in self.operations.items() for prefix in prefixes}
 
     @cached_property
     def _by_stem(self) -> Mapping[str, str]:

@@ -43,6 +43,8 @@ def repair_factor(
     All arguments have shape (profiles,), times are of one step. `latency_ms` is the anchor's measured latency, None if
     it is not known.
     """
+    if not truncated.any():
+        return np.ones(len(truncated)), np.zeros(len(truncated))
     step_ms = host_total_ms[:, None] / THREADS / HOST_EXCESS
     kept = np.divide(device_total_ms[:, None], step_ms, out=np.full(step_ms.shape, np.inf), where=step_ms > 0)
     near = np.where(severely, NEAR_COMPLETE["severe"], NEAR_COMPLETE["mild"])[:, None]

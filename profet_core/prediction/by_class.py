@@ -100,13 +100,9 @@ def _log_half_width(
     scale: IntervalScale, batch: ProfileBatch, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray
 ) -> FloatArray:
     """Half the interval's width in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
-    doubt = batch.inputs.doubt
-    half = [
-        scale.log_half_width(batch.anchor, target, values, distance, doubt)
-        for target, values in zip(targets, member_ms, strict=True)
-    ]
+    half = scale.log_half_widths(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
     unattributed: FloatArray = np.array([unattributed_log_width(profile) for profile in batch.profiles])
-    return np.stack(half) + unattributed
+    return half + unattributed
 
 
 def _likeness(scale: IntervalScale, distance: float) -> Likeness:

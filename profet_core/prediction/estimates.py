@@ -110,9 +110,9 @@ class Estimates:
     def latencies(self) -> dict[str, Latencies]:
         """Target -> latencies with their intervals' widths."""
         return {
-            target: Latencies(self.latency_ms[row], np.array([each.log_half_width for each in self._intervals[row]]))
-            if self._intervals
-            else Latencies.measured(self.latency_ms[row])
+            target: Latencies.measured(self.latency_ms[row])
+            if self.log_half_width is None
+            else Latencies(self.latency_ms[row], self.log_half_width[row])
             for row, target in enumerate(self.targets)
         }
 
@@ -120,7 +120,10 @@ class Estimates:
         """The estimates for one profile, by its number."""
         latency_ms = self.latency_ms[:, number].tolist()
         members = {name: values[:, number].tolist() for name, values in self.member_ms.items()}
-        intervals: Sequence[Interval | None] = [row[number] for row in self._intervals] or [None] * len(self.targets)
+        intervals: Sequence[Interval | None] = [None] * len(self.targets)
+        if self.log_half_width is not None:
+            halves = self.log_half_width[:, number].tolist()
+            intervals = [Interval.around(value_ms, half) for value_ms, half in zip(latency_ms, halves, strict=True)]
         return ProfileEstimates(
             steps=tuple(
                 StepTime(instance=target, latency_ms=value_ms, basis=Basis.MEASURED, interval=interval)
@@ -136,16 +139,6 @@ class Estimates:
             likeness=self.likeness[number],
             warnings=self.warnings[number],
         )
-
-    @cached_property
-    def _intervals(self) -> Sequence[Sequence[Interval]]:
-        """One row a target and one column a profile; empty without intervals."""
-        if self.log_half_width is None:
-            return ()
-        return [
-            [Interval.around(value_ms, half) for value_ms, half in zip(*row, strict=True)]
-            for row in zip(self.latency_ms.tolist(), self.log_half_width.tolist(), strict=True)
-        ]
 
 
 def floors_ms(models: Models, targets: Sequence[str]) -> FloatArray:
@@ -176,6 +169,9 @@ def combine(member_ms: FloatArray, how: str, weights: Sequence[float] | None = N
         return mean_ms
     if how == "geometric mean":
         # A member that extrapolates below zero has no logarithm; next to nothing brings the estimate to the floor.
-        mean_log: FloatArray = np.average(np.log(np.maximum(member_ms, SMALLEST_NUMBER)), axis=-1, weights=weights)
+        logs, share = np.log(np.maximum(member_ms, SMALLEST_NUMBER)), np.ones(member_ms.shape[-1])
+        if weights is not None:
+            share = np.asarray(weights, float)
+        mean_log: FloatArray = (logs * share).sum(axis=-1) / share.sum()
         return np.exp(mean_log)
     raise InputError(f"Unknown ensemble rule {how!r}.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -23,12 +24,18 @@ from profet_core.prediction.foreign import foreign_estimates
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.own_models import NOTHING_TOLD, OwnTold, own_rows, own_told, with_own_models
-from profet_core.prediction.records import Prediction, prediction_row
+from profet_core.prediction.records import InstancePrediction, Prediction, Predictions, priced_row
 from profet_core.prediction.refusals import check_predictable, foreign_refusal
 from profet_core.prediction.steps import counted
-from profet_core.prediction.unprofiled import UnprofiledAnchor, recorded_steps, unprofiled_gpus, unprofiled_steps
+from profet_core.prediction.unprofiled import (
+    PlacedOffers,
+    UnprofiledAnchor,
+    UnprofiledSteps,
+    recorded_steps,
+    unprofiled_gpus,
+    unprofiled_steps,
+)
 from profet_core.profiles.record import Profile
-from profet_core.transfer.estimate import Placed
 from profet_core.transfer.known import AnchorSteps, Latencies
 from profet_core.units import positive_number
 
@@ -39,7 +46,7 @@ class _Request:
 
     Attributes
     ----------
-    targets : instances beside the anchor, in order. placed : those of them that nobody profiled, their GPU and host.
+    targets : instances beside the anchor, in order. offers : those of them that nobody profiled, by GPU and host.
     """
 
     models: Models
@@ -47,13 +54,15 @@ class _Request:
     method: Method
     anchor: Anchor
     targets: Mapping[str, None]
-    placed: Mapping[str, Placed]
+    offers: PlacedOffers
 
     @property
     def estimated(self) -> list[str]:
         """Targets of the method itself; GPUs that nobody profiled take all profiled instances."""
         profiled, own = self.models.instances, self.anchor.instance
-        return [name for name in (profiled if self.placed else self.targets) if name in profiled and name != own]
+        return [
+            name for name in (profiled if self.offers.by_instance else self.targets) if name in profiled and name != own
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +130,8 @@ def predict_many(
     method: str = "default",
     trust_latency: bool = False,
     tf32: bool = True,
-) -> list[Prediction]:
-    """`predict` for many profiles of one anchor at once, vectorised over the profiles.
+) -> Predictions:
+    """`predict` for many profiles of one anchor at once: numbers for all of them now, rows of each when it is read.
 
     Parameters
     ----------
@@ -143,7 +152,7 @@ def predict_many(
             if step.latency_ms is not None:
                 check_latency(models, step.profile, request.anchor.instance, step.latency_ms)
     if not steps:
-        return []
+        return Predictions()
     batch = _batch(
         request.anchor.instance, [_Step(*without_input_wait(step.profile, step.latency_ms)) for step in steps]
     )
@@ -151,35 +160,30 @@ def predict_many(
         return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
     estimate = by_class.estimate if request.method.kind == "classes" else documented.estimate
     estimates = estimate(models, request.method, batch, request.estimated)
-    recorded = recorded_steps(batch)
-    unprofiled = _unprofiled(request, batch, recorded, estimates, tf32)
+    recorded, reached = recorded_steps(batch), None
+    if models.transfer is not None:
+        known = estimates.latencies
+        reached = unprofiled_steps(models.transfer, recorded, batch.profiles, known, request.offers, tf32=tf32)
     told = _own_told(request, batch, ran_in_tf32=False, tf32=tf32)
-    predictions = []
-    for number, (step, more) in enumerate(zip(steps, unprofiled, strict=True)):
-        one = estimates.of(number)
-        rows = own_rows(models, told, number, (*one.steps, *more), recorded, request.placed)
-        predictions.append(_prediction(request, step, one, rows, told, number))
-    return predictions
+    return _Predicted(request, steps, estimates, recorded, reached, told).all
 
 
-def _from_foreign(
-    request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool
-) -> list[Prediction]:
+def _from_foreign(request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool) -> Predictions:
     """Predictions from a GPU that nobody profiled: of the steps that ran in TF32, and of the others."""
     told = [_in_tf32(step.profile, tf32) for step in steps]
-    found: dict[int, Prediction] = {}
+    found: dict[int, Callable[[], Prediction]] = {}
     for ran_in_tf32 in set(told):
         rows = [row for row, one in enumerate(told) if one is ran_in_tf32]
         latency_ms = None if batch.latency_ms is None else batch.latency_ms[rows]
         part = ProfileBatch([batch.profiles[row] for row in rows], batch.anchor, latency_ms)
         predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, ran_in_tf32, tf32)
-        found |= dict(zip(rows, predicted, strict=True))
-    return [found[row] for row in range(len(steps))]
+        found |= {row: partial(predicted.of, number) for number, row in enumerate(rows)}
+    return Predictions([found[row] for row in range(len(steps))])
 
 
 def _in_one_precision(
     request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, ran_in_tf32: bool, tf32: bool
-) -> list[Prediction]:
+) -> _Predicted:
     transfer = request.models.transfer
     assert transfer is not None
     told = _own_told(request, batch, ran_in_tf32=ran_in_tf32, tf32=tf32)
@@ -189,14 +193,10 @@ def _in_one_precision(
     own = UnprofiledAnchor(
         request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width, ran_in_tf32
     )
-    others = unprofiled_steps(transfer, found.recorded, batch.profiles, found.known, request.placed, tf32=tf32, own=own)
-    predictions = []
-    for number, (step, more) in enumerate(zip(steps, others, strict=True)):
-        one = found.estimates.of(number)
-        carried = (replace(row, basis=Basis.CARRIED_BACK, note=own.note) for row in one.steps)
-        rows = own_rows(request.models, told, number, (*carried, *more), found.recorded, request.placed)
-        predictions.append(_prediction(request, step, one, rows, told, number))
-    return predictions
+    reached = unprofiled_steps(
+        transfer, found.recorded, batch.profiles, found.known, request.offers, tf32=tf32, own=own
+    )
+    return _Predicted(request, steps, found.estimates, found.recorded, reached, told, own.note)
 
 
 def _own_told(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32: bool) -> OwnTold:
@@ -223,18 +223,19 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
                 "default method."
             )
         priced = _priced(models, catalog, anchor)
-        return _Request(models, catalog, chosen, found, dict.fromkeys(_check_targets(priced, anchor, targets)), {})
-    placed = unprofiled_gpus(models, catalog)
+        return _Request(
+            models, catalog, chosen, found, dict.fromkeys(_check_targets(priced, anchor, targets)), PlacedOffers({})
+        )
+    offers = unprofiled_gpus(models, catalog)
     if found.gpu is None and found.name != found.instance and models.transfer is not None:
         # The anchor's own GPU in the host that was measured.
         step = models.transfer.step
         gpu = models.transfer.gpus[step.instances[found.instance].gpu]
-        placed = {found.instance: (gpu, step.host(found.instance)), **placed}
-    names = [*_priced(models, catalog, found.name), *(name for name in placed if name not in models.instances)]
+        offers = PlacedOffers({found.instance: (gpu, step.host(found.instance)), **offers.by_instance})
+    profiled = models.ranges
+    names = [*_priced(models, catalog, found.name), *(name for name in offers.by_instance if name not in profiled)]
     wanted = dict.fromkeys(_check_targets(names, found.name, targets))
-    return _Request(
-        models, catalog, chosen, found, wanted, {name: one for name, one in placed.items() if name in wanted}
-    )
+    return _Request(models, catalog, chosen, found, wanted, offers.among(wanted))
 
 
 def _priced(models: Models, catalog: Catalog, anchor: str) -> list[str]:
@@ -258,6 +259,7 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
     known = [name for name in instances if name != anchor]
     if targets is None:
         return known
+    targets = [targets] if isinstance(targets, str) else targets
     others = [target for target in dict.fromkeys(targets) if target != anchor]
     for target in others:
         if target not in known:
@@ -289,47 +291,69 @@ def _latencies_ms(steps: Sequence[_Step]) -> np.ndarray | None:
     return np.array(values, float) if values else None
 
 
-def _unprofiled(
-    request: _Request, batch: ProfileBatch, recorded: AnchorSteps, estimates: Estimates, tf32: bool
-) -> Iterable[tuple[StepTime, ...]]:
-    """For each step the step times on instances whose GPU nobody profiled."""
-    transfer = request.models.transfer
-    if transfer is None or not request.placed:
-        return [()] * len(batch.profiles)
-    known = estimates.latencies
-    return unprofiled_steps(transfer, recorded, batch.profiles, known, request.placed, tf32=tf32)
+@dataclass(frozen=True)
+class _Predicted:
+    """Numbers for many profiles, by GPU and host; one profile's are joined with the offers when they are read.
 
-
-def _prediction(
-    request: _Request,
-    step: _Step,
-    estimates: ProfileEstimates,
-    rows: Iterable[StepTime],
-    told: OwnTold,
-    number: int,
-) -> Prediction:
-    """One profile's rows: the anchor, the measured targets, the others; with their caveats.
-
-    Parameters
+    Attributes
     ----------
-    told, number : by models of the user's own, of which this profile has the number.
+    recorded : the steps as `unprofiled_steps` takes them. reached : on other GPUs; None: the models reach none.
+    told : by models of the user's own. carried_note : of latencies on profiled instances, where nobody profiled the
+        anchor's GPU; empty where somebody did.
     """
-    name = request.anchor.name
-    given = StepTime(instance=name, latency_ms=step.latency_ms, basis=Basis.GIVEN)
-    # A GPU that nobody rents out has no row.
-    anchor = (given,) if name in request.catalog else ()
-    found = [row for row in rows if row.instance in request.targets]
-    members = {row.instance: told.member_ms(row.instance, number, estimates.member_ms) for row in found}
-    return Prediction(
-        anchor=name,
-        anchor_latency_ms=step.latency_ms,
-        method=request.method.name,
-        predictions=tuple(prediction_row(request.catalog, row, members.get(row.instance)) for row in (*anchor, *found)),
-        interval_level=estimates.interval_level,
-        unknown_operations=estimates.unknown,
-        steps=step.profile.steps,
-        steps_basis=step.profile.steps_basis,
-        likeness=told.likeness(number) or estimates.likeness,
-        warnings=caveats(request.models, step.profile, request.anchor, estimates, told.anchor_range),
-        read_by=request.anchor.instance,
-    )
+
+    request: _Request
+    steps: Sequence[_Step]
+    estimates: Estimates
+    recorded: AnchorSteps
+    reached: UnprofiledSteps | None
+    told: OwnTold
+    carried_note: str = ""
+
+    @property
+    def all(self) -> Predictions:
+        """Every profile's."""
+        return Predictions([partial(self.of, number) for number in range(len(self.steps))])
+
+    def of(self, number: int) -> Prediction:
+        """One profile's rows: the anchor, the profiled targets, the others; with their caveats."""
+        request, step, told = self.request, self.steps[number], self.told
+        estimates = self.estimates.of(number)
+        return Prediction(
+            anchor=request.anchor.name,
+            anchor_latency_ms=step.latency_ms,
+            method=request.method.name,
+            predictions=tuple(self._rows(number, estimates)),
+            interval_level=estimates.interval_level,
+            unknown_operations=estimates.unknown,
+            steps=step.profile.steps,
+            steps_basis=step.profile.steps_basis,
+            likeness=told.likeness(number) or estimates.likeness,
+            warnings=caveats(request.models, step.profile, request.anchor, estimates, told.anchor_range),
+            read_by=request.anchor.instance,
+        )
+
+    def _rows(self, number: int, estimates: ProfileEstimates) -> Iterator[InstancePrediction]:
+        request, told, name = self.request, self.told, self.request.anchor.name
+        offers = request.catalog
+        # A GPU that nobody rents out has no row.
+        if name in offers:
+            given = StepTime(instance=name, latency_ms=self.steps[number].latency_ms, basis=Basis.GIVEN)
+            yield priced_row(offers[name], given)
+        measured = estimates.steps
+        if self.carried_note:
+            measured = tuple(replace(row, basis=Basis.CARRIED_BACK, note=self.carried_note) for row in measured)
+        others = self.reached.of(number) if self.reached else []
+        if told.targets:
+            placed = request.offers.by_instance
+            every = [*measured, *(others[at].on(instance) for instance, at in request.offers.numbers)]
+            for row in own_rows(request.models, told, number, every, self.recorded, placed):
+                if row.instance in request.targets:
+                    members = told.member_ms(row.instance, number, estimates.member_ms)
+                    yield priced_row(offers[row.instance], row, members)
+            return
+        for row in measured:
+            if row.instance in request.targets:
+                yield priced_row(offers[row.instance], row, estimates.member_ms.get(row.instance))
+        for instance, at in request.offers.numbers if others else ():
+            yield priced_row(offers[instance], others[at])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, overload
 
-from profet_core.catalog import Catalog, Instance
+from profet_core.catalog import Instance
 from profet_core.cost import cost_usd
+from profet_core.frames import frame_of, offer_cells, step_cells
 from profet_core.latency import StepTime
 from profet_core.operations.unknown import UnknownOperations
 from profet_core.prediction.estimates import Likeness
@@ -74,16 +76,55 @@ class Prediction:
         """Instance -> latency, for every row that has one."""
         return {row.instance: row.latency_ms for row in self.predictions if row.latency_ms is not None}
 
+    def to_frame(self) -> Any:
+        """One row an instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
+        return rows_frame(self.predictions)
 
-def prediction_row(catalog: Catalog, step: StepTime, members: Mapping[str, float] | None = None) -> InstancePrediction:
-    """A row with the price of the instance; the note says where that is a node's."""
-    entry = catalog[step.instance]
+
+class Predictions(Sequence[Prediction]):
+    """Predictions of many profiles. Each is made when it is read: all rows of 10,000 profiles would fill gigabytes."""
+
+    def __init__(self, make: Sequence[Callable[[], Prediction]] = ()) -> None:
+        self._make = make
+
+    @overload
+    def __getitem__(self, number: int, /) -> Prediction: ...
+
+    @overload
+    def __getitem__(self, numbers: slice, /) -> Predictions: ...
+
+    def __getitem__(self, number: int | slice, /) -> Prediction | Predictions:
+        return Predictions(self._make[number]) if isinstance(number, slice) else self._make[number]()
+
+    def __len__(self) -> int:
+        return len(self._make)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
+    """Rows as a `pandas.DataFrame`."""
+    return frame_of(
+        {**offer_cells(row.offer), **step_cells(row), "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd}
+        for row in rows
+    )
+
+
+def priced_row(entry: Instance, step: StepTime, members: Mapping[str, float] | None = None) -> InstancePrediction:
+    """A step on the GPU of an offer, with its price; the note says where that is a node's."""
     return InstancePrediction(
-        instance=step.instance,
+        instance=entry.name,
         latency_ms=step.latency_ms,
         basis=step.basis,
         interval=step.interval,
-        note=step.note if entry.gpu_count == 1 else "; ".join(filter(None, (step.note, node_note(entry)))),
+        note=step.note
+        if entry.gpu_count == 1
+        else f"{step.note}; {node_note(entry)}"
+        if step.note
+        else node_note(entry),
         relative=step.relative,
         reach=step.reach,
         members=members or {},

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,12 +34,45 @@ if TYPE_CHECKING:
 _ORDER = (Basis.MEASURED, Basis.SHARPENED, Basis.DERIVED, Basis.TRANSFERRED)
 
 
-def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Placed]:
+@dataclass(frozen=True)
+class PlacedOffers:
+    """Offers by what runs them: many offers have the same GPU in the same host.
+
+    Attributes
+    ----------
+    by_instance : instance -> its GPU and host, in the order of a prediction's rows.
+    """
+
+    by_instance: Mapping[str, Placed]
+
+    @cached_property
+    def distinct(self) -> tuple[Placed, ...]:
+        """Every GPU in every host, once."""
+        return tuple(dict.fromkeys(self.by_instance.values()))
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[str, int], ...]:
+        """Each instance, and the number of its GPU and host in `distinct`."""
+        number = {one: at for at, one in enumerate(self.distinct)}
+        return tuple((instance, number[one]) for instance, one in self.by_instance.items())
+
+    def among(self, instances: Mapping[str, None]) -> PlacedOffers:
+        """Those of some instances."""
+        if self.by_instance.keys() <= instances.keys():
+            return self
+        return PlacedOffers({name: one for name, one in self.by_instance.items() if name in instances})
+
+
+def unprofiled_gpus(models: Models, catalog: Catalog) -> PlacedOffers:
     """Instances of the catalogue that were not profiled but have a known GPU: that GPU and the host; the surer bases
     first.
 
-    Empty if these models have no transfer.
+    Empty if these models have no transfer. Names are looked up once for a catalogue.
     """
+    return catalog.resolved(models, lambda: PlacedOffers(MappingProxyType(_placed(models, catalog))))
+
+
+def _placed(models: Models, catalog: Catalog) -> dict[str, Placed]:
     transfer = models.transfer
     if transfer is None:
         return {}
@@ -81,7 +116,7 @@ def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
     """What a prediction for each instance of the catalogue rests on; absent where only a price is known."""
     found = dict.fromkeys(models.instances, Basis.MEASURED)
     if models.transfer is not None:
-        placed = unprofiled_gpus(models, catalog)
+        placed = unprofiled_gpus(models, catalog).by_instance
         found |= {name: _basis(models, models.transfer, gpu) for name, (gpu, _) in placed.items()}
     return found
 
@@ -115,28 +150,89 @@ def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
     return AnchorSteps(batch.anchor, parts, batch.latency_ms)
 
 
+@dataclass(frozen=True)
+class UnprofiledSteps:
+    """Steps on instances whose GPU was not profiled, estimated for each GPU and host.
+
+    Attributes
+    ----------
+    offers : the instances. estimates : one for each of `offers.distinct`, in that order.
+    widths : by how much intervals are widened on either side, in the logarithm, (profiles,).
+    doubt : about everything that is told from these profiles, half a 90% interval in the logarithm, (profiles,).
+    """
+
+    offers: PlacedOffers
+    estimates: Sequence[_GpuEstimate]
+    widths: np.ndarray
+    doubt: np.ndarray
+
+    def of(self, number: int) -> list[StepTime]:
+        """One profile's step on every GPU and host; `instance` is still open."""
+        width, doubt = self.widths.item(number), self.doubt.item(number)
+        return [one.step(number, width, doubt) for one in self.estimates]
+
+
+@dataclass(frozen=True, slots=True)
+class _GpuEstimate:
+    """Steps on one GPU and host.
+
+    Attributes
+    ----------
+    note : of every row. is_own : the latencies are known from the same GPU, and hold all doubt already.
+    """
+
+    found: TransferEstimate
+    note: str
+    is_own: bool
+
+    def step(self, number: int, width: float, doubt: float) -> StepTime:
+        """One profile's, with what comes to its interval."""
+        found = self.found
+        latency_ms = found.latencies.latency_ms.item(number)
+        half = found.latencies.log_half_width.item(number)
+        relative = found.relative_log_half_width.item(number)
+        if self.is_own:
+            width = 0.0
+        elif doubt:
+            half, relative = math.hypot(half, doubt), math.hypot(relative, doubt)
+        weights = {name: powers.item(number) for name, powers in found.weights.items()}
+        reach = Reach(weights, found.free_ms.item(number), found.launch_ms.item(number))
+        return StepTime(
+            instance="",
+            latency_ms=latency_ms,
+            basis=found.basis,
+            # Known latencies are that much wider already, but for the anchor's own, which counts here too.
+            interval=Interval.within_factor(latency_ms, math.exp(half)).widened(width),
+            note=f"{LIMITED_BY_HOST}; {self.note}" if reach.limited_by_host else self.note,
+            relative=RelativeInterval(found.relative_to, relative),
+            reach=reach,
+        )
+
+
 def unprofiled_steps(
     transfer: TransferModel,
     recorded: AnchorSteps,
     profiles: Sequence[Profile],
     known: Mapping[str, Latencies],
-    placed: Mapping[str, Placed],
+    offers: PlacedOffers,
     *,
     tf32: bool,
     own: UnprofiledAnchor | None = None,
-) -> Iterable[tuple[StepTime, ...]]:
-    """For each profile one step time an instance of `placed`, made when it is consumed.
+) -> UnprofiledSteps:
+    """Steps on each GPU and host of `offers`.
 
     Parameters
     ----------
     recorded : the steps on a profiled instance. known : other profiled instances -> latencies as they are shown; the
         anchor's own is in `recorded`, where it is given. own : the GPU that the steps were recorded on, if nobody
         profiled it.
-    placed : instance -> its GPU and host, at least one of what `unprofiled_gpus` gives.
     """
-    if not placed:
-        yield from [()] * len(profiles)
-        return
+    count = len(profiles)
+    # The doubt about an unprofiled anchor's profiles holds it already.
+    widths = np.zeros(count) if own is not None else np.array([unattributed_log_width(one) for one in profiles])
+    doubt = np.zeros(count) if own is None else own.log_half_width
+    if not offers.by_instance:
+        return UnprofiledSteps(offers, (), widths, doubt)
     profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
     latencies, more = dict(known), {}
@@ -145,24 +241,24 @@ def unprofiled_steps(
     elif own is None:
         latencies[recorded.anchor] = _own_latencies(transfer, recorded)
         more[recorded.anchor] = "estimated from the profile, as none was given"
-    # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.
-    distinct = dict.fromkeys(placed.values())
-    same = {one: _same_as(one[0], profiled, latencies, own, more, tf32) for one in distinct}
-    estimates = estimate_gpus(transfer, recorded, others, [one for one in distinct if same[one] is None], tf32=tf32)
-    # The doubt about an unprofiled anchor's profiles holds it already.
-    widths = [0.0 if own is not None else unattributed_log_width(profile) for profile in profiles]
+    if recorded.floor_ms is None:
+        floor_ms = transfer.step.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
+        recorded = replace(recorded, floor_ms=floor_ms)
+    same = [_same_as(one[0], profiled, latencies, own, more, tf32) for one in offers.distinct]
+    wanted = [one for one, there in zip(offers.distinct, same, strict=True) if there is None]
+    estimates = estimate_gpus(transfer, recorded, others, wanted, tf32=tf32)
     siblings = {gpu_model(name): name for name in profiled}
-    columns: dict[Placed, Iterable[StepTime]] = {}
-    for one, there in same.items():
-        gpu, host = one
+    found = []
+    for (gpu, host), there in zip(offers.distinct, same, strict=True):
         if there is None:
-            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, siblings), own)
+            estimate = estimates[gpu, host]
+            note = "; ".join(part for part in (estimate.note, _sibling_note(transfer.gpus, gpu, siblings)) if part)
+            found.append(_GpuEstimate(estimate, note, is_own=False))
         else:
             host_half = other_host_log_half_width(transfer.step, recorded, there.latencies.latency_ms, host)
-            columns[one] = _same_gpu(there, host_half)
-    for rows in zip(*columns.values(), strict=True):
-        by_placed = dict(zip(columns, rows, strict=True))
-        yield tuple(by_placed[one].on(instance) for instance, one in placed.items())
+            estimate = there.estimate(host_half)
+            found.append(_GpuEstimate(estimate, estimate.note, is_own=True))
+    return UnprofiledSteps(offers, found, widths, doubt)
 
 
 @dataclass(frozen=True)
@@ -179,6 +275,20 @@ class _SameGpu:
         """What a row says that takes these latencies."""
         told = f"latency of {self.name}, which has the same GPU"
         return f"{told}; {self.more}" if self.more else told
+
+    def estimate(self, host_half: np.ndarray) -> TransferEstimate:
+        """The same latencies in another host, which may launch faster or slower: `host_half`, (profiles,)."""
+        latency_ms = self.latencies.latency_ms
+        return TransferEstimate(
+            latencies=Latencies(latency_ms, np.hypot(self.latencies.log_half_width, host_half)),
+            basis=self.basis,
+            note=self.note,
+            relative_to=self.name,
+            relative_log_half_width=host_half,
+            weights={self.name: np.ones(latency_ms.shape)},
+            free_ms=latency_ms,
+            launch_ms=np.zeros(latency_ms.shape),
+        )
 
 
 def _same_as(
@@ -205,75 +315,13 @@ def _same_as(
     return _SameGpu(name, Latencies(found.latency_ms, half), Basis.CARRIED_BACK, own.note)
 
 
-def _sibling_note(gpu: Gpu, siblings: Mapping[str, str]) -> str:
+def _sibling_note(gpus: Gpus, gpu: Gpu, siblings: Mapping[str, str]) -> str:
     """What tells a GPU from the profiled one of the same model, if there is one; `siblings`: model -> full name."""
-    sibling = siblings.get(gpu.model)
+    sibling = siblings.get(gpus.models.get(gpu.name) or gpu.model)
     return "" if sibling is None else f"{gpu.name}, not the {sibling} that was profiled"
-
-
-def _estimated(
-    estimate: TransferEstimate, widths: Sequence[float], more: str, own: UnprofiledAnchor | None
-) -> Iterable[StepTime]:
-    """A GPU's rows, whose `instance` is still open.
-
-    Parameters
-    ----------
-    widths : by how much each interval is widened on either side, in the logarithm. more : comes to the note.
-    own : the steps' own GPU, whose doubt every interval holds.
-    """
-    note = "; ".join(part for part in (estimate.note, more) if part)
-    doubt = 0.0 if own is None else own.log_half_width
-    rows = zip(
-        estimate.latencies.latency_ms.tolist(),
-        np.hypot(estimate.latencies.log_half_width, doubt).tolist(),
-        np.hypot(estimate.relative_log_half_width, doubt).tolist(),
-        widths,
-        _reaches(estimate),
-        strict=True,
-    )
-    return (
-        StepTime(
-            instance="",
-            latency_ms=latency_ms,
-            basis=estimate.basis,
-            # Known latencies are that much wider already, but for the anchor's own, which counts here too.
-            interval=Interval.within_factor(latency_ms, math.exp(half)).widened(width),
-            note=f"{LIMITED_BY_HOST}; {note}" if reach.limited_by_host else note,
-            relative=RelativeInterval(estimate.relative_to, relative),
-            reach=reach,
-        )
-        for latency_ms, half, relative, width, reach in rows
-    )
-
-
-def _reaches(estimate: TransferEstimate) -> Iterable[Reach]:
-    weights = zip(*(values.tolist() for values in estimate.weights.values()), strict=True)
-    rows = zip(weights, estimate.free_ms.tolist(), estimate.launch_ms.tolist(), strict=True)
-    return (
-        Reach(dict(zip(estimate.weights, powers, strict=True)), free_ms, launch_ms)
-        for powers, free_ms, launch_ms in rows
-    )
 
 
 def _own_latencies(transfer: TransferModel, recorded: AnchorSteps) -> Latencies:
     """Latencies on the anchor itself, from what its profiles show."""
     own_ms = transfer.step.own_latency_ms(recorded.parts, recorded.anchor)
     return Latencies(own_ms, np.full(own_ms.shape, transfer.step.instances[recorded.anchor].own_log_half_width))
-
-
-def _same_gpu(there: _SameGpu, host_half: np.ndarray) -> Iterable[StepTime]:
-    """An instance with the very GPU of another one takes its latency; its host may launch faster or slower."""
-    latencies = there.latencies
-    rows = zip(latencies.latency_ms.tolist(), latencies.log_half_width.tolist(), host_half.tolist(), strict=True)
-    return (
-        StepTime(
-            instance="",
-            latency_ms=latency_ms,
-            basis=there.basis,
-            interval=Interval.within_factor(latency_ms, math.exp(math.hypot(half, host))),
-            note=there.note,
-            relative=RelativeInterval(there.name, host),
-            reach=Reach({there.name: 1.0}, latency_ms),
-        )
-        for latency_ms, half, host in rows
-    )

@@ -17,14 +17,14 @@ from profet_core.profiles.remembered import forget_names
 from profet_core.profiles.tensorflow.tensorboard_files import refused_sibling
 
 
-def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: Progress | None = None) -> Profile:
-    """Read one profile from the bytes of an upload or from a file.
+def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progress: Progress | None = None) -> Profile:
+    """Read one profile from the bytes of an upload, from a file or from a path.
 
     Parameters
     ----------
-    source : the bytes, or a binary file, plain or gzip; a seekable file is streamed where its format allows. Of a zip
-        or tar archive the file that tells most is read, and `ignored` names it.
-    name : the file's name, for messages only.
+    source : the bytes, a binary file or a path, plain or gzip; a seekable file is streamed where its format allows. Of
+        a zip or tar archive, or of a folder, the file that tells most is read, and `ignored` names it.
+    name : the file's name, for messages only; empty: the path's, or "profile".
     progress : called with the share that is read, above 0 up to 1, never falling; at most about a hundred times.
 
     Raises
@@ -38,6 +38,9 @@ def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: P
     Traceback (most recent call last):
     profet_core.errors.ProfileError: mine.json: 'Device_Conv2D' is negative: times are 0 or more microseconds.
     """
+    if isinstance(source, str | Path):
+        return _read_path(Path(source), name, progress)
+    name = name or "profile"
     try:
         return _read(Content(source, watch=Watch(progress)), name)
     except ProfileError as error:
@@ -64,6 +67,21 @@ def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Prof
         raise ProfileError(f"{shown_file_name(path.resolve().name)}: {error}") from None
     finally:
         forget_names()
+
+
+def _read_path(path: Path, name: str, progress: Progress | None) -> Profile:
+    name = name or path.name
+    try:
+        if path.is_dir():
+            return read_profile_folder(path, progress=progress)
+        with path.open("rb") as file:
+            return read_profile(file, name, progress=progress)
+    except (OSError, ValueError) as error:
+        # `ProfetError` is a `ValueError` and says it better; a text that is no path may hold a null byte.
+        if isinstance(error, ProfileError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise ProfileError(f"{shown_file_name(name)} can't be read: {why}. Give a path, bytes or a file.") from None
 
 
 def _read(content: Content, name: str) -> Profile:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect
+from profet_core.frames import frame_of
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.scaleout.law import Strategy
@@ -85,3 +87,19 @@ class ScaledTraining:
     last_paying: int | None
     plans: tuple[NodePlan, ...]
     warnings: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """One row a number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
+        return frame_of(
+            {
+                "gpus": row.step.gpus,
+                "nodes": row.step.nodes,
+                "latency_ms": row.step.latency_ms,
+                "low_ms": row.step.interval and row.step.interval.low_ms,
+                "high_ms": row.step.interval and row.step.interval.high_ms,
+                "epoch_s": row.epoch_s,
+                "epoch_usd": row.epoch_usd,
+                "over_one": row.over_one,
+            }
+            for row in self.curve
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -56,6 +57,31 @@ class Carried:
         return join(self.free_ms, self.launch_ms)
 
 
+class Targets(tuple[Target, ...]):
+    """Targets of many steps: what `carry` takes of them is the same for all steps, and found once."""
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """Of the host, the GPU, and what is known of it, (columns, targets, 1); to meet one value a profile."""
+        rows = [
+            (one.host.launch, one.host.log_sd, one.multiprocessors, one.mix_log_sd, one.log_half_width) for one in self
+        ]
+        return np.array(rows, float).reshape(-1, 5).T[..., None]
+
+    def speeds(self, law: StepLaw, names: tuple[str, ...], reference: str) -> tuple[FloatArray, FloatArray]:
+        """`instance_log_speeds`, and times by kind of work over those on instances, (targets, instances, kinds)."""
+        key = id(law), names, reference
+        if key not in self._speeds:
+            speeds = instance_log_speeds(law, names, reference, self)
+            # The law is kept with what was found, so that no other one gets its identity.
+            self._speeds[key] = law, speeds, np.exp(-kind_log_speeds(law, names, reference, self))
+        return self._speeds[key][1:]
+
+    @cached_property
+    def _speeds(self) -> dict[tuple[int, tuple[str, ...], str], tuple[StepLaw, FloatArray, FloatArray]]:
+        return {}
+
+
 def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS) -> Carried:
     """Steps on each target: the weighted geometric mean of work carried over, then tails, copy, start and launches.
 
@@ -63,24 +89,24 @@ def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights:
     ----------
     reference : the profiled instance that speeds are relative to; all but `known`'s anchor may lack a latency.
     """
-    law, names = known.law, list(known.latencies)
-    log_speeds = instance_log_speeds(law, names, reference, targets)
+    law, names = known.law, tuple(known.latencies)
+    targets = targets if isinstance(targets, Targets) else Targets(targets)
+    log_speeds, times = targets.speeds(law, names, reference)
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
-    log_carried = log_work + _log_times(known, reference, targets)
+    log_carried = log_work + _log_times(known, times, log_speeds)
     weight = _normalised_weights(known, log_speeds, weights)
     work_ms = np.exp((weight * log_carried).sum(axis=1))
 
-    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * _column(one.multiprocessors for one in targets)
+    launch, host_sd, multiprocessors, mix_sd, own = targets.columns
+    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * multiprocessors
     by_host = {host: law.fixed_ms(known.parts, known.anchor, host) for host in {one.host for one in targets}}
     fixed_ms = np.array([by_host[one.host] for one in targets])
-    launch_ms = known.floor_ms * _column(one.host.launch for one in targets)
+    launch_ms = known.floor_ms * launch
 
     known_half = (weight * np.array([known.latencies[name].log_half_width for name in names])).sum(axis=1)
     host_share = 1 - work_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
     away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
-    mix_log_sd = _column(one.mix_log_sd for one in targets) * away
-    assumed = np.hypot(_column(one.host.log_sd for one in targets) * host_share, mix_log_sd * (1 - host_share))
-    own = _column(one.log_half_width for one in targets)
+    assumed = np.hypot(host_sd * host_share, mix_sd * away * (1 - host_share))
     return Carried(
         free_ms=gpu_ms + fixed_ms,
         launch_ms=launch_ms,
@@ -126,19 +152,20 @@ def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets:
     return found
 
 
-def _log_times(known: KnownSteps, reference: str, targets: Sequence[Target]) -> FloatArray:
+def _log_times(known: KnownSteps, times: FloatArray, log_speeds: FloatArray) -> FloatArray:
     """Logarithm of work on targets over that on instances, (targets, instances, profiles).
 
     The benchmark's own is what its speed says: the mix of kinds counts only as far as it differs from the benchmark's.
+    `times`, `log_speeds`: as `Targets.speeds` gives them.
     """
     law, names, anchor = known.law, list(known.latencies), known.law.instances[known.anchor]
     there = np.array([kinds_there(anchor, law.instances[name], known.parts.kinds_ms) for name in names])
     own_kinds = np.array(anchor.benchmark_kinds_ms)
     benchmark = np.array([kinds_there(anchor, law.instances[name], own_kinds) for name in names])
-    times = np.exp(-kind_log_speeds(law, names, reference, targets))[..., None]
+    times = times[..., None]
     steps = (shares(there) @ times)[..., 0]
     own: FloatArray = shares(benchmark)[:, None, :] @ times
-    return np.log(steps / own[..., 0]) - instance_log_speeds(law, names, reference, targets)[..., None]
+    return np.log(steps / own[..., 0]) - log_speeds[..., None]
 
 
 def kinds_there(anchor: InstanceStep, other: InstanceStep, kinds_ms: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
 from profet_core.transfer.model import TransferModel
-from profet_core.transfer.speed import target_of
+from profet_core.transfer.speed import targets_of
 from profet_core.transfer.step import StepLaw, gpu_time_ms
 from profet_core.transfer.targets import Speed
 
@@ -107,7 +107,7 @@ def _transferred(
 ) -> dict[Placed, TransferEstimate]:
     if not wanted:
         return {}
-    targets, speeds = zip(*(target_of(model, gpu, host, tf32) for gpu, host in wanted), strict=True)
+    targets, speeds = targets_of(model, tuple(wanted), tf32)
     found = carry(known, model.reference, targets)
     # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
     relative = np.hypot(found.log_half_width, known.latencies[known.anchor].log_half_width)

@@ -14,6 +14,7 @@ from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import NORMAL_90, Basis
+from profet_core.transfer.carry import Targets
 from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.hosts import Host
@@ -131,6 +132,11 @@ class TransferModel:
     @cached_property
     def targets(self) -> dict[tuple[Gpu, Host, bool], tuple[Target, Speed]]:
         """What `speed.target_of` found of these GPUs, by GPU, host and TF32: every prediction asks for all of them."""
+        return {}
+
+    @cached_property
+    def target_sets(self) -> dict[tuple[tuple[tuple[Gpu, Host], ...], bool], tuple[Targets, tuple[Speed, ...]]]:
+        """What `speed.targets_of` found, by GPUs in hosts and TF32."""
         return {}
 
     @property

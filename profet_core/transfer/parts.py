@@ -66,16 +66,13 @@ def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: FloatArra
     ----------
     host_ms : as `StepParts` has it; None where no profile tells.
     """
-    kinds_ms = np.zeros((len(inputs.classes_ms), len(KINDS)))
-    for column, name in enumerate(classes.device):
-        if name not in (COPY_CLASS, IDLE_CLASS):
-            kinds_ms[:, KINDS.index(kind_of_class(name))] += inputs.classes_ms[:, column]
+    device = tuple(classes.device)
+    kinds_ms = inputs.classes_ms[:, : len(device)] @ _kind_sums(device)
     kinds_ms[:, KINDS.index(BANDWIDTH)] += inputs.unknown_ms[:, 0]
-    columns = {name: inputs.classes_ms[:, tuple(classes.device).index(name)] for name in (COPY_CLASS, IDLE_CLASS)}
     return StepParts(
         kinds_ms=kinds_ms,
-        copy_ms=columns[COPY_CLASS],
-        idle_ms=columns[IDLE_CLASS],
+        copy_ms=inputs.classes_ms[:, device.index(COPY_CLASS)],
+        idle_ms=inputs.classes_ms[:, device.index(IDLE_CLASS)],
         host_ms=np.full(len(kinds_ms), np.inf) if host_ms is None else host_ms,
     )
 
@@ -90,3 +87,12 @@ def shares(kinds_ms: Sequence[float] | FloatArray) -> FloatArray:
     values: FloatArray = np.asarray(kinds_ms, float)
     total: FloatArray = values.sum(axis=-1, keepdims=True)
     return values / np.maximum(total, 1e-9)
+
+
+def _kind_sums(device: tuple[str, ...]) -> FloatArray:
+    """Which class of the GPU adds to which kind of work, 0 or 1, (classes, kinds)."""
+    sums = np.zeros((len(device), len(KINDS)))
+    for row, name in enumerate(device):
+        if name not in (COPY_CLASS, IDLE_CLASS):
+            sums[row, KINDS.index(kind_of_class(name))] = 1.0
+    return sums

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import NORMAL_90
+from profet_core.transfer.carry import Targets
 from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 #: than its bandwidth. The law tilts kinds halfway; of what a data sheet's roofline would add, a quarter counts as one
 #: standard deviation.
 MIX_SHARE = 0.25
+#: Sets of targets that are kept: those of whole catalogs, and of a few questions that name targets.
+_MOST_SETS = 64
 
 _ASSUMED = "90% if errors are log-normal with the spread of the held-out GPUs ({n} GPUs)"
 
@@ -110,10 +113,30 @@ def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[T
     found = model.targets.get(key)
     if found is None:
         found = _target_of(model, gpu, host, tf32)
-        # A GPU of somebody's own is let go with the model that knows it.
-        if model.gpus.get(gpu.name) is gpu and gpu.name not in model.gpus.own:
+        if _is_shipped(model, gpu):
             model.targets[key] = found
     return found
+
+
+def targets_of(
+    model: TransferModel, placed: tuple[tuple[Gpu, Host], ...], tf32: bool
+) -> tuple[Targets, tuple[Speed, ...]]:
+    """`target_of` for many GPUs and hosts at once; kept, because every prediction asks for the same ones."""
+    key = placed, tf32
+    found = model.target_sets.get(key)
+    if found is None:
+        rows = [target_of(model, gpu, host, tf32) for gpu, host in placed]
+        found = Targets(target for target, _ in rows), tuple(speed for _, speed in rows)
+        if all(_is_shipped(model, gpu) for gpu, _ in placed):
+            if len(model.target_sets) >= _MOST_SETS:
+                model.target_sets.clear()
+            model.target_sets[key] = found
+    return found
+
+
+def _is_shipped(model: TransferModel, gpu: Gpu) -> bool:
+    """A GPU of somebody's own is let go with the model that knows it."""
+    return model.gpus.get(gpu.name) is gpu and gpu.name not in model.gpus.own
 
 
 def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:

@@ -33,7 +33,6 @@ SOURCES = (
     "profet_core/__init__.py",
     "profet_core/arrays.py",
     "profet_core/catalog",
-    "profet_core/cost.py",
     "profet_core/errors.py",
     "profet_core/files.py",
     "profet_core/latency.py",

@@ -26,7 +26,8 @@ _DATA_LOADER = "enumerate(DataLoader)"
 BACKWARD_NODE = re.compile(
     r"autograd::engine::evaluate_function: (?!torch::autograd::)|\w{1,200}Backward\d{0,3}$", re.ASCII
 )
-_STEP = re.compile(r"ProfilerStep#(\d{1,15})", re.ASCII)
+_STEP_NAME = "ProfilerStep#"
+_STEP = re.compile(_STEP_NAME + r"(\d{1,15})", re.ASCII)
 #: What PyTorch calls its events, now and in 2021.
 _HOST = frozenset({"cpu_op", "operator"})
 _NOTES = frozenset({"user_annotation"})
@@ -124,15 +125,18 @@ class PyTorchEvents:
 
     def add(self, event: Event) -> None:
         """Keep what matters of one event."""
-        category = event.get("cat")
-        if category is None and isinstance(process := event.get("pid"), str) and process in _OLD_PROCESSES:
+        get = event.get
+        category, name = get("cat"), get("name")
+        if category is None and isinstance(process := get("pid"), str) and process in _OLD_PROCESSES:
             self.old_exports += 1
-        if event.get("name") == _MEMORY:
-            self._add_memory(event.get("args"))
-        if not isinstance(category, str) or event.get("ph") != "X" or (kind := category.lower()) not in _OF_INTEREST:
+        if name == _MEMORY:
+            self._add_memory(get("args"))
+        if not isinstance(category, str) or get("ph") != "X":
             return
-        begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur"))
-        name = event.get("name")
+        kind = category if category in _OF_INTEREST else category.lower()
+        if kind not in _OF_INTEREST:
+            return
+        begin_us, duration_us = event_time_us(get("ts")), event_time_us(get("dur"))
         if begin_us is None or duration_us is None or duration_us < 0 or not isinstance(name, str):
             self.untimed += 1
             return
@@ -140,7 +144,7 @@ class PyTorchEvents:
             # PyTorch 2.12 has written such times for part of a trace.
             self.untimed += 1
             return
-        args = event.get("args")
+        args = get("args")
         if not isinstance(args, dict):
             args = {}
         if kind in _DEVICE:
@@ -149,7 +153,7 @@ class PyTorchEvents:
             if (link := _correlation(args)) < 0:
                 return
             spans = self._add_call(link, event)
-        elif step := _STEP.fullmatch(name):
+        elif name.startswith(_STEP_NAME) and (step := _STEP.fullmatch(name)):
             self._add_step(int(step[1]), begin_us, duration_us)
             return
         else:

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core import InputError, Profile, ProfileMeta, predict, predict_many
+from profet_core import InputError, Profile, ProfileMeta, predict_many
 from profet_core.networks.intervals import BAND_WORDS
 from profet_core.prediction.estimates import Likeness
+from profet_core.prediction.predict import predict
 
 METHOD = "classes"
 #: Nothing but a matrix product: no convolutional network's step.

@@ -22,7 +22,15 @@ def predictions_now(models, catalog, samples) -> dict:
     first = {entry.gpu: name for name, entry in reversed(list(catalog.items()))}
 
     def ask(sample, method: str, latency_ms: float | None) -> dict[str, float]:
-        found = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms, method=method)
+        found = predict(
+            models,
+            catalog,
+            sample.profile,
+            sample.anchor,
+            latency_ms=latency_ms,
+            without_latency=latency_ms is None,
+            method=method,
+        )
         return {name: ms for name, ms in found.latencies_ms.items() if name in first.values()}
 
     return {

@@ -18,13 +18,13 @@ from profet_core import (
     Profile,
     ProfileMeta,
     load_models,
-    predict,
     predict_many,
     read_profile,
 )
 from profet_core.latency import Basis, Interval, StepTime
 from profet_core.operations.clusters import NO_UNKNOWN_OPERATIONS
 from profet_core.prediction.estimates import Estimates, combine
+from profet_core.prediction.predict import predict
 from profet_core.prediction.predict_each import RecordedProfile, predict_each
 from profet_core.profiles.record import NO_DEVICE
 

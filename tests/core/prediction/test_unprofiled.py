@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profet_core import ArtifactError, InputError, NoPredictionError, load_models, predict, predict_many
+from profet_core import ArtifactError, InputError, NoPredictionError, load_models, predict_many
 from profet_core.catalog import Catalog
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import OperationClasses, load_operation_classes
+from profet_core.prediction.predict import predict
 from profet_core.transfer.estimate import estimate_gpus, other_host_log_half_width
 from profet_core.transfer.hosts import UNKNOWN_HOST, host_named
 from profet_core.transfer.known import AnchorSteps, Latencies

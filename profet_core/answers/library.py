@@ -1,0 +1,173 @@
+"""Python functions, one for each question; they make the answers that pages, CLI and HTTP show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
+from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
+from profet_core.answers.scaleout import answer_scaleout, scaleout_question
+from profet_core.artifacts import models as artifacts
+from profet_core.artifacts.models import Models
+from profet_core.catalog import load
+from profet_core.catalog.collection import Catalog
+from profet_core.catalog.gpus import load_gpus
+from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
+from profet_core.prediction import predict as prediction
+from profet_core.prediction.records import Prediction
+from profet_core.profiles.record import Profile
+from profet_core.scaleout.training import ScaledTraining
+from profet_core.transfer.own_gpu import with_own_gpus
+
+#: Messages name arguments as they are.
+PYTHON = Spelling("profile", lambda name: name)
+
+
+def load_models(folder: Path | str | None = None) -> Models:
+    """Load a models folder, and the specs of your own GPUs.
+
+    Parameters
+    ----------
+    folder : the folder; if None, `$PROFET_HOME`, else the shipped one.
+
+    Raises
+    ------
+    ArtifactError : no manifest there, or it was changed, or another version of this project wrote it.
+    """
+    models, own = artifacts.load_models(folder), _own_gpus()
+    if not own or models.transfer is None:
+        return models
+    return models.with_transfer(with_own_gpus(models.transfer, own))
+
+
+def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> Catalog:
+    """Load the catalog, with your own instances and GPUs in it.
+
+    Parameters
+    ----------
+    path : a CSV file that is read alone; None: the shipped catalog. own : your file of instances; None: the usual one.
+
+    Raises
+    ------
+    CatalogError : one line that names the row and column that is wrong.
+    """
+    if path is not None:
+        return load.load_catalog(Path(path))
+    return with_offers_of(load.load_catalog(own=own), _own_gpus())
+
+
+def predict(
+    models: Models,
+    catalog: Catalog,
+    profile: Profile,
+    anchor: str,
+    *,
+    latency_ms: float | None = None,
+    targets: Sequence[str] | None = None,
+    method: str = "default",
+    without_latency: bool = False,
+    trust_latency: bool = False,
+    tf32: bool = True,
+) -> Prediction:
+    """Predict one profile's step latency on every target.
+
+    Parameters
+    ----------
+    anchor : instance or GPU that the profile was recorded on.
+    latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
+    targets : instances; None: all that the method can predict.
+    method : "default", or "profet" for the documented ensemble.
+    without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
+    tf32 : the training runs with TF32 where there is TF32, as frameworks do unasked.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong and what to do.
+    """
+    if latency_ms is None and not without_latency:
+        latency_ms = profile.meta.step_latency_ms
+    return prediction.predict(
+        models,
+        catalog,
+        profile,
+        anchor,
+        latency_ms=latency_ms,
+        targets=targets,
+        method=method,
+        trust_latency=trust_latency,
+        tf32=tf32,
+    )
+
+
+def advise(
+    models: Models,
+    catalog: Catalog,
+    profile: Profile,
+    anchor: str | None = None,
+    *,
+    images: int | None,
+    epochs: int = 1,
+    **more: Any,
+) -> AdviseAnswer:
+    """Recommend which offer to rent for a training.
+
+    Parameters
+    ----------
+    anchor : instance or GPU that the profile was recorded on; None: the GPU that it names.
+    images : training images per epoch; None: the training is one step.
+    more : other fields of `AdviseQuestion`, such as `deadline_hours`, `budget_usd`, `profiled_batch`, `gpu`.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong and what to do.
+    """
+    question = AdviseQuestion(profile=profile, anchor=anchor, images=images, epochs=epochs, **more)
+    return answer_advise(_knowledge(models, catalog), question, PYTHON)
+
+
+def estimate(
+    models: Models, catalog: Catalog, network: str, *, batch_size: int, pixels: int | None = None, **more: Any
+) -> EstimateAnswer:
+    """Estimate a network's step latency on every offer, without a profile.
+
+    Parameters
+    ----------
+    network : its name, such as "ResNet50"; `profet estimate --help` lists them.
+    pixels : height and width of an image; None: 224.
+    more : other fields of `EstimateQuestion`, such as `classes`, `targets`, `optimiser`, `images`, `epochs`, `gpu`.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong and what to do.
+    """
+    question = named_question(network, batch=batch_size, pixels=pixels, **more)
+    return answer_estimate(_knowledge(models, catalog), question, PYTHON)
+
+
+def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, **question: Any) -> ScaledTraining:
+    """Predict step latency and cost on several GPUs.
+
+    Parameters
+    ----------
+    profile : of one GPU's step, with its `anchor`, `latency_ms`, `steps`, `profiled_batch`; None: give `step_ms`,
+        `batch` and `gpu` of a step that was measured.
+    question : those, and fields of `ScaleoutQuestion`: `gpus`, `batch`, `global_batch`, `network`, `parameters`,
+        `instance`, `strategy`, `images`.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong and what to do.
+    """
+    asked = scaleout_question({"profile": profile, **question}, PYTHON)
+    return answer_scaleout(_knowledge(models, catalog), asked, PYTHON)
+
+
+def _knowledge(models: Models, catalog: Catalog) -> Knowledge:
+    return Knowledge(models, catalog, load_gpus() if models.transfer is None else models.transfer.gpus)
+
+
+def _own_gpus() -> tuple[OwnGpu, ...]:
+    return read_own_gpus(own_gpus_path(), load_gpus())
