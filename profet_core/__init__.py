@@ -29,8 +29,8 @@ from profet_core.profiles import Profile, ProfileMeta, read_profile
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models, load_models
+    from profet_core.prediction.in_precision import predict, predict_many
     from profet_core.prediction.latency_doubt import check_latency
-    from profet_core.prediction.predict import predict, predict_many
     from profet_core.prediction.records import InstancePrediction, Prediction
     from profet_core.scaling.context import ScaleContext, head_share, scale_context
     from profet_core.scaling.scale import ScaledLatency, scale, scale_curve
@@ -72,7 +72,7 @@ __all__ = [
 #: works without them, in whatever environment someone trains.
 _WHERE = {
     "check_latency": "prediction.latency_doubt",
-    **dict.fromkeys(("predict", "predict_many"), "prediction.predict"),
+    **dict.fromkeys(("predict", "predict_many"), "prediction.in_precision"),
     **dict.fromkeys(("InstancePrediction", "Prediction"), "prediction.records"),
     **dict.fromkeys(("Models", "load_models"), "artifacts.models"),
     **dict.fromkeys(("ScaledLatency", "scale", "scale_curve"), "scaling.scale"),

@@ -47,7 +47,7 @@ CORE = """
 arrays, errors, latency, version
 units, files, whole_files
 catalog, collected, profiles, typed_numbers
-cost, energy, manycore, operations
+cost, energy, manycore, operations, precision
 fitted, layers, memory, networks, scaling
 scaleout, transfer
 artifacts

@@ -24,6 +24,7 @@ from profet_core.fitted.files import Fitted, read_fitted
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
+from profet_core.precision.model import PRECISION_NAME, PrecisionModel, load_precision
 from profet_core.scaleout.model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.scaling.axes import axis_range
 from profet_core.scaling.documented import DocumentedScaler
@@ -171,6 +172,11 @@ class Models:
     def scaleout(self) -> ScaleoutModel | None:
         """How a step goes on several GPUs; None if these models don't say."""
         return load_scaleout(self.folder) if (self.folder / SCALEOUT_NAME).is_file() else None
+
+    @cached_property
+    def precision(self) -> PrecisionModel | None:
+        """How much faster AMP and TF32 are; None if these models don't say."""
+        return load_precision(self.folder) if (self.folder / PRECISION_NAME).is_file() else None
 
     @cached_property
     def own_layers(self) -> tuple[OwnLayer, ...]:
