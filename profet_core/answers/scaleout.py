@@ -54,8 +54,9 @@ class ScaleoutQuestion(OffersQuestion):
     global_batch : of all GPUs, shared by them (strong scaling); None: each keeps its own batch (weak scaling).
     instance : whose nodes the numbers of GPUs are counted on, or the label of a plan; None: eight of the anchor's GPU.
     network, parameters : what gradients are of, by name or by number; None: what the profile tells.
-    precision : of the training, as `ProfileQuestion` has it. gradients : their precision as they are sent, fp32 or fp16:
-        frameworks keep FP32 gradients in mixed precision unless told otherwise.
+    precision : of the training, as `ProfileQuestion` has it.
+    gradients : their precision as they are sent, fp32, fp16 or bf16: frameworks keep FP32 gradients in mixed precision
+        unless told otherwise.
     sureness, price, spot_discount : as `AdviseQuestion` has them.
     """
 

@@ -205,7 +205,7 @@ class Models:
         """
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
-        _ = self.transfer, self.memory, self.growth, self.scaleout
+        _ = self.transfer, self.memory, self.growth, self.scaleout, self.precision
         for layer in self.own_layers:
             layer.models.verify()
 

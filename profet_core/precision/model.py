@@ -30,6 +30,7 @@ class PrecisionModel:
         products and of all other GPU work, on a GPU with the usual ratio of peaks.
     peak_power : k grows with this power of the ratio of peaks over the usual one.
     gpus : GPU -> what log k and log m are more there, from published pairs.
+    log_offset : what the mean of the curves misses of the tables on average.
     log_half_width : half a 90% interval of AMP over FP32 or TF32 in a table that the fit did not see.
     gpu_log_half_widths : GPU -> the same, where its own errors are larger.
     plain_log_half_width : the same on GPUs without tensor cores, where the speed-up is taken for 1.
@@ -42,6 +43,7 @@ class PrecisionModel:
 
     curves: tuple[tuple[float, float], ...]
     peak_power: float
+    log_offset: float
     log_half_width: float
     plain_log_half_width: float
     tf32_power: float
@@ -60,12 +62,12 @@ class PrecisionModel:
         more_k += self.peak_power * math.log(peak_ratio(gpu) / USUAL_PEAK_RATIO)
         curves = tuple((log_k + more_k, log_m + more_m) for log_k, log_m in self.curves)
         half_width = max(self.log_half_width, self.gpu_log_half_widths.get(gpu.name, 0.0))
-        return Factors(curves, peak_bound(gpu), half_width)
+        return Factors(curves, peak_bound(gpu), half_width, self.log_offset)
 
     def share_of(self, flops_per_value: float) -> float:
         """Convolutions and products in the GPU work of a network that nobody profiled, 0 to 1."""
         first, power = self.share_line
-        ratio = math.exp(first) * max(flops_per_value, 1e-9) ** power
+        ratio = math.exp(first + power * math.log(max(flops_per_value, 1e-9)))
         return ratio / (1 + ratio)
 
     def tf32(self, gpu: Gpu) -> Factors:
@@ -114,6 +116,7 @@ def precision_model(content: JsonObject) -> PrecisionModel:
 
 #: Coefficients that are numbers.
 NUMBERS = (
+    "log_offset",
     "peak_power",
     "log_half_width",
     "plain_log_half_width",

@@ -29,11 +29,13 @@ class Factors:
     ----------
     curves : log k and log m as each of several tables has them; the step's speed-up is their geometric mean.
     bound : log k that no kernel exceeds. log_half_width : half a 90% interval of the step's log speed-up.
+    log_offset : added to the mean of the curves.
     """
 
     curves: tuple[tuple[float, float], ...]
     bound: float
     log_half_width: float
+    log_offset: float = 0.0
 
     @property
     def by_class(self) -> tuple[float, float]:
@@ -55,7 +57,7 @@ class Factors:
         """
         logs = [math.log(share * math.exp(-log_k) + (1 - share) * math.exp(-log_m)) for log_k, log_m in self.curves]
         least = share * math.exp(-self.bound) + (1 - share) * math.exp(-min(MOST_LOG_M, self.bound))
-        left = max(math.exp(sum(logs) / len(logs)), least)
+        left = max(math.exp(sum(logs) / len(logs) - self.log_offset), least)
         launches = min(max(launch_share, 0.0), 1.0)
         joined = (left**LAUNCH_POWER + launches**LAUNCH_POWER) ** (1 / LAUNCH_POWER)
         return -math.log(min(joined, max(MOST_SLOWER, left)))

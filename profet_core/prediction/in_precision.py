@@ -255,12 +255,7 @@ def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
         step_latency_ms=None,
         peak_memory_mib=None,
     )
-    return _Base(_with_operations(profile, operations, meta), math.log(slower), factors.log_half_width)
-
-
-def _with_operations(profile: Profile, operations: dict[str, float], meta: object) -> Profile:
-    changed = {name: us for name, us in operations.items()}
-    return replace(profile, operations=changed, meta=meta)  # type: ignore[arg-type]
+    return _Base(replace(profile, operations=operations, meta=meta), math.log(slower), factors.log_half_width)
 
 
 def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | None) -> _Work:

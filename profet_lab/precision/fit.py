@@ -1,8 +1,8 @@
 """Fit how much faster mixed precision is: two factors per GPU, over the tables that published both precisions.
 
-log(speed-up) = -log of the step that is left: (s/k + (1-s)/m) beside launches, which no precision makes faster. s is the
-share of convolutions and products. log k and log m are sums of a part of the table, of the GPU's peak, and of the GPU;
-the latter are shrunk to 0, so that a GPU that no table has is told by its peak alone.
+The speed-up is 1 / (s/k + (1-s)/m), joined with launches, which no precision makes faster. s is the share of
+convolutions and products. log k and log m are sums of a part of the table, of the GPU's peak, and of the GPU; the
+latter are shrunk to 0, so that a GPU that no table has is known by its peak alone.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from profet_core.catalog.gpus import load_gpus
 from profet_core.layers.networks import counts_of
 from profet_core.precision.names import AMP, FP32, TF32, canonical
 from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
-from profet_lab.measurements.tables import DataError
-from profet_lab.precision.shares import NetworkShares, known_network
+from profet_lab.measurements.tables import DataError, Measurements
+from profet_lab.precision.shares import SHARES_OF, NetworkShares, known_network
 
 MORE_POINTS_FILE = Path("external") / "resnet50_points_more.csv"
 PEAKS_FILE = Path(__file__).with_name("tensor_peaks.csv")
@@ -59,6 +59,12 @@ class Pairs:
     failed: int
 
 
+def has_pairs(folder: Path, measurements: Measurements) -> bool:
+    """Whether all tables are there, and profiles of the instance that shares are read from."""
+    files = (THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE)
+    return SHARES_OF in measurements.instances and all((folder / name).is_file() for name in files)
+
+
 def load_pairs(folder: Path, shares: NetworkShares) -> Pairs:
     """The pairs of all tables in a data folder, on one GPU each.
 
@@ -85,11 +91,8 @@ def _rows(folder: Path) -> pd.DataFrame:
         if not (folder / name).is_file():
             raise DataError(f"No {name} in {folder}: the precision model is fitted on it.")
     tables = pd.read_csv(folder / THROUGHPUT_FILE)
-    framework = tables["framework"].str.split().str[0] + np.where(
-        tables["framework_version"].fillna("").str.contains("XLA") & tables["source_repo"].str.startswith("lambdal"),
-        " XLA",
-        "",
-    )
+    xla = tables["framework_version"].fillna("").str.contains("XLA") & tables["source_repo"].str.startswith("lambdal")
+    framework = tables["framework"].str.split().str[0].where(~xla, tables["framework"].str.split().str[0] + " XLA")
     tables["table"] = tables["source_repo"] + ", " + framework
     # A table on eight GPUs is the only one that has TF32 and FP32 of one GPU in one place.
     tables = tables[(tables["gpus"] == 1) | tables["source_repo"].str.startswith("deepinsight")]
@@ -104,10 +107,9 @@ def _rows(folder: Path) -> pd.DataFrame:
 
 def peaks() -> Mapping[str, tuple[float, float, float]]:
     """GPU -> peaks in FP32, TF32 and half precision on tensor cores, TFLOP/s; not a number where it has none."""
-    found = {
-        row.gpu: (row.fp32_tflops, row.tf32_tflops, row.fp16_tflops)
-        for row in pd.read_csv(PEAKS_FILE).itertuples(index=False)
-    }
+    table = pd.read_csv(PEAKS_FILE)
+    columns = (table[f"{name}_tflops"].astype(float) for name in ("fp32", "tf32", "fp16"))
+    found = dict(zip(table["gpu"].astype(str), zip(*columns, strict=True), strict=True))
     nothing = float("nan")
     for name, gpu in load_gpus().items():
         tensor = gpu.fp16_tensor_dense_tflops
@@ -118,13 +120,14 @@ def peaks() -> Mapping[str, tuple[float, float, float]]:
 def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
     specs, found = peaks(), []
     base = rows[rows["precision"].isin([FP32, TF32])]
-    for (table, gpu, network, pixels), half in rows[rows["precision"] == AMP].groupby(
+    for (table, one, named, size), half in rows[rows["precision"] == AMP].groupby(
         ["table", "gpu", "network", "pixels"]
     ):
+        gpu, network, pixels = str(one), str(named), int(str(size))
         known = known_network(network)
         if gpu not in specs or known is None:
             continue
-        counts = counts_of(known, int(pixels))
+        counts = counts_of(known, pixels)
         same = base[
             (base["table"] == table) & (base["gpu"] == gpu) & (base["network"] == network) & (base["pixels"] == pixels)
         ]
@@ -136,8 +139,8 @@ def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
             peak = tf32_peak if over == TF32 else fp32_peak
             found.append(
                 {
-                    "table": table, "gpu": gpu, "network": known, "pixels": int(pixels), "over": over,
-                    "log_speedup": float(np.log(pairs["half"] / pairs["full"]).median()),
+                    "table": table, "gpu": gpu, "network": known, "pixels": pixels, "over": over,
+                    "log_speedup": float(np.median(np.log(pairs["half"] / pairs["full"]))),
                     "base_ms": float((1000 * pairs["batch"] / pairs["full"]).median()),
                     "batch_ratio": float(pairs["ratio"].median()),
                     "share": shares.of(known, counts), "layers": counts.layers,
@@ -166,7 +169,8 @@ def _tf32_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
     """TF32 over FP32 of the same network in the same repository; boards of one chip count as one GPU."""
     specs, found = peaks(), []
     ours = rows.assign(repository=rows["table"].str.split(",").str[0], gpu=rows["gpu"].replace(_SAME_CHIP))
-    for (repository, gpu, network, pixels), part in ours.groupby(["repository", "gpu", "network", "pixels"]):
+    for (repository, one, named, size), part in ours.groupby(["repository", "gpu", "network", "pixels"]):
+        gpu, network, pixels = str(one), str(named), int(str(size))
         speed = part[part["precision"].isin([FP32, TF32])].groupby("precision")["images_per_s"].median()
         known = known_network(network) or _STANDS_FOR.get(network)
         if len(speed) < 2 or known is None or gpu not in specs:
@@ -176,7 +180,7 @@ def _tf32_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
             {
                 "table": repository, "gpu": gpu, "network": known,
                 "log_speedup": float(np.log(speed[TF32] / speed[FP32])),
-                "share": shares.of(known, counts_of(known, int(pixels))),
+                "share": shares.of(known, counts_of(known, pixels)),
                 "log_ratio": float(np.log(tf32_peak / fp32_peak)),
             }
         )  # fmt: skip

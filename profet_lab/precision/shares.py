@@ -21,7 +21,7 @@ from profet_lab.measurements.tables import Measurements
 
 #: Profiles that the shares are read from: no launch-bound steps.
 _LEAST_BATCH, _LEAST_PIXELS = 16, 128
-_INSTANCE = "p3.2xlarge"
+SHARES_OF = "p3.2xlarge"
 #: Networks whose time is in depthwise kernels, or whose profiles are truncated: no line goes through them.
 _ODD = ("MobileNetV2", "InceptionResNetV2")
 #: Published under a name that the measurements have for another network.
@@ -63,7 +63,7 @@ def network_shares(measurements: Measurements) -> NetworkShares:
     ]
     design = np.column_stack([np.ones(len(line)), intensity])
     log_ratio = np.log(line["share"] / (1 - line["share"]))
-    first, second = np.linalg.lstsq(design, log_ratio.to_numpy(float), rcond=None)[0].tolist()
+    first, second = np.linalg.lstsq(design, np.asarray(log_ratio, float), rcond=None)[0].tolist()
     profiled = table[~table["network"].isin(_ODD)].groupby("network")["share"].median()
     return NetworkShares({str(name): float(value) for name, value in profiled.items()}, (first, second))
 
@@ -71,8 +71,8 @@ def network_shares(measurements: Measurements) -> NetworkShares:
 def _profiled_shares(measurements: Measurements) -> pd.DataFrame:
     """One row per network and pixel size: network, pixels, share."""
     classes = load_operation_classes()
-    times = classes.encode_table(measurements.operations, measurements.times_us[_INSTANCE]).times_ms
-    kinds = {"compute": 0.0, "rest": 0.0}
+    times = classes.encode_table(measurements.operations, measurements.times_us[SHARES_OF]).times_ms
+    kinds = {"compute": np.zeros(len(times)), "rest": np.zeros(len(times))}
     columns = {name: times[:, place] for place, name in enumerate(classes.device)}
     for name, values in columns.items():
         if name not in ("idle", "copy"):
@@ -87,7 +87,7 @@ def _profiled_shares(measurements: Measurements) -> pd.DataFrame:
         }
     )
     table = table[(table["batch"] >= _LEAST_BATCH) & (table["pixels"] >= _LEAST_PIXELS)]
-    return table.groupby(["network", "pixels"], as_index=False)["share"].median()
+    return table.groupby(["network", "pixels"])[["share"]].median().reset_index()
 
 
 def _intensity(counts: Counts) -> float:

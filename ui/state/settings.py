@@ -74,7 +74,7 @@ ON_PREDICT = "predict"
 #: Sections of About that can be opened.
 SECTIONS = ("record", "own_gpu", "method", "files", "prices", "credits")
 #: Model cards of Accuracy.
-CARDS = ("model", "transfer", "cells", "estimate", "scaleout", "manycore")
+CARDS = ("model", "transfer", "precision", "cells", "estimate", "scaleout", "manycore")
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
 #: Percent.
