@@ -55,6 +55,8 @@ class Factors:
         >>> round(math.exp(factors.log_speedup(0.5)), 3), factors.log_speedup(0.5, 1.0) <= 0
         (2.667, True)
         """
+        if self.curves == SAME_SPEED:
+            return 0.0
         logs = [math.log(share * math.exp(-log_k) + (1 - share) * math.exp(-log_m)) for log_k, log_m in self.curves]
         least = share * math.exp(-self.bound) + (1 - share) * math.exp(-min(MOST_LOG_M, self.bound))
         left = max(math.exp(sum(logs) / len(logs) - self.log_offset), least)

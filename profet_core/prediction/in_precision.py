@@ -16,7 +16,7 @@ import numpy as np
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
-from profet_core.errors import ArtifactError, InputError
+from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis, Interval, Reach, RelativeInterval, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import COPY_CLASS, load_operation_classes
@@ -206,10 +206,10 @@ def precision_of(models: Models) -> tuple[PrecisionModel, TransferModel]:
 
     Raises
     ------
-    ArtifactError : these models don't have it.
+    NoPredictionError : these models don't have it.
     """
     if models.precision is None or models.transfer is None:
-        raise ArtifactError("These models support FP32 only: use `--precision fp32` or the shipped models.")
+        raise NoPredictionError("These models support FP32 and TF32 only: they have no precision.json.")
     return models.precision, models.transfer
 
 
