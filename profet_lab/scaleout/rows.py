@@ -170,7 +170,7 @@ def _strategy_2017(update: str, device: str) -> Strategy:
 
 
 _SAME_RUN = ["source_repo", "machine", "gpu", "framework", "framework_version", "precision", "network", "pixels"]
-_GRADIENTS = {name: "fp32" for name in ("fp32", "fp32-inferred", "tf32", "tf32-conv")}
+_GRADIENTS = dict.fromkeys(("fp32", "fp32-inferred", "tf32", "tf32-conv"), "fp32")
 
 
 def _throughputs(table: pd.DataFrame) -> tuple[list[ScaleRow], dict[str, int]]:

@@ -15,6 +15,7 @@ from profet_core import (
     InputError,
     LatencyDoubtError,
     Models,
+    NoPredictionError,
     Profile,
     ProfileMeta,
     load_models,

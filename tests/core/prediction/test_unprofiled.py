@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profet_core import ArtifactError, InputError, NoPredictionError, load_models, predict, predict_many
+from profet_core import ArtifactError, InputError, load_models, predict, predict_many
 from profet_core.catalog import Catalog
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis
@@ -173,7 +173,9 @@ def test_only_what_was_asked_for_is_returned_and_it_is_the_same(asked, models, c
 
 def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalog):
     sample, prediction = asked
-    without = rows_of(predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, precision="fp32"))
+    without = rows_of(
+        predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, precision="fp32")
+    )
     rows = rows_of(prediction)
     assert without["p4d.24xlarge"].latency_ms > rows["p4d.24xlarge"].latency_ms
     assert without["p4d.24xlarge"].interval.log_half_width > rows["p4d.24xlarge"].interval.log_half_width
