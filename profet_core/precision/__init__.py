@@ -1,1 +1,1 @@
-"""Precision of a training step, and how much faster mixed precision makes it on each GPU."""
+"""Speed-up of AMP and TF32."""
