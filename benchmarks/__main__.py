@@ -40,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--train", action="store_true", help="time a whole training too (needs the measurements)")
     options = parser.parse_args()
-    figures = [*fresh_process(), *traces(), warm_predict(), catalogue(), warm_many(), models_size(), *app()]
+    figures = [*fresh_process(), *traces(), warm_predict(), catalogue(), warm_many(), models_size(), *first_page()]
     if options.train:
         figures.append(training())
     print(f"{'figure':<58} {'median':>10} {'at most':>10}  unit  runs")
@@ -127,22 +127,25 @@ def models_size() -> Figure:
     return Figure("models/ on disk", size / 1e6, "MB", 25, 1)
 
 
-def app(repeats: int = 5) -> Iterator[Figure]:
+def first_page(repeats: int = 5) -> Iterator[Figure]:
     """The first page and the slider, in a headless Chromium."""
     if chromium_path() is None:
         print("the app: skipped, no Chromium was found", file=sys.stderr)
         return
-    from benchmarks.first_page import MBIT_PER_S, MOVES, ROUND_TRIP_MS, chromium, first_pages, p95
+    from benchmarks.first_page import BARE_PAGE, MBIT_PER_S, MOVES, ROUND_TRIP_MS, chromium, opened, p95
 
     with chromium() as browser:
-        cold, warm, slow, moves = first_pages(browser, repeats)
+        app, bare = opened(browser, repeats), opened(browser, repeats, BARE_PAGE)
+    beside = "the same / a bare page with two charts"
     line = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
-    yield Figure("app, cold server: first page complete", cold.complete_s, "s", 3, repeats)
-    yield Figure("app, warm server: first page complete", warm.complete_s, "s", 1.2, repeats)
-    yield Figure(f"{line}: first answer", slow.answer_s, "s", 3, repeats)
-    yield Figure(f"{line}: first page complete", slow.complete_s, "s", 4, repeats)
-    yield Figure("app: first page, over the line", slow.wire_mb, "MB", 3, repeats)
-    yield Figure("app: slider to bars, p95", p95(moves), "ms", 350, MOVES)
+    yield Figure("app, cold server: first page complete", app.cold.complete_s, "s", 3, repeats)
+    yield Figure("app, warm server: first page complete", app.warm.complete_s, "s", 1.2, repeats)
+    yield Figure(beside, app.warm.complete_s / bare.warm.complete_s, "x", 1.2, repeats)
+    yield Figure(f"{line}: first answer", app.slow.answer_s, "s", 3, repeats)
+    yield Figure(f"{line}: first page complete", app.slow.complete_s, "s", 4, repeats)
+    yield Figure("app: first page, over the line", app.slow.wire_mb, "MB", 3, repeats)
+    yield Figure("app: slider to bars, p95", p95(app.moves_ms), "ms", 350, MOVES)
+    yield Figure(beside, p95(app.moves_ms) / p95(bare.moves_ms), "x", 2, MOVES)
 
 
 def training() -> Figure:

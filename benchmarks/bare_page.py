@@ -1,5 +1,16 @@
-"""What a page costs at least: a slider and a line, served beside the app under the same load."""
+"""A Streamlit page with a slider and two bar charts, and nothing else: what no page of the app can be faster than."""
 
+import plotly.graph_objects as go
 import streamlit as st
 
-st.write(f"Batch size {st.slider('Batch size', 16, 256, 64, key='batch')}")
+_ROWS = 15
+
+st.title("Bare page")
+size = st.slider("Batch size", 16, 256, 64, step=16)
+for key in ("latency-bars", "cost-bars"):
+    with st.container(key=key):
+        values = [size * (row + 1) for row in range(_ROWS)]
+        names = [f"GPU {row}" for row in range(_ROWS)]
+        labels = [f"{value} ms" for value in values]
+        st.plotly_chart(go.Figure(go.Bar(x=values, y=names, text=labels, orientation="h")), key=f"{key}-chart")
+st.write("$1 and 1 ms")

@@ -8,18 +8,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks.served_app import FLAGS, chromium_path, served
+from benchmarks.served_app import FLAGS, SCRIPT, chromium_path, served
 
+#: What no page of the app can be faster than.
+BARE_PAGE = Path(__file__).with_name("bare_page.py")
 #: A slow line at home, or a good one on the way.
 MBIT_PER_S, ROUND_TRIP_MS = 10, 40
 PATIENCE_MS = 120_000
 #: Between two moves of the slider, and how many there are.
 REST_MS, MOVES = 700, 30
 #: The values behind the bars.
-_VALUES = ".st-key-cost-bars .textpoint text"
+_VALUES = ".st-key-cost-bars :is(.textpoint text, .bartext)"
 _WIDE = {"width": 1280, "height": 800}
 #: The first amount of time or money outside of the fields.
 _ANSWER = """() => [...document.querySelectorAll(
@@ -77,10 +80,10 @@ def over_slow_line(browser: Browser, url: str) -> FirstPage:
     return FirstPage(*times, sum(received) / 1e6)
 
 
-def on_cold_server(browser: Browser) -> FirstPage:
+def on_cold_server(browser: Browser, script: Path = SCRIPT) -> FirstPage:
     """On a server that has just begun to answer."""
     page = new_page(browser)
-    with served() as url:
+    with served(script) as url:
         times = _opened(page, url)
         page.context.close()
     return FirstPage(*times, 0.0)
@@ -150,14 +153,24 @@ def median_of(runs: list[FirstPage]) -> FirstPage:
     )
 
 
-def first_pages(browser: Browser, repeats: int) -> tuple[FirstPage, FirstPage, FirstPage, list[float]]:
-    """Medians on a cold server, a warm one, and over a slow line from that; and the slider's moves."""
-    cold = median_of([on_cold_server(browser) for _ in range(repeats)])
-    with served() as url:
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """How fast a page is: medians on a cold server, a warm one and from that over a slow line; the slider's moves."""
+
+    cold: FirstPage
+    warm: FirstPage
+    slow: FirstPage
+    moves_ms: list[float]
+
+
+def opened(browser: Browser, repeats: int, script: Path = SCRIPT) -> Opened:
+    """Measure the app, or another script that has the same slider and bars."""
+    cold = median_of([on_cold_server(browser, script) for _ in range(repeats)])
+    with served(script) as url:
         on_warm_server(browser, url)
         warm = median_of([on_warm_server(browser, url) for _ in range(repeats)])
         slow = median_of([over_slow_line(browser, url) for _ in range(repeats)])
-        return cold, warm, slow, slider_ms(browser, url, MOVES)
+        return Opened(cold, warm, slow, slider_ms(browser, url, MOVES))
 
 
 def p95(values: list[float]) -> float:
@@ -171,15 +184,19 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     with chromium() as browser:
-        cold, warm, slow, moves = first_pages(browser, options.repeats)
-    for name, page in (
-        ("cold server", cold),
-        ("warm server", warm),
-        (f"{MBIT_PER_S} Mbit/s, {ROUND_TRIP_MS} ms", slow),
-    ):
-        print(f"{name}: answer {page.answer_s:.2f} s, all {page.complete_s:.2f} s")
-    print(f"over the line: {slow.wire_mb:.2f} MB")
-    print(f"slider to bars: median {statistics.median(moves):.0f} ms, p95 {p95(moves):.0f} ms")
+        for title, script in (("the app", SCRIPT), ("a bare page", BARE_PAGE)):
+            found = opened(browser, options.repeats, script)
+            print(f"{title}:")
+            for name, page in (
+                ("cold server", found.cold),
+                ("warm server", found.warm),
+                (f"{MBIT_PER_S} Mbit/s, {ROUND_TRIP_MS} ms", found.slow),
+            ):
+                print(f"  {name}: answer {page.answer_s:.2f} s, all {page.complete_s:.2f} s")
+            print(f"  over the line: {found.slow.wire_mb:.2f} MB")
+            print(
+                f"  slider to bars: median {statistics.median(found.moves_ms):.0f} ms, p95 {p95(found.moves_ms):.0f} ms"
+            )
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Li
         show_chart(
             bar_chart(costs, title, name=f"{_COST[per]} per instance", limit=budget), "cost-bars", PREDICT_TABLE.open
         )
-    st.markdown(f":small[{legend(times, level)}]", unsafe_allow_html=True)
+    st.markdown(f":small[{legend(times, level)}]")
 
 
 def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits) -> None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from ui.basis import DERIVED, ESTIMATED, EXPLAINED, GIVEN, MEASURED
-from ui.charts.style import BLUE, GREY, ORANGE, RED, Part, framed, line_at, name_axis, text_color, value_axis
+from ui.charts.style import BLUE, GREEN, GREY, ORANGE, RED, Part, framed, line_at, name_axis, text_color, value_axis
 
-COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: "#12a594", ESTIMATED: GREY}
+COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GREY}
+#: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
+_COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GREY: "gray"}
 _ROW_PX, _FRAME_PX = 27, 92
 #: Room to the right of the longest interval, as a share of the axis, for its value.
 _LABEL_ROOM = 0.2
@@ -66,11 +68,9 @@ def legend(bars: Sequence[Bar], interval_level: float) -> str:
     """What the colors and whiskers mean, as markdown with one colored square per basis that is there."""
     shown = {bar.basis for bar in bars if bar.value is not None}
     parts = [
-        f"<span style='color:{color}'>■</span> {basis}: {EXPLAINED[basis]}"
-        for basis, color in COLORS.items()
-        if basis in shown
+        f":{_COLOR_NAMES[color]}[■] {basis}: {EXPLAINED[basis]}" for basis, color in COLORS.items() if basis in shown
     ]
-    return " &nbsp; ".join([*parts, f"├─┤ {interval_level:.0%} prediction interval"])
+    return "\N{NO-BREAK SPACE} ".join([*parts, f"├─┤ {interval_level:.0%} prediction interval"])
 
 
 def _trace(basis: str, bars: Sequence[Bar]) -> Part | None:

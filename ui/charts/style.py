@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from ui.own_component import own_component
-
-BLUE, GREY, ORANGE, RED = "#0f8fd1", "#8b95a5", "#e08a00", "#d55e00"
+BLUE, GREEN, GREY, ORANGE, RED = "#0f8fd1", "#12a594", "#8b95a5", "#e08a00", "#d55e00"
 GRID = "rgba(128,128,128,0.25)"
 #: Values this many times apart are shown on logarithmic axes.
 WIDE = 30
@@ -21,15 +18,16 @@ Part = dict[str, Any]
 
 
 def show_chart(figure: go.Figure, key: str, on_pick: Callable[[str], None] | None = None) -> None:
-    """Show a figure with its accessible name, and buttons that save it.
+    """Show a figure with its accessible name, and a button that saves it as PNG.
 
     Parameters
     ----------
     on_pick : takes what a clicked mark carries as its `customdata`.
     """
     name = chart_name(figure)
-    # Of plotly's own buttons only the one that saves a picture is there, and ours press it.
-    config = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
+    # Of Plotly's own buttons only the one that saves a picture is there.
+    picture = {"format": "png", "filename": f"profet-{key}", "scale": 2}
+    config = {"modeBarButtons": [["toImage"]], "displaylogo": False, "toImageButtonOptions": picture}
 
     def picked() -> None:
         points, last = st.session_state[key].selection.points, f"{key}:picked"
@@ -46,9 +44,6 @@ def show_chart(figure: go.Figure, key: str, on_pick: Callable[[str], None] | Non
         alt=name,
         on_select="ignore" if on_pick is None else picked,
         selection_mode="points",
-    )
-    own_component("chart_download", Path(__file__))(
-        key=f"{key}-download", data={"chart": key, "name": name, "stem": f"profet-{key}"}
     )
 
 
