@@ -83,7 +83,7 @@ def drawn(number: int) -> Case:
         "validation_images": lambda: dice.randrange(1, 60_000),
         "price": lambda: {dice.choice(("g4dn.xlarge", "p3.2xlarge", "runpod/1x-L40S")): round(dice.uniform(0.1, 9), 3)},
         "measured": lambda: {dice.choice(("p2.xlarge", "p3.2xlarge")): round(dice.uniform(50, 400), 1)},
-        "fp32": lambda: True,
+        "precision": lambda: dice.choice(("fp32", "tf32", "amp", "bf16")),
         "with_loading": lambda: True,
         "method": lambda: "profet",
         "min_memory_gib": lambda: dice.choice((16.0, 24.0, 48.0)),
