@@ -7,6 +7,7 @@ import argparse
 from profet_core.catalog.narrowing import SURENESS_WORDS
 from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.errors import InputError
+from profet_core.precision.names import AS_PROFILED, PRECISIONS
 from profet_core.typed_numbers import typed_count
 
 #: Of the flag that shows what `cheapest_by_gpu` hides.
@@ -38,11 +39,7 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
         "--trust-latency", action="store_true", help="use the latency even if it doesn't fit the profile"
     )
     parser.add_argument("--method", default="default", help="default or profet (the documented ensemble)")
-    parser.add_argument(
-        "--fp32",
-        action="store_true",
-        help="predict without TF32 on Ampere and later (frameworks use TF32 for convolutions by default)",
-    )
+    add_precision(parser)
     parser.add_argument(
         "--measured",
         action="append",
@@ -60,6 +57,16 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profiled-batch", type=int, metavar="N", help="batch size of TRACE")
     parser.add_argument("--profiled-pixels", type=int, metavar="N", help="pixel size of TRACE")
     add_models(parser)
+
+
+def add_precision(parser: argparse.ArgumentParser) -> None:
+    """`--precision`."""
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS[1:],
+        default=AS_PROFILED,
+        help="precision of the training (default: as profiled, with TF32 on Ampere and later; fp32 is without TF32)",
+    )
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
         ProfetError,
         ProfileError,
     )
+    from profet_core.prediction.in_precision import predict_many
     from profet_core.prediction.latency_doubt import check_latency
-    from profet_core.prediction.predict import predict_many
     from profet_core.prediction.records import InstancePrediction, Prediction
     from profet_core.profiles import Profile, ProfileMeta, read_profile
     from profet_core.scaling.context import ScaleContext, head_share, scale_context
@@ -56,7 +56,7 @@ _EXPORTS = {
         "ProfileError",
     ),
     "prediction.latency_doubt": ("check_latency",),
-    "prediction.predict": ("predict_many",),
+    "prediction.in_precision": ("predict_many",),
     "prediction.records": ("InstancePrediction", "Prediction"),
     "profiles": ("Profile", "ProfileMeta", "read_profile"),
     "scaling.context": ("ScaleContext", "head_share", "scale_context"),

@@ -30,6 +30,7 @@ from profet_core.documents.parts import Document
 from profet_core.documents.prediction import prediction_document
 from profet_core.documents.scaleout import scaleout_document
 from profet_core.errors import InputError
+from profet_core.precision.names import AS_PROFILED
 from profet_http.fields import ADVISE, COST, ESTIMATE, INSTANCES, PREDICT, SCALEOUT, Fields
 
 #: Requests name fields as questions do.
@@ -103,7 +104,7 @@ def _estimate(knowledge: Knowledge, values: Values) -> Document:
     of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
     if of_profile and "profile" not in of_profile:
         raise InputError("anchor and latency_ms need a profile: give it too.")
-    profiled = ProfileQuestion(**of_profile, fp32=values.get("fp32", False)) if of_profile else None
+    profiled = ProfileQuestion(**of_profile, precision=values.get("precision", AS_PROFILED)) if of_profile else None
     asked = {name: value for name, value in values.items() if name not in of_profile}
     answer = answer_estimate(knowledge, named_question(**asked, profiled=profiled), REQUEST)
     return estimate_document(

@@ -50,7 +50,9 @@ _PROFILE: Fields = {
     "without_latency": Field(FLAG, "ignore the latency in the profile's metadata"),
     "trust_latency": Field(FLAG, "use the latency even if it doesn't fit the profile"),
     "method": Field(TEXT, "default or profet (the documented ensemble)"),
-    "fp32": Field(FLAG, "predict without TF32 on Ampere and later"),
+    "precision": Field(
+        TEXT, "precision of the training: as profiled (default), fp32 (without TF32), tf32, amp or bf16"
+    ),
     "profiled_batch": Field(WHOLE, "batch size of the profile"),
     "profiled_pixels": Field(WHOLE, "pixel size of the profile"),
     "measured": Field(NUMBERS, "target -> latency measured there with the same network, in milliseconds"),
@@ -100,7 +102,7 @@ ADVISE: Fields = {
 #: What several commands take of a profile, as here, where there may be none.
 _ONE_GPU: Fields = {
     "profile": Field(PROFILE, "profile of training steps on one GPU; or step_ms with gpu and batch"),
-    **_of(COST, "anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "own_gpus"),
+    **_of(COST, "anchor", "latency_ms", "steps", "precision", "profiled_batch", "profiled_pixels", "own_gpus"),
 }
 
 SCALEOUT: Fields = {
@@ -112,7 +114,7 @@ SCALEOUT: Fields = {
     "network": Field(TEXT, "network name, such as ResNet50 (default: from the profile)"),
     **_of(ADVISE, "parameters"),
     "tensors": Field(WHOLE, "number of weight tensors, for one-process"),
-    "precision": Field(TEXT, "gradient precision: fp32, tf32, fp16 or amp (default: fp32)"),
+    "gradients": Field(TEXT, "precision of exchanged gradients: fp32, fp16 or bf16 (default: fp32)"),
     "gpus": Field(COUNTS, "numbers of GPUs (default: 1, 2, 4, ... 64)"),
     "total_gpus": Field(WHOLE, "offers as whole machines with this many GPUs together (default: one machine each)"),
     "strategy": Field(
@@ -136,7 +138,7 @@ ESTIMATE: Fields = {
     **_of(COST, "validation_images", "epochs"),
     "targets": Field(NAMES, "instances to estimate (default: all)"),
     "profile": Field(PROFILE, "profile of the network to compare with"),
-    **_of(COST, "anchor", "latency_ms", "fp32", "own_gpus"),
+    **_of(COST, "anchor", "latency_ms", "precision", "own_gpus"),
     **_NARROWED,
 }
 

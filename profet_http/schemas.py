@@ -267,7 +267,7 @@ _ON_GPUS: Keys = {
 SCALED_OUT = record(
     network=maybe(TEXT),
     parameters=NUMBER,
-    precision=TEXT,
+    gradients=TEXT,
     strategy=TEXT,
     global_batch=maybe(WHOLE),
     **_IMAGES,

@@ -18,12 +18,14 @@ from profet_core.errors import ArtifactError
 from profet_core.estimate.model import ESTIMATE_NAME, ESTIMATE_VERSION, EstimateModel
 from profet_core.files import JsonObject, manifest_checksum, read_coefficients, shown, strict_json
 from profet_core.memory.model import MemoryModel
+from profet_core.precision.model import PrecisionModel
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel
 from profet_core.whole_files import write_whole
 from profet_lab.cards.cells import CELLS_CARD_NAME, CELLS_REPORT_NAME, cells_card
 from profet_lab.cards.estimate import ESTIMATE_CARD_NAME, ESTIMATE_REPORT_NAME, estimate_card
 from profet_lab.cards.model import CARD_NAME, model_card
+from profet_lab.cards.precision import PRECISION_CARD_NAME, PRECISION_REPORT_NAME, precision_card
 from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
 from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
 from profet_lab.classes.bank import class_bank
@@ -171,6 +173,15 @@ def write_scaleout_report(report: Mapping, model: ScaleoutModel, folder: Path) -
     card = scaleout_card(read_scaleout_accuracy(content), model)
     write_signed(content, folder / SCALEOUT_REPORT_NAME)
     write_whole(folder / SCALEOUT_CARD_NAME, card.encode())
+    return content
+
+
+def write_precision_report(report: Mapping, model: PrecisionModel, folder: Path) -> dict:
+    """Write report and card beside `precision.json`, tied to it by its checksum; returns the report as written."""
+    content = signed({"made": _today(), "precision_checksum": model.checksum, **report})
+    card = precision_card(content, model)
+    write_signed(content, folder / PRECISION_REPORT_NAME)
+    write_whole(folder / PRECISION_CARD_NAME, card.encode())
     return content
 
 

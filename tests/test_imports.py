@@ -48,7 +48,7 @@ arrays, errors, latency, version
 units, files, whole_files
 catalog, collected, profiles, typed_numbers
 frames
-cost, energy, manycore, operations
+cost, energy, manycore, operations, precision
 fitted, layers, memory, networks, scaling
 scaleout, transfer
 artifacts

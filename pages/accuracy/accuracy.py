@@ -18,6 +18,7 @@ from ui.texts import read_text
 _LABELS = {
     "model": "Profiled GPUs",
     "transfer": "Unprofiled GPUs",
+    "precision": "Precision",
     "cells": "Few measurements",
     "estimate": "Without a profile",
     "scaleout": "Scale out",

@@ -9,6 +9,7 @@ import streamlit as st
 
 from profet_core import InstancePrediction, NoPredictionError, Prediction, Profile
 from profet_core.answers.compare import answer_compare
+from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.predict_each import EachPrediction, RecordedProfile
 from ui.inputs.steps import besides_steps
 from ui.predicted.network import current_network
@@ -97,7 +98,7 @@ def compare(
     candidates: Sequence[Candidate],
     method: str,
     *,
-    tf32: bool = True,
+    precision: str = AS_PROFILED,
     shown: Outcome | None = None,
 ) -> list[Compared]:
     """Predict all of them; a latency that makes no sense is left out, with a warning.
@@ -107,7 +108,7 @@ def compare(
     shown : what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in candidates]
-    found = answer_compare(knowledge_of(resources), recorded, method=method, fp32=not tf32)
+    found = answer_compare(knowledge_of(resources), recorded, method=method, precision=precision)
     return [
         _as_shown(candidate, shown)
         if candidate.on_predict and shown is not None and each.prediction is not None

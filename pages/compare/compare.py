@@ -28,7 +28,9 @@ def body(resources: Resources) -> None:
     if not candidates:
         return
     state = st.session_state
-    compared = compare(resources, candidates, state["method"], tf32=state["tf32"], shown=shown_outcome(resources))
+    compared = compare(
+        resources, candidates, state["method"], precision=state["precision"], shown=shown_outcome(resources)
+    )
     left, right = st.columns([2, 3], gap="medium")
     with left:
         chosen = choose_listed(resources, compared)

@@ -80,7 +80,7 @@ def _estimated(resources: Resources, question: EstimateQuestion) -> Estimate:
         name=question.name if question.is_named else "",
         method=state["net_method"],
         optimiser=state["net_optimiser"],
-        tf32=state["tf32"],
+        precision=state["precision"],
     )
     return replace(found, name=question.name)
 

@@ -12,7 +12,7 @@ from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, measured_network
 from profet_core.layers.reading import FORMATS
 from ui.errors import show_error
 from ui.inputs.fields import choice
-from ui.inputs.method import tf32_input
+from ui.inputs.method import precision_input
 from ui.inputs.network_file import network_file
 from ui.inputs.number_field import whole_field
 from ui.inputs.training import validation_input, workload_input
@@ -64,7 +64,7 @@ def network_question() -> EstimateQuestion | None:
             persist_state="session",
             help="The default was best most often on held-out measurements.",
         )
-        tf32_input()
+        precision_input()
     return found
 
 

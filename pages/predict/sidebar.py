@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui.inputs.method import method_input, tf32_input
+from ui.inputs.method import method_input, precision_input
 from ui.inputs.network import network_input, second_input
 from ui.inputs.number_field import number_field, whole_field
 from ui.inputs.parameters import whole_nodes_input
@@ -42,4 +42,4 @@ def sidebar_inputs(resources: Resources) -> None:
             help="Adds the 6% to 9% that measured epochs took beyond their steps.",
         )
         method_input(resources)
-        tf32_input()
+        precision_input()

@@ -83,7 +83,7 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         **offer_values(resources),
         network=network,
         parameters=parameters,
-        precision=state["gradients"],
+        gradients=state["gradients"],
         strategy=state["strategy"],
         images=state["images"],
         validation_images=state["validation_images"],

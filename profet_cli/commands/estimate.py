@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from profet_cli.arguments import EVERY_OFFER_HELP, add_format, add_models, add_narrowing, add_sureness, names
+from profet_cli.arguments import (
+    EVERY_OFFER_HELP,
+    add_format,
+    add_models,
+    add_narrowing,
+    add_precision,
+    add_sureness,
+    names,
+)
 from profet_cli.inputs import read_profile_file
 from profet_cli.memory import fit_cell
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
@@ -49,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--optimiser", choices=tuple(OPTIMISERS), default="sgd", help="optimizer; its state counts in memory"
     )
-    parser.add_argument("--fp32", action="store_true", help="predict without TF32 on Ampere and later")
+    add_precision(parser)
     parser.add_argument("--images", type=int, metavar="N", help="training images per epoch; adds time and cost")
     parser.add_argument("--validation-images", type=int, default=0, metavar="N", help="validation images per epoch")
     parser.add_argument("--epochs", type=int, default=1, metavar="N", help="number of epochs (default: 1)")
@@ -94,7 +102,7 @@ def _question(options: argparse.Namespace) -> EstimateQuestion:
             profile=read_profile_file(options.profile),
             anchor=options.anchor,
             latency_ms=options.latency_ms,
-            fp32=options.fp32,
+            precision=options.precision,
         )
     elif options.anchor is not None or options.latency_ms is not None:
         raise InputError("--anchor and --latency-ms need a profile: name it with --profile.")
@@ -103,7 +111,7 @@ def _question(options: argparse.Namespace) -> EstimateQuestion:
         **{
             field: getattr(options, field)
             for field in (
-                *("targets", "method", "optimiser", "fp32", "sureness", "images", "validation_images", "epochs"),
+                *("targets", "method", "optimiser", "precision", "sureness", "images", "validation_images", "epochs"),
                 *("provider", "region", "market", "gpu", "gpu_count", "min_memory_gib"),
             )
         },

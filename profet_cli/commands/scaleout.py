@@ -10,6 +10,7 @@ from profet_cli.arguments import (
     add_format,
     add_models,
     add_narrowing,
+    add_precision,
     add_prices,
     add_spot_discount,
     add_sureness,
@@ -68,7 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--network", metavar="NAME", help="network name, such as ResNet50")
     add("--parameters", type=count, metavar="N", help="number of parameters, such as 25.6e6 (default: from TRACE)")
     add("--tensors", type=int, metavar="N", help="number of weight tensors, for one-process; ResNet50 has 161")
-    add("--precision", choices=GRADIENT_BYTES, default="fp32", help="gradient precision (default: fp32)")
+    add_precision(parser)
+    add("--gradients", choices=GRADIENT_BYTES, default="fp32", help="precision of exchanged gradients (default: fp32)")
     add("--gpus", type=_counts, default=(), metavar="1,2,4", help="numbers of GPUs (default: 1, 2, 4, ... 64)")
     add(
         "--total-gpus",

@@ -25,13 +25,13 @@ class Gradients:
 
     Attributes
     ----------
-    parameters : of the network. precision : one of `scaleout.work.GRADIENT_BYTES`; frameworks keep FP32 gradients in
+    parameters : of the network. gradients : one of `scaleout.work.GRADIENT_BYTES`; frameworks keep FP32 gradients in
         mixed precision too, unless told otherwise.
     pixels : of an image's side; None: not known. tensors : the network's weight tensors, for one process.
     """
 
     parameters: float
-    precision: str = "fp32"
+    gradients: str = "fp32"
     pixels: int | None = None
     tensors: int | None = None
 
@@ -118,7 +118,7 @@ def on_gpus(
         latency_ms=positive_number(f"The latency of {row.instance}", row.latency_ms),
         batch_size=batch_size,
         parameters=gradients.parameters,
-        precision=gradients.precision,
+        gradients=gradients.gradients,
         pixels=gradients.pixels,
         tensors=gradients.tensors,
         interval=row.interval,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profet_core.answers.questions import Knowledge
+from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.diagnosis import Diagnosis, diagnose
 from profet_core.prediction.placement import Placement, placements
 from profet_core.prediction.predict_each import EachPrediction, RecordedProfile, predict_each
@@ -15,7 +16,11 @@ from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
 
 
 def answer_compare(
-    knowledge: Knowledge, profiles: Sequence[RecordedProfile], *, method: str = "default", fp32: bool = False
+    knowledge: Knowledge,
+    profiles: Sequence[RecordedProfile],
+    *,
+    method: str = "default",
+    precision: str = AS_PROFILED,
 ) -> list[EachPrediction]:
     """Predict each profile from its own anchor and latency; one that can't be predicted spares the others.
 
@@ -23,7 +28,7 @@ def answer_compare(
     ------
     InputError : unknown method, or an anchor that the models don't know.
     """
-    return predict_each(knowledge.models, knowledge.catalog, profiles, method=method, tf32=not fp32)
+    return predict_each(knowledge.models, knowledge.catalog, profiles, method=method, precision=precision)
 
 
 @dataclass(frozen=True, slots=True)

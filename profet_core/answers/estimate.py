@@ -17,6 +17,7 @@ from profet_core.estimate.disagreement import Disagreement, disagreements
 from profet_core.estimate.estimate import Estimate, estimate
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
+from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.records import Prediction, rows_frame
 from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile
@@ -37,7 +38,7 @@ class EstimateQuestion(OffersQuestion):
     is_named : `name` is one of `layers.named_networks`.
     caveats : what its counts can't be sure of.
     targets : instances; None: all offers. method, optimiser : as `estimate.estimate.estimate` takes them.
-    fp32 : without TF32 where there is TF32. sureness : as `ProfileQuestion` has it.
+    precision : as `ProfileQuestion` has it. sureness : as `ProfileQuestion` has it.
     images, validation_images : per epoch; None: no epoch is asked about.
     profiled : the same network, profiled at this size and batch size.
     """
@@ -50,7 +51,7 @@ class EstimateQuestion(OffersQuestion):
     targets: Sequence[str] | None = None
     method: str = "default"
     optimiser: str = "sgd"
-    fp32: bool = False
+    precision: str = AS_PROFILED
     sureness: str | None = None
     images: int | None = None
     validation_images: int = 0
@@ -121,7 +122,7 @@ def answer_estimate(knowledge: Knowledge, question: EstimateQuestion, spelling: 
         targets=question.targets,
         method=question.method,
         optimiser=question.optimiser,
-        tf32=not question.fp32,
+        precision=question.precision,
     )
     found = _narrowed(replace(found, name=question.name), narrowing, names)
     profiled, said = _profiled(knowledge, question, spelling)

@@ -16,7 +16,7 @@ from profet_core.catalog import load
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
-from profet_core.prediction import predict as prediction
+from profet_core.prediction import in_precision
 from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import Profile
 from profet_core.scaleout.training import ScaledTraining
@@ -70,7 +70,7 @@ def predict(
     method: str = "default",
     without_latency: bool = False,
     trust_latency: bool = False,
-    tf32: bool = True,
+    precision: str = "as profiled",
 ) -> Prediction:
     """Predict one profile's step latency on every target.
 
@@ -81,7 +81,7 @@ def predict(
     targets : instances; None: all that the method can predict.
     method : "default", or "profet" for the documented ensemble.
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
-    tf32 : the training runs with TF32 where there is TF32, as frameworks do unasked.
+    precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled".
 
     Raises
     ------
@@ -89,7 +89,7 @@ def predict(
     """
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms
-    return prediction.predict(
+    return in_precision.predict(
         models,
         catalog,
         profile,
@@ -98,7 +98,7 @@ def predict(
         targets=targets,
         method=method,
         trust_latency=trust_latency,
-        tf32=tf32,
+        precision=precision,
     )
 
 

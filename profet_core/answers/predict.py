@@ -14,7 +14,7 @@ from profet_core.catalog.offers import NoOffersError
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError
 from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.prediction.correction import correct_by_measurement
-from profet_core.prediction.predict import predict
+from profet_core.prediction.in_precision import activation_growth, predict
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.steps import counted, read_as
 from profet_core.profiles import Profile
@@ -50,7 +50,13 @@ def answer_predict(knowledge: Knowledge, question: PredictQuestion, spelling: Sp
     prediction = replace(prediction, predictions=tuple(rows))
     instances = [row.instance for row in prediction.predictions]
     fits = fits_by_instance(
-        knowledge.models.memory, knowledge.catalog, knowledge.gpus, profile, prediction.anchor, instances
+        knowledge.models.memory,
+        knowledge.catalog,
+        knowledge.gpus,
+        profile,
+        prediction.anchor,
+        instances,
+        precision_growth=activation_growth(knowledge.models, profile, prediction.precision),
     )
     return PredictAnswer(profile, prediction, fits)
 
@@ -117,7 +123,7 @@ def predicted_profile(
             targets=targets,
             method=question.method,
             trust_latency=question.trust_latency,
-            tf32=not question.fp32,
+            precision=question.precision,
         )
     except LatencyDoubtError as doubt:
         steps = f"{spelling.option('steps')} {doubt.suggested_steps} if so, " if doubt.suggested_steps else ""

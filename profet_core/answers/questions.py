@@ -11,6 +11,7 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import ON_DEMAND
 from profet_core.catalog.narrowing import Narrowing
 from profet_core.catalog.own_gpus import OwnGpu, with_offers_of
+from profet_core.precision.names import AS_PROFILED
 from profet_core.profiles import Profile
 from profet_core.transfer.own_gpu import with_own_gpus
 
@@ -98,7 +99,7 @@ class ProfileQuestion(OffersQuestion):
     steps : training steps the profile covers; None: inferred from it.
     latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
-    fp32 : the training runs without TF32 where there is TF32.
+    precision : of the training, one of `precision.names.PRECISIONS`; by default as it was profiled.
     sureness : "rough", "fair" or "good": minimum confidence.
     profiled_batch, profiled_pixels : sizes the profile was recorded at; None: what it says.
     measured : target -> a latency measured there with the same network, milliseconds; it corrects the prediction.
@@ -115,7 +116,7 @@ class ProfileQuestion(OffersQuestion):
     without_latency: bool = False
     trust_latency: bool = False
     method: str = "default"
-    fp32: bool = False
+    precision: str = AS_PROFILED
     sureness: str | None = None
     measured: Mapping[str, float] = field(default_factory=dict)
     measured_trace: Profile | None = None

@@ -23,6 +23,7 @@ from profet_core.catalog.offers import NoOffersError
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
 from profet_core.memory.fit import does_not_fit
+from profet_core.precision.names import AS_PROFILED
 from profet_core.scaleout.caveats import scaling_warnings
 from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.model import ScaleoutModel
@@ -53,6 +54,9 @@ class ScaleoutQuestion(OffersQuestion):
     global_batch : of all GPUs, shared by them (strong scaling); None: each keeps its own batch (weak scaling).
     instance : whose nodes the numbers of GPUs are counted on, or the label of a plan; None: eight of the anchor's GPU.
     network, parameters : what gradients are of, by name or by number; None: from the profile.
+    precision : of the training, as `ProfileQuestion` has it.
+    gradients : their precision as they are sent, fp32, fp16 or bf16: frameworks keep FP32 gradients in mixed precision
+        by default.
     images, validation_images : per epoch; None: those of `training`, else ImageNet's and none.
     sureness, price, spot_discount : as `AdviseQuestion` has them.
     """
@@ -67,7 +71,8 @@ class ScaleoutQuestion(OffersQuestion):
     network: str | None = None
     parameters: float | None = None
     tensors: int | None = None
-    precision: str = "fp32"
+    precision: str = AS_PROFILED
+    gradients: str = "fp32"
     images: int | None = None
     validation_images: int | None = None
     total_gpus: int | None = None
@@ -117,7 +122,13 @@ def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQ
         each, of_all = (spelling.option(name) for name in ("batch", "global_batch"))
         raise InputError(f"{each} is the batch per GPU, {of_all} the global batch: give one of them.")
     images = rest.get("images", USUAL_IMAGES)
-    training = TrainingQuestion(profile=given["profile"], images=images, at_batch=given.get("batch"), **of_profile)
+    training = TrainingQuestion(
+        profile=given["profile"],
+        images=images,
+        at_batch=given.get("batch"),
+        precision=rest.get("precision") or AS_PROFILED,
+        **of_profile,
+    )
     return ScaleoutQuestion(**rest, training=training)
 
 
@@ -166,7 +177,7 @@ class ScaleoutPlans:
         return ScaledTraining(
             network=network.name,
             parameters=network.count,
-            precision=question.precision,
+            gradients=question.gradients,
             strategy=question.strategy,
             global_batch=question.global_batch,
             images=question.epoch_images,
@@ -280,7 +291,7 @@ class ScaleoutPlans:
             latency_ms=positive_number(f"The latency of {instance}", found.latency_ms),
             batch_size=batch_size,
             parameters=self._network.count,
-            precision=self.question.precision,
+            gradients=self.question.gradients,
             pixels=self.source.pixels,
             tensors=self.question.tensors,
             interval=found.interval,
@@ -341,7 +352,7 @@ class ScaleoutPlans:
             return None
         batch_size = self._batch(gpus)
         one = self.source.step_at(offer.name, batch_size)
-        shared = Gradients(self._network.count, question.precision, self.source.pixels, question.tensors)
+        shared = Gradients(self._network.count, question.gradients, self.source.pixels, question.tensors)
         found = on_gpus(self.model, one, offer, gpus, shared, batch_size, question.strategy)
         paid = replace(offer, usd_per_hour=found.step.nodes * offer.usd_per_hour)
         work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)

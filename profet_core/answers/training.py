@@ -10,6 +10,7 @@ from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
 from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer, fits_by_instance
+from profet_core.prediction.in_precision import activation_growth
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile
@@ -122,6 +123,7 @@ def fits_at(
         batch_size=batch_size,
         pixels=pixels,
         second=training.second,
+        precision_growth=activation_growth(knowledge.models, training.profile, training.prediction.precision),
     )
 
 

@@ -24,6 +24,7 @@ from profet_core.fitted.files import Fitted, read_fitted
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
+from profet_core.precision.model import PRECISION_NAME, PrecisionModel, load_precision
 from profet_core.scaleout.model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.scaling.axes import axis_range
 from profet_core.scaling.documented import DocumentedScaler
@@ -178,6 +179,11 @@ class Models:
         return load_scaleout(self.folder) if (self.folder / SCALEOUT_NAME).is_file() else None
 
     @cached_property
+    def precision(self) -> PrecisionModel | None:
+        """How much faster AMP and TF32 are; None if these models don't say."""
+        return load_precision(self.folder) if (self.folder / PRECISION_NAME).is_file() else None
+
+    @cached_property
     def own_layers(self) -> tuple[OwnLayer, ...]:
         """Models of the user's own machines, laid over these; none where nobody trained any."""
         records = read_layers(self.folder, str(self.manifest["checksum"]))
@@ -204,7 +210,7 @@ class Models:
         """
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
-        _ = self.transfer, self.memory, self.growth, self.scaleout
+        _ = self.transfer, self.memory, self.growth, self.scaleout, self.precision
         for layer in self.own_layers:
             layer.models.verify()
 

@@ -18,7 +18,7 @@ def scaleout_document(answer: ScaledTraining) -> Document:
     return {
         "network": answer.network or None,
         "parameters": answer.parameters,
-        "precision": answer.precision,
+        "gradients": answer.gradients,
         "strategy": answer.strategy,
         "global_batch": answer.global_batch,
         "images": answer.images,

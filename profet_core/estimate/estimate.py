@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,15 @@ from profet_core.estimate.regimes import BATCHES, PIXELS, Regime, measured_netwo
 from profet_core.latency import LIMITED_BY_HOST, NORMAL_90, Basis, Interval, Reach, StepTime
 from profet_core.layers.counts import Counts
 from profet_core.memory.fit import FitAnswer
+from profet_core.precision.names import AS_PROFILED, FP32, asked_precision, is_half
+from profet_core.prediction.in_precision import (
+    FP32_FROM_TF32,
+    faster_step,
+    fp32_unknown,
+    precision_of,
+    precision_warnings,
+    speedup_note,
+)
 from profet_core.prediction.records import InstancePrediction, priced_row
 from profet_core.prediction.unprofiled import unprofiled_gpus
 from profet_core.transfer.derived import derive
@@ -99,7 +108,7 @@ def estimate(
     targets: Sequence[str] | None = None,
     method: str = DEFAULT,
     optimiser: str = "sgd",
-    tf32: bool = True,
+    precision: str = AS_PROFILED,
 ) -> Estimate:
     """Step latency of a network on every offer, or on `targets`.
 
@@ -109,7 +118,7 @@ def estimate(
     name : as `layers.named_networks` has it; empty for a network of your own.
     targets : instances of the catalog. method : one of `METHODS`, or "default".
     optimiser : of `memory.OPTIMISERS`; what it keeps counts in memory.
-    tf32 : convolutions and products run in TF32 where the GPU has it.
+    precision : as `prediction.in_precision.predict` takes it; "as profiled" is what frameworks do by default.
 
     Raises
     ------
@@ -123,9 +132,10 @@ def estimate(
     method = model.method(method)
     if optimiser not in OPTIMISERS:
         raise InputError(f"Unknown optimizer {optimiser!r}: use one of {', '.join(OPTIMISERS)}.")
-    question = _asked(model, transfer, Step(network, name, batch_size, method, tf32))
+    asked = asked_precision(precision)
+    question = _asked(model, transfer, Step(network, name, batch_size, method, asked != FP32))
     placed = _placed(models, transfer, catalog, targets)
-    found = {one: _on_gpu(question, one) for one in dict.fromkeys(placed.values())}
+    found = {one: _in_precision(models, question, one, asked) for one in dict.fromkeys(placed.values())}
     rows = [priced_row(catalog[instance], found[one].step, found[one].by_method) for instance, one in placed.items()]
     return Estimate(
         network=network,
@@ -134,8 +144,8 @@ def estimate(
         rows=tuple(rows),
         regimes={instance: found[one].regime for instance, one in placed.items()},
         method=method,
-        fits=_fits(models, catalog, network, batch_size, OPTIMISERS[optimiser], list(placed)),
-        warnings=_warnings(network, batch_size),
+        fits=_fits(models, catalog, network, batch_size, OPTIMISERS[optimiser], list(placed), half=is_half(asked)),
+        warnings=(*precision_warnings(asked), *_warnings(network, batch_size)),
     )
 
 
@@ -187,6 +197,28 @@ def _placed(
         if name not in every:
             raise InputError(f"{name} can't be estimated: its GPU specs are unknown.")
     return {name: every[name] for name in dict.fromkeys(targets)}
+
+
+def _in_precision(models: Models, question: _Question, placed: Placed, asked: str) -> _OnGpu:
+    """A GPU's latency in a precision."""
+    gpu, found = placed[0], _on_gpu(question, placed)
+    measured = {costs.gpu for costs in question.model.costs.values()}
+    from_tf32 = asked == FP32 and gpu.name not in measured and fp32_unknown(question.transfer, gpu)
+    if not is_half(asked) and not from_tf32:
+        return found
+    model, _ = precision_of(models)
+    if from_tf32:
+        found = _on_gpu(replace(question, tf32=True), placed)
+    step, counts = found.step, question.network
+    work = counts.convolution_flops + counts.dense_flops
+    share = model.share_of(work / max(counts.activation_elements, 1.0))
+    factors = model.tf32(gpu) if from_tf32 else model.amp(gpu, asked)
+    launch_ms = 0.0 if step.reach is None else step.reach.launch_ms
+    log_speedup = factors.log_speedup(share, launch_ms / (step.latency_ms or 1.0)) * (-1 if from_tf32 else 1)
+    note = FP32_FROM_TF32 if from_tf32 else speedup_note(gpu, asked, log_speedup)
+    by_method = {name: ms * math.exp(-log_speedup) for name, ms in found.by_method.items()}
+    changed = faster_step(step, log_speedup, factors.log_half_width, note)
+    return replace(found, step=changed, by_method=by_method)
 
 
 def _on_gpu(question: _Question, placed: Placed) -> _OnGpu:
@@ -288,12 +320,20 @@ def _step(latency_ms: float, basis: Basis, half: float, note: str, reach: Reach)
 
 
 def _fits(
-    models: Models, catalog: Catalog, network: Counts, batch_size: int, state_copies: int, instances: Sequence[str]
+    models: Models,
+    catalog: Catalog,
+    network: Counts,
+    batch_size: int,
+    state_copies: int,
+    instances: Sequence[str],
+    *,
+    half: bool,
 ) -> dict[str, FitAnswer]:
     if models.memory is None:
         return {}
     memories = {catalog[name].gpu_memory_gib for name in instances}
-    answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies) for one in memories}
+    share = precision_of(models)[0].activation_share if half else 1.0
+    answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies, share) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
 
 

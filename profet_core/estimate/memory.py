@@ -13,17 +13,19 @@ from profet_core.memory.need import MemoryNeed
 OPTIMISERS = {"sgd": 0, "momentum": 1, "adam": 2}
 
 
-def counted_need(model: MemoryModel, network: Counts, batch_size: int, state_copies: int = 0) -> MemoryNeed:
+def counted_need(
+    model: MemoryModel, network: Counts, batch_size: int, state_copies: int = 0, activation_share: float = 1.0
+) -> MemoryNeed:
     """What a step needs: weights, gradients, the optimizer's state, and activations.
 
     Parameters
     ----------
-    state_copies : values that the optimizer keeps for each parameter.
+    state_copies : values that the optimizer keeps for each parameter. activation_share : of activations in FP32.
     """
     law, outputs = model.law, network.activation_elements - network.other_elements
     return MemoryNeed(
         held_gib=law.held_gib(network.parameters) + state_copies * network.trainable_parameters * GIB_PER_VALUE,
-        activation_gib=max(law.activation_gib(batch_size, outputs, network.other_elements), 1e-6),
+        activation_gib=max(activation_share * law.activation_gib(batch_size, outputs, network.other_elements), 1e-6),
         log_scale=law.log_scale,
         activation_log_scale=0.0,
         doubling_log_scale=0.0,
@@ -32,10 +34,15 @@ def counted_need(model: MemoryModel, network: Counts, batch_size: int, state_cop
 
 
 def counted_fit(
-    model: MemoryModel, network: Counts, batch_size: int, memory_gib: float, state_copies: int = 0
+    model: MemoryModel,
+    network: Counts,
+    batch_size: int,
+    memory_gib: float,
+    state_copies: int = 0,
+    activation_share: float = 1.0,
 ) -> FitAnswer:
     """Whether it fits in a memory, as a GPU's name says it, and the largest batch that does."""
-    need = counted_need(model, network, batch_size, state_copies)
+    need = counted_need(model, network, batch_size, state_copies, activation_share)
     chance = need.probability(memory_gib, 1.0)
     verdict = Verdict.CANT_TELL
     if chance >= model.certain:

@@ -62,6 +62,7 @@ def fits_by_instance(
     batch_size: int | None = None,
     pixels: int | None = None,
     second: Profile | None = None,
+    precision_growth: float = 1.0,
 ) -> dict[str, FitAnswer]:
     """Instance, or GPU by its name -> whether the profiled step fits there; of a node of several GPUs on one of them.
 
@@ -71,6 +72,7 @@ def fits_by_instance(
     anchor : instance the profile was recorded on, or GPU by its name.
     batch_size, pixels : of the step in question; None: as recorded.
     second : the same network's step at another size.
+    precision_growth : activations in the precision in question over those of the recorded step.
 
     Raises
     ------
@@ -84,7 +86,9 @@ def fits_by_instance(
     sizes_gib = {name: _gpu_memory_gib(catalog, gpus, name) for name in instances}
     # All that counts of an instance is its memory, and many have the same.
     answers = {
-        target_gib: fit_answer(model, step, anchor_gib, target_gib, batch_size=batch_size, pixels=pixels)
+        target_gib: fit_answer(
+            model, step, anchor_gib, target_gib, batch_size=batch_size, pixels=pixels, precision_growth=precision_growth
+        )
         for target_gib in dict.fromkeys(sizes_gib.values())
     }
     return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
@@ -107,6 +111,7 @@ def fit_answer(
     *,
     batch_size: int | None = None,
     pixels: int | None = None,
+    precision_growth: float = 1.0,
 ) -> FitAnswer:
     """Whether the profiled network fits on another GPU (or on the same one at another size).
 
@@ -118,7 +123,7 @@ def fit_answer(
     ----------
     step : what is known of it: batch size, pixels, parameters, peak memory, times; each may be missing.
     anchor_gpu_memory_gib, target_gpu_memory_gib : of one GPU, as its name says.
-    batch_size, pixels : what to ask for; None: as recorded.
+    batch_size, pixels : what to ask for; None: as recorded. precision_growth : as `fits_by_instance` takes it.
 
     Raises
     ------
@@ -133,6 +138,7 @@ def fit_answer(
     area = _area_growth(pixels, step.meta.pixels)
     if area is None:
         return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
+    area *= precision_growth
     need = memory_need(model, step)
     known = _KnownStep(model, need and need.bounded(anchor_gib), anchor_gib, target_gib)
     if recorded is None or wanted is None:

@@ -14,7 +14,6 @@ from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.prediction.refusals import WARNED_UNATTRIBUTED_SHARE
 from profet_core.prediction.steps import steps_note
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
-from profet_core.profiles.trace_events.precision_signs import TF32
 from profet_core.units import US_PER_MS, format_ms
 
 #: Operations that a method has no place for matter above this share of the busy time.
@@ -39,7 +38,6 @@ def caveats(
         *profile.warnings,
         _wrong_gpu_warning(models, profile, anchor),
         None if own_range else _unprofiled_anchor_warning(anchor),
-        _precision_warning(profile, anchor),
         _compiled_warning(profile),
         steps_note(profile),
         _unattributed_warning(profile),
@@ -78,22 +76,12 @@ def _unprofiled_anchor_warning(anchor: Anchor) -> str | None:
     )
 
 
-def _precision_warning(profile: Profile, anchor: Anchor) -> str | None:
-    said = (profile.meta.precision or "fp32").lower()
-    if said in ("fp32", "float32") or (said == TF32 and anchor.gpu is not None):
-        return None
-    return (
-        f"The profile's precision is {profile.meta.precision}, but the models were trained on FP32 steps only: "
-        "expect larger errors."
-    )
-
-
 def _compiled_warning(profile: Profile) -> str | None:
     if not profile.meta.compiled:
         return None
     return (
         "This step was compiled (XLA or torch.compile), which fuses operations. The models were trained on "
-        "uncompiled steps: expect larger errors."
+        "uncompiled steps: intervals are wider."
     )
 
 

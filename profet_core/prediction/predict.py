@@ -16,6 +16,7 @@ from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis, StepTime
 from profet_core.networks.batch import ProfileBatch
+from profet_core.precision.names import TF32, canonical, is_half
 from profet_core.prediction import by_class, documented
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.caveats import caveats
@@ -25,7 +26,7 @@ from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.own_models import NOTHING_TOLD, OwnTold, own_rows, own_told, with_own_models
 from profet_core.prediction.records import InstancePrediction, Prediction, Predictions, priced_row
-from profet_core.prediction.refusals import check_predictable, foreign_refusal
+from profet_core.prediction.refusals import check_predictable
 from profet_core.prediction.steps import counted
 from profet_core.prediction.unprofiled import (
     PlacedOffers,
@@ -144,8 +145,8 @@ def predict_many(
     request = _request(models, catalog, anchor, targets, method)
     for profile in profiles:
         check_predictable(models, profile)
-        if request.anchor.gpu is not None and (refused := foreign_refusal(profile)):
-            raise NoPredictionError(refused)
+        if is_half(profile.meta.precision):
+            raise NoPredictionError("This needs a profile in FP32 or TF32, and the profile is in half precision.")
     steps = _steps(profiles, latencies_ms)
     if not trust_latency:
         for step in steps:
@@ -208,8 +209,8 @@ def _own_told(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32
 
 def _in_tf32(profile: Profile, tf32: bool) -> bool:
     """Whether a profiled step ran in TF32, where its GPU has it: as its kernels tell, else as frameworks do unasked."""
-    said = (profile.meta.precision or "").lower()
-    return tf32 if not said else said == "tf32"
+    said = canonical(profile.meta.precision)
+    return tf32 if said is None else said == TF32
 
 
 def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.errors import InputError
+from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.anchors import find_anchor
+from profet_core.prediction.in_precision import predict_many
 from profet_core.prediction.latency_doubt import check_latency
-from profet_core.prediction.predict import predict_many
 from profet_core.prediction.records import Prediction
-from profet_core.prediction.refusals import foreign_refusal, refusal_by
+from profet_core.prediction.refusals import refusal_by
 from profet_core.prediction.steps import counted
 from profet_core.profiles.record import Profile
 
@@ -59,7 +60,7 @@ def predict_each(
     recorded: Sequence[RecordedProfile],
     *,
     method: str = "default",
-    tf32: bool = True,
+    precision: str = AS_PROFILED,
 ) -> list[EachPrediction]:
     """What `predict` finds for each profile alone, in their order; one that can't be predicted spares the others.
 
@@ -81,7 +82,7 @@ def predict_each(
         profiles = [ready.profile for ready in group]
         try:
             predictions = predict_many(
-                models, catalog, profiles, anchor, latencies_ms=known_ms or None, method=method, tf32=tf32
+                models, catalog, profiles, anchor, latencies_ms=known_ms or None, method=method, precision=precision
             )
         except InputError as error:
             # Of a method that doesn't start from this anchor.
@@ -101,8 +102,6 @@ def _judged(models: Models, catalog: Catalog, one: RecordedProfile) -> tuple[Eac
     if one.anchor is None:
         return EachPrediction(profile), None
     anchor = find_anchor(models, catalog, one.anchor)
-    if anchor.gpu is not None and (refused := foreign_refusal(profile)):
-        return EachPrediction(profile, refusal=refused), None
     if one.latency_ms is None:
         return EachPrediction(profile), None
     try:

@@ -11,6 +11,7 @@ from profet_core.cost import cost_usd
 from profet_core.frames import frame_of, offer_cells, step_cells
 from profet_core.latency import StepTime
 from profet_core.operations.unknown import UnknownOperations
+from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.estimates import Likeness
 from profet_core.profiles.record import StepsBasis
 
@@ -56,6 +57,8 @@ class Prediction:
     ----------
     anchor : what the profile was recorded on; a GPU that nobody rents out has no row.
     steps, steps_basis : how many training steps the profile's file was taken to cover, and how that is known.
+    precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" where FP32 or TF32 is what each GPU does by
+        default.
     read_by : profiled instance whose models read the profile, where that is not the anchor; empty: it is.
     """
 
@@ -70,6 +73,7 @@ class Prediction:
     steps: int = 1
     steps_basis: StepsBasis = "assumed"
     read_by: str = ""
+    precision: str = AS_PROFILED
 
     @property
     def latencies_ms(self) -> dict[str, float]:

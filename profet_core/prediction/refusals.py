@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from profet_core.errors import NoPredictionError
 from profet_core.operations.kinds import kind_of
+from profet_core.precision.names import canonical
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, NO_DEVICE, Profile
-from profet_core.profiles.trace_events.precision_signs import FP32, TF32
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
@@ -34,6 +34,11 @@ def refusal(profile: Profile) -> str:
         return (
             "XLA fused this step's operations, and the models need single operations: record it again with "
             "jit_compile=False."
+        )
+    if profile.meta.precision is not None and canonical(profile.meta.precision) is None:
+        return (
+            f"The profile's precision is {profile.meta.precision}, which the models don't cover: record it in FP32, "
+            "TF32, AMP or BF16."
         )
     busy_share = profile.device_busy_us / profile.device_total_us
     if busy_share < LEAST_BUSY_SHARE:
@@ -66,17 +71,6 @@ def refusal_by(models: Models, profile: Profile) -> str:
     """As `refusal`, or that nothing is known of the GPU the profile says it was recorded on."""
     reason, recorded = refusal(profile), profile.meta.gpu
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
-
-
-def foreign_refusal(profile: Profile) -> str:
-    """Why a profile of a GPU that nobody profiled can't be predicted from, and what to do; empty if it can."""
-    said = (profile.meta.precision or TF32).lower()
-    if said in (FP32, "float32", TF32):
-        return ""
-    return (
-        f"The profile's precision is {profile.meta.precision}, but unprofiled GPUs support FP32 and TF32 only: "
-        "record it without mixed precision."
-    )
 
 
 def check_predictable(models: Models, profile: Profile) -> None:

@@ -74,7 +74,7 @@ class ScaledTraining:
 
     network: str
     parameters: float
-    precision: str
+    gradients: str
     strategy: str
     global_batch: int | None
     images: int

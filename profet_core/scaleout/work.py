@@ -8,8 +8,8 @@ from profet_core.errors import InputError
 from profet_core.latency import Interval
 from profet_core.units import positive_number, whole_number
 
-#: Bytes of a gradient as it is sent, by the training's precision: frameworks keep FP32 gradients in mixed precision.
-GRADIENT_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "amp": 4}
+#: Bytes of a gradient as it is sent: BF16 and FP16 move half of what FP32 does.
+GRADIENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
 #: The most parameters that any network here may have.
 MOST_PARAMETERS = 1e12
 
@@ -23,7 +23,7 @@ class GpuStep:
     latency_ms : measured or predicted. interval : 90%; None: exact, or not known.
     batch_size : images a step on this one GPU.
     parameters : of the network.
-    precision : one of `GRADIENT_BYTES`.
+    gradients : their precision as they are sent, one of `GRADIENT_BYTES`.
     pixels : of an image's side, for the copy of the input; None: not known, and the copy is left out.
     tensors : of weights, as the framework counts them; None: not known, and no strategy that needs it is tried.
     """
@@ -31,7 +31,7 @@ class GpuStep:
     latency_ms: float
     batch_size: int
     parameters: float
-    precision: str = "fp32"
+    gradients: str = "fp32"
     pixels: int | None = None
     tensors: int | None = None
     interval: Interval | None = None
@@ -44,17 +44,19 @@ class GpuStep:
                 whole_number(f"The number of {what}", number)
         if positive_number("The number of parameters", self.parameters) > MOST_PARAMETERS:
             raise InputError(f"The number of parameters must be at most {MOST_PARAMETERS:g}, not {self.parameters:g}.")
-        if self.precision not in GRADIENT_BYTES:
-            raise InputError(f"The precision must be one of {', '.join(GRADIENT_BYTES)}, not {self.precision!r}.")
+        if self.gradients not in GRADIENT_BYTES:
+            raise InputError(
+                f"The precision of gradients must be one of {', '.join(GRADIENT_BYTES)}, not {self.gradients!r}."
+            )
 
     @property
     def gradient_bytes(self) -> float:
         """What each GPU has to share a step.
 
-        >>> GpuStep(100, 32, 25.6e6, "amp").gradient_bytes, GpuStep(100, 32, 25.6e6, "fp16").gradient_bytes
+        >>> GpuStep(100, 32, 25.6e6).gradient_bytes, GpuStep(100, 32, 25.6e6, "fp16").gradient_bytes
         (102400000.0, 51200000.0)
         """
-        return self.parameters * GRADIENT_BYTES[self.precision]
+        return self.parameters * GRADIENT_BYTES[self.gradients]
 
     @property
     def input_bytes(self) -> float:

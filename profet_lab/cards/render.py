@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from functools import cache
 from typing import Any
@@ -33,7 +34,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters: dict[str, Any] = {"fixed": fixed, "digits": _digits, "both": _both, "cell": _cell, "paragraph": _paragraph}
+    filters: dict[str, Any] = {
+        "fixed": fixed,
+        "digits": _digits,
+        "both": _both,
+        "cell": _cell,
+        "paragraph": _paragraph,
+        "factor": _factor,
+    }
     environment.filters.update(filters)
     return environment
 
@@ -56,6 +64,11 @@ def _both(errors: Errors) -> str:
 def _cell(value: float | None) -> str:
     """A cell of a table, empty where there is no number."""
     return "" if value is None else fixed(value)
+
+
+def _factor(log_width: float) -> str:
+    """A width in the logarithm as a factor."""
+    return f"{math.exp(log_width):.1f}"
 
 
 def _paragraph(text: str) -> str:

@@ -170,7 +170,7 @@ def _strategy_2017(update: str, device: str) -> Strategy:
 
 
 _SAME_RUN = ["source_repo", "machine", "gpu", "framework", "framework_version", "precision", "network", "pixels"]
-_PRECISIONS = {"fp32": "fp32", "fp32-inferred": "tf32", "tf32": "tf32", "tf32-conv": "tf32"}
+_GRADIENTS = dict.fromkeys(("fp32", "fp32-inferred", "tf32", "tf32-conv"), "fp32")
 
 
 def _throughputs(table: pd.DataFrame) -> tuple[list[ScaleRow], dict[str, int]]:
@@ -196,7 +196,7 @@ def _throughput_row(row: Mapping[str, Any], one_gpu: float) -> ScaleRow:
         source=f"{row['source_repo']} {row['machine']}",
         gpu=gpu_model(row["gpu"]),
         network=row["network"],
-        precision=_PRECISIONS.get(row["precision"], "fp16"),
+        precision=_GRADIENTS.get(row["precision"], "fp16"),
         strategy=Strategy.ONE_PROCESS if by_one_process else Strategy.RING,
         gpus=row["gpus"],
         interconnect=RIGS[row["gpu"]],

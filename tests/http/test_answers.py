@@ -27,7 +27,7 @@ NARROWED = {**TRAINING, "provider": ["azure", "vast"], "region": "US", "market":
 QUESTIONS = {
     "predict": [
         {},
-        {"latency_ms": 122.4, "targets": ["g5.xlarge", "g4dn.xlarge"], "fp32": True},
+        {"latency_ms": 122.4, "targets": ["g5.xlarge", "g4dn.xlarge"], "precision": "fp32"},
         {"latency_ms": 122.4, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
         {"without_latency": True, "trust_latency": True, "steps": 1, "method": "profet"},
         {"latency_ms": 122.4, "provider": ["gcp", "verda"], "gpu": ["V100"], "gpu_count": 1, "sureness": "good"},
@@ -42,7 +42,14 @@ QUESTIONS = {
 #: With a profile; other questions are below.
 QUESTIONS["scaleout"] = [
     {"latency_ms": 122.4, "network": "VGG16", "gpus": [1, 2, 8], "provider": ["aws"]},
-    {"parameters": 25600000.0, "precision": "amp", "instance": "p4d.24xlarge", "gpu_count": 8, "images": 50000},
+    {
+        "parameters": 25600000.0,
+        "precision": "amp",
+        "gradients": "fp16",
+        "instance": "p4d.24xlarge",
+        "gpu_count": 8,
+        "images": 50000,
+    },
     {"network": "VGG16", "global_batch": 256, "profiled_batch": 16, "profiled_pixels": 224, "provider": ["lambda"]},
     {"network": "VGG16", "strategy": "one-process", "tensors": 32, "gpus": [2, 4], "market": "spot"},
 ]

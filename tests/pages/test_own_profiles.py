@@ -204,8 +204,8 @@ def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_war
     )
     (key,) = own(app).values()
     assert not any("FP32" in line for line in notices(app))
-    app.selectbox(key=f":precision:{key}").set_value("tf32").run()
-    assert any("the models were trained on FP32" in line for line in notices(app))
+    app.selectbox(key=f":precision:{key}").set_value("amp").run()
+    assert any("is converted to FP32" in line for line in notices(app))
     app.selectbox(key=f":compiled:{key}").set_value(True).run()
     assert any("This step was compiled" in line for line in notices(app))
     give(app, *sample_files(samples, LENET))
@@ -214,7 +214,7 @@ def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_war
     for page in ("sizes", "predict"):
         go(app, page)
         assert any("This step was compiled" in line for line in notices(app))
-    assert app.selectbox(key=f":precision:{key}").value == "tf32"
+    assert app.selectbox(key=f":precision:{key}").value == "amp"
     app.selectbox(key=f":precision:{key}").set_value("fp32").run()
     assert not any("FP32" in line for line in notices(app))
     # Only what is not known is asked.

@@ -200,12 +200,12 @@ def test_fifty_profiles_and_names_that_are_alike(open_app, samples):
         (f"run-{number}.json", as_version_2({**operations, "Device_Relu": 9000.0 + number}, gpu="Tesla M60"))
         for number in range(49)
     ]
-    tf32 = as_version_2(operations, gpu="Tesla T4", precision="TF32")
-    app = give(open_app("compare", compare_samples=LENET), *files, (LENET, tf32))
+    half = as_version_2(operations, gpu="Tesla T4", precision="mixed_float16")
+    app = give(open_app("compare", compare_samples=LENET), *files, (LENET, half))
     assert not app.error and not app.exception
     assert list(compared(app))[-2:] == [LENET, f"{LENET} (sample)"] and len(compared(app)) == 51
     (block,) = [text for text in lines(app.markdown) if text.startswith(f"**{LENET}**")]
-    assert "is TF32" in block and "run-" not in block, "warnings are grouped by profile"
+    assert "converted to FP32" in block and "run-" not in block, "warnings are grouped by profile"
 
 
 def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, samples):

@@ -53,7 +53,9 @@ def _fixed() -> Iterator[Case]:
     yield Case(RESNET, {"deadline_hours": 40.0, "certainty": 0.8})
     yield Case(RESNET, {"budget_usd": 50.0})
     yield Case(RESNET, {"method": "profet"})
-    yield Case(RESNET, {"fp32": True})
+    yield Case(RESNET, {"precision": "fp32"})
+    yield Case(RESNET, {"precision": "amp"})
+    yield Case(RESNET, {"precision": "bf16", "at_batch": 112})
     yield Case(PAIR[0], {"second": PAIR[1]})
     yield Case(PAIR[0], {"second": PAIR[1], "at_batch": 64})
     yield Case(PAIR[0], {"second": PAIR[1], "at_batch": 100, "at_pixels": 192})
@@ -81,7 +83,7 @@ def drawn(number: int) -> Case:
         "validation_images": lambda: dice.randrange(1, 60_000),
         "price": lambda: {dice.choice(("g4dn.xlarge", "p3.2xlarge", "runpod/1x-L40S")): round(dice.uniform(0.1, 9), 3)},
         "measured": lambda: {dice.choice(("p2.xlarge", "p3.2xlarge")): round(dice.uniform(50, 400), 1)},
-        "fp32": lambda: True,
+        "precision": lambda: dice.choice(("fp32", "tf32", "amp", "bf16")),
         "with_loading": lambda: True,
         "method": lambda: "profet",
         "min_memory_gib": lambda: dice.choice((16.0, 24.0, 48.0)),
@@ -130,7 +132,14 @@ def test_drawn_questions(one_session, samples, port, capsys, number):
 PRICED = ("price_g4dn.xlarge", "price_p3.2xlarge", "price_runpod/1x-L40S")
 MEASURED = ("measured_p2.xlarge", "measured_p3.2xlarge")
 FRESH = {
-    **{"batch": None, "pixels": None, "images": 1_281_167, "epochs": 90, "validation_images": 0, "tf32": True},
+    **{
+        "batch": None,
+        "pixels": None,
+        "images": 1_281_167,
+        "epochs": 90,
+        "validation_images": 0,
+        "precision": "as profiled",
+    },
     **{"loading": False, "method": "default", "min_memory_gib": None, "gpu_count": [], "deadline_h": None},
     **{"market": "on-demand", "preset": "all", "retired": True},
 }
@@ -143,8 +152,6 @@ def settings(case: Case) -> dict[str, Any]:
     for name, value in case.fields.items():
         if name in ("price", "measured"):
             found |= {f"{name}_{instance}": number for instance, number in value.items()}
-        elif name == "fp32":
-            found["tf32"] = False
         elif name == "certainty":
             found["certainty"] = round(100 * value)
         elif name == "deadline_hours":

@@ -1,13 +1,22 @@
-"""Asks which method predicts, and whether newer GPUs train in TF32."""
+"""Asks which method predicts, and in which precision the training runs."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from profet_core import Models
+from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, PRECISIONS, TF32
 from ui.phrases import sentence
 from ui.state.resources import Resources
 from ui.state.settings import DEFAULT_METHOD, method_options
+
+_PRECISION_LABELS = {
+    AS_PROFILED: "As profiled",
+    FP32: "FP32",
+    TF32: "TF32",
+    AMP: "AMP (mixed FP16)",
+    BF16: "AMP (mixed BF16)",
+}
 
 
 def method_input(resources: Resources) -> None:
@@ -25,14 +34,16 @@ def method_input(resources: Resources) -> None:
     )
 
 
-def tf32_input() -> None:
-    """Whether the training will run in TF32 where the GPU has it; it moves estimates for newer GPUs only."""
-    st.toggle(
-        "TF32 on newer GPUs",
-        key="tf32",
+def precision_input() -> None:
+    """In which precision the training runs."""
+    st.selectbox(
+        "Precision",
+        PRECISIONS,
+        format_func=_PRECISION_LABELS.__getitem__,
+        key="precision",
         persist_state="session",
-        help="TensorFlow and PyTorch run convolutions in TF32 on Ampere and later (A10G, A100, L4, L40S, H100) unless "
-        "told otherwise. Off: plain FP32. The measured GPUs have no TF32.",
+        help="As profiled: the profile's precision; an FP32 profile means TF32 on Ampere and later, as TensorFlow and "
+        "PyTorch run it. FP32: without TF32.",
     )
 
 

@@ -18,6 +18,7 @@ from profet_core.catalog.own_gpus import (
     own_gpu_cells,
     own_gpu_of,
 )
+from profet_core.precision.names import FP32
 from profet_core.prediction.own_gpu_step import speed_of_step
 from profet_core.transfer.published import BATCH_RANGE, PIXEL_RANGE, load_reference_steps
 from profet_core.units import format_ms
@@ -144,6 +145,6 @@ def _with_step(own: OwnGpu, measured_ms: float) -> OwnGpu:
         own,
         measured_ms,
         latency_ms=prediction.anchor_latency_ms,
-        tf32=st.session_state["tf32"],
+        tf32=st.session_state["precision"] != FP32,
     )
     return replace(own, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")

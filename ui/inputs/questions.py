@@ -23,8 +23,8 @@ class _Question:
 _PRECISION = _Question(
     "precision",
     "Precision of the step",
-    {None: "Don't know", "fp32": "FP32", "tf32": "TF32", "mixed precision": "Mixed (FP16, BF16)"},
-    "The models were trained on FP32. On Ampere and newer, PyTorch and TensorFlow may use TF32 unasked.",
+    {None: "Don't know", "fp32": "FP32", "tf32": "TF32", "amp": "AMP (mixed FP16)", "bf16": "AMP (mixed BF16)"},
+    "On Ampere and later, PyTorch and TensorFlow use TF32 by default.",
 )
 _COMPILED = _Question(
     "compiled",

@@ -92,7 +92,7 @@ def slot_values(resources: Resources, slot: Slot) -> dict[str, Any]:
         "anchor": anchor,
         "without_latency": True,
         "method": st.session_state["method"],
-        "fp32": not st.session_state["tf32"],
+        "precision": st.session_state["precision"],
     }
 
 

@@ -32,7 +32,7 @@ def network_keys(resources: Resources) -> tuple[str, ...]:
     measured = (measured_key(name) for name in resources.catalog)
     second = ("second", "second_batch", "second_pixels", *SECOND_SLOT.keys) if st.session_state["second"] else ()
     recorded = ("profiled_batch", "profiled_pixels")
-    return (*PROFILE_SLOT.keys, *recorded, *second, "method", "tf32", *measured, "measured_at")
+    return (*PROFILE_SLOT.keys, *recorded, *second, "method", "precision", *measured, "measured_at")
 
 
 def predict_keys(resources: Resources) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def estimate_keys(resources: Resources) -> tuple[str, ...]:
     """The network and its step, the training and the offers; a network's file can't be in a link."""
     prices = (price_key(name) for name in resources.catalog)
     training = ("images", "validation_images", "epochs", "loading")
-    network = ("net_from", "net", "net_pixels", "net_batch", "net_optimiser", "net_method", "tf32")
+    network = ("net_from", "net", "net_pixels", "net_batch", "net_optimiser", "net_method", "precision")
     return (*network, *training, *_OFFER_KEYS, "preset", *prices, *ESTIMATE_TABLE.keys)
 
 
@@ -104,7 +104,7 @@ def compare_keys(resources: Resources) -> tuple[str, ...]:
     # A chosen sample is listed in any case: a link to it stays as it is.
     listing = ("inspect",) if chosen and samples == [chosen] else ("inspect", LISTED) if chosen else (LISTED,)
     on_answer = st.session_state["source"] == "sample" and st.session_state["sample"] in samples
-    settings = network_keys(resources) if on_answer else ("method", "tf32")
+    settings = network_keys(resources) if on_answer else ("method", "precision")
     return ("view", *listing, "compare_by", "preset", "drawn", *settings)
 
 

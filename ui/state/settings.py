@@ -16,6 +16,7 @@ from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
 from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES
 from profet_core.manycore.published import PUBLISHED
 from profet_core.manycore.scaled import FEWEST_FLOPS, MOST_FLOPS
+from profet_core.precision.names import AS_PROFILED, PRECISIONS
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.strategies import MOST_GPUS
@@ -73,7 +74,7 @@ ON_PREDICT = "predict"
 #: Sections of About that can be opened.
 SECTIONS = ("record", "own_gpu", "method", "files", "prices", "credits")
 #: Model cards of Accuracy.
-CARDS = ("model", "transfer", "cells", "estimate", "scaleout", "manycore")
+CARDS = ("model", "transfer", "precision", "cells", "estimate", "scaleout", "manycore")
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
 #: Percent.
@@ -159,7 +160,7 @@ def _network_settings(resources: Resources) -> Iterator[Setting]:
     for name in resources.catalog:
         yield Setting(measured_key(name), None, positive_or_empty, sparse=True)
     yield Setting("method", DEFAULT_METHOD, one_of(method_options(resources)))
-    yield Setting("tf32", True, true_or_false)
+    yield Setting("precision", AS_PROFILED, one_of(PRECISIONS))
 
 
 def _training_settings() -> Iterator[Setting]:

@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--transfer", action="store_true", help="only transfer.json, for unprofiled GPUs")
     parser.add_argument("--memory", action="store_true", help="only memory.json, for the memory fit")
     parser.add_argument("--scaleout", action="store_true", help="only scaleout.json, for several GPUs")
+    parser.add_argument("--precision", action="store_true", help="only precision.json, for AMP and TF32")
     parser.add_argument("--sizes", action="store_true", help="only growth.json, for other batch and pixel sizes")
     parser.add_argument("--estimate", action="store_true", help="only estimate.json, for networks without a profile")
     parser.add_argument("--seed", type=int, default=0)
@@ -37,6 +38,7 @@ _PARTS: dict[str, Callable[[argparse.Namespace], Trained]] = {
     "memory": coefficients.train_memory,
     "transfer": coefficients.train_transfer,
     "scaleout": coefficients.train_scaleout,
+    "precision": coefficients.train_precision,
 }
 
 

@@ -63,5 +63,16 @@ def train_scaleout(options: argparse.Namespace) -> Trained:
     return _written(path, model.checksum, f"{path}: multi-GPU steps, from {rows} published ones")
 
 
+def train_precision(options: argparse.Namespace) -> Trained:
+    """`precision.json`."""
+    with training_set():
+        from profet_core.precision.model import PRECISION_NAME
+        from profet_lab.precision.precision_file import precision_content, write_precision
+    content = precision_content(*open_measurements(options))
+    model = write_precision(content, Path(options.out))
+    path = Path(options.out) / PRECISION_NAME
+    return _written(path, model.checksum, f"{path}: AMP and TF32, from {content['fitted_on']['pairs']} published pairs")
+
+
 def _written(path: Path, checksum: str, said: str) -> Trained:
     return Trained({"out": str(path), "checksum": checksum}, (said,))

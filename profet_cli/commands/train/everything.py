@@ -13,10 +13,13 @@ def train_all(options: argparse.Namespace) -> Trained:
     """Every member of every pair, and the coefficients that the data tell."""
     with training_set():
         from profet_core.memory.model import MEMORY_NAME
+        from profet_core.precision.model import PRECISION_NAME
         from profet_core.scaleout.model import SCALEOUT_NAME
         from profet_core.scaling.growth_file import GROWTH_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.memory.memory_file import memory_content
+        from profet_lab.precision.pairs import has_pairs
+        from profet_lab.precision.precision_file import precision_content
         from profet_lab.scaleout.rows import has_scale_rows
         from profet_lab.scaleout.scaleout_file import scaleout_content
         from profet_lab.scalers.growth_file import growth_content, measured_sizes
@@ -29,6 +32,7 @@ def train_all(options: argparse.Namespace) -> Trained:
         TRANSFER_NAME: transfer_content(measurements, folder),
         MEMORY_NAME: memory_content(measurements, folder),
         **({GROWTH_NAME: growth_content(measurements)} if measured_sizes(measurements) else {}),
+        **({PRECISION_NAME: precision_content(measurements, folder)} if has_pairs(folder, measurements) else {}),
         **({SCALEOUT_NAME: scaleout_content(folder)} if has_scale_rows(folder) else {}),
     }
     manifest = train(measurements, out, anchors=options.anchor, coefficients=coefficients, seed=options.seed)

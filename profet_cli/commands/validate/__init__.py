@@ -14,6 +14,7 @@ from profet_cli.commands.validate import (
     memory,
     own,
     pairs,
+    precision,
     real,
     scaleout,
     transfer,
@@ -84,6 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="several GPUs: leave-one-network-out and leave-one-GPU-out; --card writes the report and card",
     )
     parser.add_argument(
+        "--precision",
+        action="store_true",
+        help="AMP and TF32: leave-one-network-out and leave-one-GPU-out on published pairs; --card writes the report "
+        "and card",
+    )
+    parser.add_argument(
         "--real",
         metavar="DIR",
         help="third-party profiles listed in DIR/index.json, against measurements; --card writes the report and "
@@ -100,6 +107,7 @@ _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
     "manycore": ("--manycore validates published models", manycore.run),
     "memory": ("--memory validates on all instances at once", memory.run),
     "pairs": ("--pairs validates on all instances at once", pairs.run),
+    "precision": ("--precision validates on published pairs", precision.run),
     "real": ("--real compares whole profiles with what was measured", real.run),
     "scaleout": ("--scaleout validates on published steps", scaleout.run),
     "sizes": ("--sizes validates on all instances at once", left_out.run),

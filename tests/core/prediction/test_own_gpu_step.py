@@ -28,7 +28,7 @@ def test_the_measured_step_is_what_is_predicted_in_its_precision(models, catalog
     point = asked(models, catalog, resnet, measured_ms, tf32=tf32)
     assert point.precision == ("tf32" if tf32 else "fp32")
     known = Knowledge(models, catalog, load_gpus()).with_own_gpus([replace(RTX, point=point, source="measured")])
-    row = rows_of(known, resnet, tf32=tf32)["rtx-4080"]
+    row = rows_of(known, resnet, precision="as profiled" if tf32 else "fp32")["rtx-4080"]
     assert row.latency_ms == pytest.approx(measured_ms, rel=1e-3)
     assert row.interval.low_ms < measured_ms < row.interval.high_ms and "measured" in row.note
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profet_core import ArtifactError, InputError, NoPredictionError, load_models, predict_many
+from profet_core import ArtifactError, InputError, load_models, predict_many
 from profet_core.catalog import Catalog
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import OperationClasses, load_operation_classes
-from profet_core.prediction.predict import predict
+from profet_core.prediction.in_precision import predict
 from profet_core.transfer.estimate import estimate_gpus, other_host_log_half_width
 from profet_core.transfer.hosts import UNKNOWN_HOST, host_named
 from profet_core.transfer.known import AnchorSteps, Latencies
@@ -174,7 +174,9 @@ def test_only_what_was_asked_for_is_returned_and_it_is_the_same(asked, models, c
 
 def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalog):
     sample, prediction = asked
-    without = rows_of(predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, tf32=False))
+    without = rows_of(
+        predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, precision="fp32")
+    )
     rows = rows_of(prediction)
     assert without["p4d.24xlarge"].latency_ms > rows["p4d.24xlarge"].latency_ms
     assert without["p4d.24xlarge"].interval.log_half_width > rows["p4d.24xlarge"].interval.log_half_width
@@ -289,26 +291,16 @@ def test_a_v100_offer_takes_v100s_models_and_p3_becomes_an_offer_of_the_same_gpu
     assert "which has the same GPU" in p3.note and 0 < half(p3) < 1.645 * 0.26
 
 
-def test_a_tf32_profile_is_warned_of_only_where_the_models_learned_fp32(models, catalog, profile):
-    tf32 = replace(profile, meta=replace(profile.meta, precision="tf32"))
-    said = "the models were trained on FP32 steps only"
-    assert not any(said in text for text in predict(models, catalog, tf32, "A100-SXM4-40GB").warnings)
-    assert any(said in text for text in predict(models, catalog, tf32, "g4dn.xlarge").warnings)
-    half_precision = replace(profile, meta=replace(profile.meta, precision="mixed_float16"))
-    assert any(said in text for text in predict(models, catalog, half_precision, "g4dn.xlarge").warnings)
-    with pytest.raises(NoPredictionError, match="record it without mixed precision"):
-        predict(models, catalog, half_precision, "A100-SXM4-40GB")
-
-
 def test_the_own_gpus_offers_in_another_precision_are_carried_there(models, catalog, profile):
     """A latency in TF32 is none in FP32, on the very same GPU too."""
     tf32 = replace(profile, meta=replace(profile.meta, precision="tf32"))
     asked = {
-        wanted: rows_of(predict(models, catalog, tf32, "A100-SXM4-40GB", latency_ms=90.0, tf32=wanted))["p4d.24xlarge"]
-        for wanted in (True, False)
+        wanted: rows_of(predict(models, catalog, tf32, "A100-SXM4-40GB", latency_ms=90.0, precision=wanted))
+        for wanted in ("tf32", "fp32")
     }
-    assert asked[True].latency_ms == 90.0
-    assert asked[False].latency_ms > 1.2 * 90 and asked[False].basis is Basis.TRANSFERRED
+    in_tf32, in_fp32 = (rows["p4d.24xlarge"] for rows in asked.values())
+    assert in_tf32.latency_ms == 90.0
+    assert in_fp32.latency_ms > 1.2 * 90 and in_fp32.basis is Basis.TRANSFERRED
 
 
 def test_a_latency_that_the_profile_does_not_explain_makes_all_less_sure(models, catalog, profile):

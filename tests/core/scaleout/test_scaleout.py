@@ -141,7 +141,7 @@ STEPS = st.builds(
     latency_ms=st.floats(0.1, 1e5),
     batch_size=st.integers(1, 1024),
     parameters=st.floats(1e3, 1e9),
-    precision=st.sampled_from(["fp32", "fp16"]),
+    gradients=st.sampled_from(["fp32", "fp16"]),
     pixels=st.none() | st.integers(16, 512),
     tensors=st.integers(1, 1000),
 )
@@ -198,10 +198,10 @@ def test_a_step_by_hand(law, node):
     assert (step.nodes, step.batch_size) == (2, 256)
     assert step.images_per_s == pytest.approx(256 / 0.2566)
     assert step.speed_up == pytest.approx(8 * 90 / 256.6)
-    # Sent in half precision it is half as much; mixed precision keeps FP32 gradients.
+    # Sent in half precision it is half as much.
     half = scaled_step(law, GpuStep(90, 32, 25e6, "fp16"), node, 8, Strategy.RING)
     assert half.sharing_ms == pytest.approx((7.5 + 6, 100 + 2))
-    assert scaled_step(law, GpuStep(90, 32, 25e6, "amp"), node, 8, Strategy.RING).sharing_ms == step.sharing_ms
+    assert scaled_step(law, GpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING).sharing_ms == half.sharing_ms
 
 
 def test_one_gpu_s_error_comes_on_top_of_scaling_s(law, node):
@@ -276,7 +276,7 @@ def test_what_can_t_be_is_refused(law, node, p3):
         "weight tensors": lambda: scaled_step(law, step, node, 4, Strategy.ONE_PROCESS),
         "number of parameters": lambda: replace(step, parameters=0),
         r"at most 1e\+12": lambda: replace(step, parameters=1e13),
-        "fp32, tf32, fp16, amp": lambda: replace(step, precision="fp8"),
+        "fp32, fp16, bf16": lambda: replace(step, gradients="fp8"),
         "batch size of one GPU": lambda: replace(step, batch_size=0),
         "step latency on one GPU": lambda: replace(step, latency_ms=math.nan),
         "number of pixels": lambda: replace(step, pixels=0),

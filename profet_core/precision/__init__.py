@@ -1,0 +1,1 @@
+"""Speed-up of AMP and TF32."""

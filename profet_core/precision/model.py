@@ -1,0 +1,126 @@
+"""Reads `precision.json`: how much faster AMP and TF32 are, fitted on published pairs, with its own checksum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from profet_core.catalog.gpus import Gpu
+from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
+from profet_core.precision.names import BF16
+from profet_core.precision.speedup import SAME_SPEED, USUAL_PEAK_RATIO, Factors, peak_bound, peak_ratio, tf32_bound
+
+PRECISION_NAME = "precision.json"
+PRECISION_VERSION = 1
+
+#: From this compute capability on GPUs have tensor cores, and from the second on TF32 and BF16 in them.
+TENSOR_CORES, AMPERE = 7.0, 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionModel:
+    """Coefficients; all natural logarithms.
+
+    Attributes
+    ----------
+    curves : of each table that answers assume the mean of: log k and log m, the speed-up by AMP of convolutions and
+        products and of all other GPU work, on a GPU with the usual ratio of peaks.
+    peak_power : k grows with this power of the ratio of peaks over the usual one.
+    gpus : GPU -> what log k and log m are more there, from published pairs.
+    log_offset : what the mean of the curves misses of the tables on average.
+    log_half_width : half a 90% interval of AMP over FP32 or TF32 in a table that the fit did not see.
+    gpu_log_half_widths : GPU -> the same, where its own errors are larger.
+    plain_log_half_width : the same on GPUs without tensor cores, where the speed-up is taken for 1.
+    tf32_power : power of the ratio of peaks by which TF32 speeds up convolutions and products.
+    tf32_log_half_width : half a 90% interval of TF32 over FP32.
+    share_line : of a network without a profile log(compute / other work) = share_line[0] + share_line[1] x log(FLOPs of
+        convolutions and products per value that its layers put out).
+    activation_share : activations in AMP over those in FP32, by the batches that tables ran in the same memory.
+    """
+
+    curves: tuple[tuple[float, float], ...]
+    peak_power: float
+    log_offset: float
+    log_half_width: float
+    plain_log_half_width: float
+    tf32_power: float
+    tf32_log_half_width: float
+    activation_share: float
+    share_line: tuple[float, float]
+    gpus: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    gpu_log_half_widths: Mapping[str, float] = field(default_factory=dict)
+    checksum: str = ""
+
+    def amp(self, gpu: Gpu, precision: str) -> Factors:
+        """Factors of AMP or BF16 over what the GPU does unasked: TF32 where it has it, else FP32."""
+        if not has_tensor_cores(gpu) or (precision == BF16 and gpu.compute_capability < AMPERE):
+            return Factors(SAME_SPEED, 0.0, self.plain_log_half_width)
+        more_k, more_m = self.gpus.get(gpu.name, (0.0, 0.0))
+        more_k += self.peak_power * math.log(peak_ratio(gpu) / USUAL_PEAK_RATIO)
+        curves = tuple((log_k + more_k, log_m + more_m) for log_k, log_m in self.curves)
+        half_width = max(self.log_half_width, self.gpu_log_half_widths.get(gpu.name, 0.0))
+        return Factors(curves, peak_bound(gpu), half_width, self.log_offset)
+
+    def share_of(self, flops_per_value: float) -> float:
+        """Convolutions and products in the GPU work of a network that nobody profiled, 0 to 1."""
+        first, power = self.share_line
+        ratio = math.exp(first + power * math.log(max(flops_per_value, 1e-9)))
+        return ratio / (1 + ratio)
+
+    def tf32(self, gpu: Gpu) -> Factors:
+        """Factors of TF32 over FP32, which moves as many bytes; a GPU without TF32 has the same speed."""
+        if gpu.tf32_tensor_dense_tflops is None:
+            return Factors(SAME_SPEED, 0.0, 0.0)
+        bound = tf32_bound(gpu)
+        return Factors(((self.tf32_power * bound, 0.0),), bound, self.tf32_log_half_width)
+
+
+def has_tensor_cores(gpu: Gpu) -> bool:
+    """Whether AMP finds tensor cores there: Volta and later."""
+    return gpu.compute_capability >= TENSOR_CORES and gpu.fp16_tensor_dense_tflops is not None
+
+
+def load_precision(folder: Path | str | None = None) -> PrecisionModel:
+    """Load `precision.json` of a models folder (`$PROFET_HOME` or the shipped one if None).
+
+    Raises
+    ------
+    ArtifactError : it is missing, damaged, changed, or of another version.
+    """
+    return load_coefficients(models_folder(folder) / PRECISION_NAME, PRECISION_VERSION, precision_model)
+
+
+def precision_model(content: JsonObject) -> PrecisionModel:
+    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    numbers = {name: finite_number(content[name]) for name in NUMBERS}
+    widths = {str(name): finite_number(value) for name, value in content["gpu_log_half_widths"].items()}
+    positive = [numbers[name] for name in NUMBERS if name.endswith(("half_width", "share"))]
+    if min(positive) <= 0 or min(widths.values(), default=1) <= 0 or numbers["activation_share"] > 1:
+        raise ValueError("no model of precision")
+    curves = tuple((finite_number(log_k), finite_number(log_m)) for log_k, log_m in content["curves"])
+    if not curves:
+        raise ValueError("no curve")
+    gpus = {str(name): (finite_number(row[0]), finite_number(row[1])) for name, row in content["gpus"].items()}
+    return PrecisionModel(
+        **numbers,
+        curves=curves,
+        share_line=(finite_number(content["share_line"][0]), finite_number(content["share_line"][1])),
+        gpus=MappingProxyType(gpus),
+        gpu_log_half_widths=MappingProxyType(widths),
+        checksum=str(content["checksum"]),
+    )
+
+
+#: Coefficients that are numbers.
+NUMBERS = (
+    "log_offset",
+    "peak_power",
+    "log_half_width",
+    "plain_log_half_width",
+    "tf32_power",
+    "tf32_log_half_width",
+    "activation_share",
+)

@@ -1,0 +1,60 @@
+"""Names of precisions: what a question may ask for, and what recorders and data write for the same."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from profet_core.errors import InputError
+
+FP32, TF32, AMP, BF16 = "fp32", "tf32", "amp", "bf16"
+#: The target's precision where nobody asks: the profile's, with TF32 on GPUs that use it by default.
+AS_PROFILED = "as profiled"
+#: What a question may ask for.
+PRECISIONS = (AS_PROFILED, FP32, TF32, AMP, BF16)
+#: Values of 16 bits in most of the step.
+HALF = (AMP, BF16)
+
+#: Other names of each precision, in lower case, with spaces for "_" and "-".
+_ALIASES = MappingProxyType(
+    {
+        FP32: ("fp32", "float32", "float", "single", "fp32 inferred", "no"),
+        TF32: ("tf32", "tensorfloat32", "tf32 conv"),
+        AMP: (
+            *("amp", "fp16", "float16", "half", "16 mixed", "mixed", "mixed precision"),
+            *("mixed fp16", "mixed float16", "amp fp16", "automatic mixed precision"),
+        ),
+        BF16: ("bf16", "bfloat16", "bf16 mixed", "mixed bf16", "mixed bfloat16", "amp bf16"),
+    }
+)
+_CANONICAL = MappingProxyType({alias: name for name, aliases in _ALIASES.items() for alias in aliases})
+
+
+def canonical(said: str | None) -> str | None:
+    """The precision that a profile or a table means; None where it says none that is known here.
+
+    >>> canonical("mixed_float16"), canonical("tf32-conv"), canonical("mixed bf16"), canonical("int8")
+    ('amp', 'tf32', 'bf16', None)
+    """
+    return None if said is None else _CANONICAL.get(" ".join(said.lower().replace("_", " ").replace("-", " ").split()))
+
+
+def is_half(said: str | None) -> bool:
+    """Whether a name means mixed or half precision.
+
+    >>> is_half("mixed fp16"), is_half("tf32"), is_half(None)
+    (True, False, False)
+    """
+    return canonical(said) in HALF
+
+
+def asked_precision(said: str) -> str:
+    """The precision that a question asks for.
+
+    Raises
+    ------
+    InputError : none of `PRECISIONS`, under any of their names.
+    """
+    found = AS_PROFILED if said.strip().lower().replace("-", " ") == AS_PROFILED else canonical(said)
+    if found is None:
+        raise InputError(f"Unknown precision {said!r}: use {', '.join(repr(name) for name in PRECISIONS)}.")
+    return found

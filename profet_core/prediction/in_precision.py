@@ -1,0 +1,440 @@
+"""Predictions in a precision: FP32 and TF32 as the models have them, AMP and BF16 by how much faster they are.
+
+The models learned from FP32 steps. A profile in AMP is converted to FP32 first, class by class; an answer in AMP is the
+FP32 or TF32 answer divided by the speed-up of each GPU. The intervals of both conversions are added in quadrature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from profet_core.artifacts.models import Models
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpu
+from profet_core.errors import InputError, NoPredictionError
+from profet_core.latency import Basis, Interval, Reach, RelativeInterval, StepTime
+from profet_core.networks.batch import ProfileBatch
+from profet_core.operations.classes import COPY_CLASS, load_operation_classes
+from profet_core.precision.model import PrecisionModel, has_tensor_cores
+from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, asked_precision, canonical, is_half
+from profet_core.precision.speedup import Factors
+from profet_core.prediction import predict as unasked
+from profet_core.prediction.anchors import Anchor, find_anchor
+from profet_core.prediction.host_time import host_times_ms
+from profet_core.prediction.latency_doubt import check_latency
+from profet_core.prediction.records import InstancePrediction, Prediction
+from profet_core.prediction.refusals import check_predictable
+from profet_core.prediction.steps import counted
+from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_core.transfer.anchor import ForeignSteps, carry_back
+from profet_core.transfer.evidence import Source
+from profet_core.transfer.hosts import Host, host_named
+from profet_core.transfer.model import TransferModel
+from profet_core.transfer.parts import CONVOLUTION, PRODUCT, StepParts, kind_of_class, step_parts
+from profet_core.transfer.speed import evidence_of, target_of
+
+#: Half a 90% interval that a compiled step adds: what fusing saves elsewhere is not measured; assumed.
+COMPILED_LOG_HALF_WIDTH = math.log(1.25)
+#: What is known of a GPU's FP32 speed where it has TF32; of all others TF32 is known and FP32 follows from it.
+_FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN, Source.KERNELS, Source.SAME_CHIP)
+_CAST = DEVICE_PREFIX + "Cast"
+_NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
+FP32_FROM_TF32 = "FP32 from the TF32 speed"
+#: What is said of every answer in half precision.
+HALF_WARNING = (
+    "{name} latencies are FP32 or TF32 latencies divided by a speed-up from published pairs: plain and tuned training "
+    "differ, and the intervals include that."
+)
+BF16_WARNING = "No BF16 pairs were published: the same speed-up as for FP16 AMP is assumed."
+CONVERTED_WARNING = "The profile was recorded in {name} and is converted to FP32 first: the intervals are wider."
+
+
+Row = TypeVar("Row", bound=StepTime)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What of a step another precision changes.
+
+    Attributes
+    ----------
+    share : convolutions and products, of the GPU work in FP32 on the reference GPU.
+    launch_ms : what launches take on the reference host.
+    """
+
+    share: float
+    launch_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """A profile in FP32 or TF32; `faster`: log of how much longer its step takes than the recorded one."""
+
+    profile: Profile
+    log_slower: float = 0.0
+    log_half_width: float = 0.0
+
+
+def predict(
+    models: Models,
+    catalog: Catalog,
+    profile: Profile,
+    anchor: str,
+    *,
+    latency_ms: float | None = None,
+    targets: Sequence[str] | None = None,
+    method: str = "default",
+    trust_latency: bool = False,
+    precision: str = AS_PROFILED,
+) -> Prediction:
+    """Predict one profile's step latency on every target.
+
+    Parameters
+    ----------
+    precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled": in that of the profile,
+        where an FP32 profile stands for what frameworks do by default, which is TF32 on Ampere and later.
+    anchor, latency_ms, targets, method, trust_latency : as `prediction.predict.predict` takes them.
+
+    Raises
+    ------
+    what `prediction.predict.predict` raises.
+    """
+    return predict_many(
+        models,
+        catalog,
+        [profile],
+        anchor,
+        latencies_ms=None if latency_ms is None else [latency_ms],
+        targets=targets,
+        method=method,
+        trust_latency=trust_latency,
+        precision=precision,
+    )[0]
+
+
+def predict_many(
+    models: Models,
+    catalog: Catalog,
+    profiles: Sequence[Profile],
+    anchor: str,
+    *,
+    latencies_ms: Sequence[float] | None = None,
+    targets: Sequence[str] | None = None,
+    method: str = "default",
+    trust_latency: bool = False,
+    precision: str = AS_PROFILED,
+) -> Sequence[Prediction]:
+    """`predict` for many profiles of one anchor at once.
+
+    Parameters
+    ----------
+    latencies_ms : one latency for every profile, or None for none of them.
+
+    Raises
+    ------
+    what `predict` raises, for the first profile that it raises it for.
+    """
+    asked = asked_precision(precision)
+
+    def found(
+        steps: Sequence[Profile], known_ms: Sequence[float] | None, tf32: bool, trusted: bool
+    ) -> Sequence[Prediction]:
+        return unasked.predict_many(
+            models,
+            catalog,
+            steps,
+            anchor,
+            latencies_ms=known_ms,
+            targets=targets,
+            method=method,
+            trust_latency=trusted,
+            tf32=tf32,
+        )
+
+    if asked in (AS_PROFILED, TF32) and not any(_changes(profile) for profile in profiles):
+        return found(profiles, latencies_ms, True, trust_latency)
+    given_ms: Sequence[float | None] = [None] * len(profiles) if latencies_ms is None else latencies_ms
+    if len(given_ms) != len(profiles):
+        return found(profiles, latencies_ms, True, trust_latency)
+    where = find_anchor(models, catalog, anchor)
+    for profile, latency_ms in zip(profiles, given_ms, strict=True):
+        check_predictable(models, profile)
+        if latency_ms is not None and not trust_latency:
+            check_latency(models, counted(profile, latency_ms), where.instance, latency_ms)
+    bases = [_base(models, where, counted(*one)) for one in zip(profiles, given_ms, strict=True)]
+    steps = [base.profile for base in bases]
+    known_ms = (
+        None
+        if latencies_ms is None
+        else [ms * math.exp(base.log_slower) for ms, base in zip(latencies_ms, bases, strict=True)]
+    )
+    predicted = found(steps, known_ms, asked != FP32, True)
+    in_tf32 = found(steps, known_ms, True, True) if asked == FP32 and _any_tf32(models, predicted) else predicted
+    return [
+        _In(models, where, asked, profile, base, latency_ms).prediction(one, other)
+        for profile, base, latency_ms, one, other in zip(profiles, bases, given_ms, predicted, in_tf32, strict=True)
+    ]
+
+
+def _changes(profile: Profile) -> bool:
+    """Whether the answer for a profile differs from what the models have of FP32 steps."""
+    return is_half(profile.meta.precision) or bool(profile.meta.compiled)
+
+
+def _any_tf32(models: Models, predicted: Sequence[Prediction]) -> bool:
+    gpus = {gpu_of(models, row) for one in predicted[:1] for row in one.predictions}
+    return any(gpu is not None and gpu.tf32_tensor_dense_tflops is not None for gpu in gpus)
+
+
+def gpu_of(models: Models, row: InstancePrediction) -> Gpu | None:
+    """Specs of the GPU of a row's offer; None where they are not known."""
+    if models.transfer is None:
+        return None
+    try:
+        return models.transfer.gpus.find(row.offer.gpu, row.offer.gpu_memory_gib)
+    except InputError:
+        return None
+
+
+def precision_of(models: Models) -> tuple[PrecisionModel, TransferModel]:
+    """What is known of precisions and of GPUs.
+
+    Raises
+    ------
+    NoPredictionError : these models don't have it.
+    """
+    if models.precision is None or models.transfer is None:
+        raise NoPredictionError("These models support FP32 and TF32 only: they have no precision.json.")
+    return models.precision, models.transfer
+
+
+def _anchor_gpu(transfer: TransferModel, anchor: Anchor) -> Gpu:
+    return anchor.gpu or transfer.gpus[transfer.step.instances[anchor.instance].gpu]
+
+
+def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
+    """The profile as the same step would show in FP32, or in TF32 where the GPU has it."""
+    said = canonical(profile.meta.precision)
+    if not is_half(said):
+        return _Base(profile)
+    model, transfer = precision_of(models)
+    gpu = _anchor_gpu(transfer, anchor)
+    factors = model.amp(gpu, said or "")
+    more = dict(zip((True, False), factors.by_class, strict=True))
+    placed = load_operation_classes().place(list(profile.operations))
+    names = load_operation_classes().names
+    compute_us, other_us, converted = 0.0, 0.0, {}
+    for name, us in profile.operations.items():
+        column = placed[name]
+        group = names[column] if column is not None else ""
+        moves = not name.startswith(DEVICE_PREFIX) or name in IDLE_OPERATIONS or group == COPY_CLASS
+        if moves:
+            converted[name] = us
+        elif name != _CAST:
+            compute = kind_of_class(group) in (CONVOLUTION, PRODUCT)
+            converted[name] = us * math.exp(more[compute])
+            compute_us, other_us = compute_us + compute * converted[name], other_us + (not compute) * converted[name]
+    work_us = compute_us + other_us
+    share = compute_us / work_us if work_us > 0 else 0.0
+    # The classes tell the mix; how much longer the whole step takes is the speed-up of that mix.
+    busy_us = profile.device_busy_us
+    wanted_us = busy_us * math.exp(factors.log_speedup(share))
+    scale = wanted_us / work_us if work_us > 0 else 1.0
+    operations = {
+        name: us * scale if us != profile.operations[name] or name == _CAST else us for name, us in converted.items()
+    }
+    slower = (profile.device_total_us - busy_us + wanted_us) / profile.device_total_us
+    meta = replace(
+        profile.meta,
+        precision=FP32 if gpu.tf32_tensor_dense_tflops is None else TF32,
+        step_latency_ms=None,
+        peak_memory_mib=None,
+    )
+    return _Base(replace(profile, operations=operations, meta=meta), math.log(slower), factors.log_half_width)
+
+
+def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | None) -> _Work:
+    """Share and launches of a step in FP32 or TF32, as it would be on the reference GPU and host."""
+    _, transfer = precision_of(models)
+    law = transfer.step
+    known_ms = None if latency_ms is None else np.array([latency_ms])
+    batch = ProfileBatch([base], anchor.instance, known_ms)
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms([base]))
+    if anchor.gpu is None:
+        floor_ms = float(law.floor_ms(parts, anchor.instance, known_ms)[0])
+        log_speeds = np.subtract(
+            law.instances[anchor.instance].kind_log_speeds, law.instances[transfer.reference].kind_log_speeds
+        )
+        return _Work(_share(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts))), floor_ms)
+    target, _ = target_of(transfer, anchor.gpu, anchor.host, canonical(base.meta.precision) in (None, TF32))
+    back = carry_back(law, transfer.reference, ForeignSteps(target, parts, known_ms))
+    return _Work(_share(back.by_instance[transfer.reference].parts), float(back.floor_ms[0]))
+
+
+def _others(parts: StepParts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return parts.copy_ms, parts.idle_ms, parts.host_ms
+
+
+def _share(parts: StepParts) -> float:
+    return float(parts.compute_share[0])
+
+
+def faster_step(row: Row, log_speedup: float, log_half_width: float, note: str) -> Row:
+    """A row whose step is exp(log_speedup) times as fast, give or take; launches stay."""
+    if row.latency_ms is None:
+        return row
+    factor = math.exp(-log_speedup)
+    latency_ms, interval = row.latency_ms * factor, Interval.around(row.latency_ms * factor, log_half_width)
+    if row.interval is not None:
+        half = row.interval.log_half_width
+        interval = row.interval.scaled(factor).widened(math.hypot(half, log_half_width) - half)
+    relative, reach = row.relative, row.reach
+    return replace(
+        row,
+        latency_ms=latency_ms,
+        interval=interval,
+        note="; ".join(part for part in (note, row.note) if part),
+        relative=relative and RelativeInterval(relative.instance, math.hypot(relative.log_half_width, log_half_width)),
+        reach=reach and Reach(reach.weights, reach.free_ms * factor, reach.launch_ms),
+    )
+
+
+def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> str:
+    """What a row says of its precision."""
+    name = _NAMES[precision]
+    if not has_tensor_cores(gpu):
+        return f"{name} at FP32 speed: no tensor cores, sometimes slower"
+    if precision == BF16 and gpu.tf32_tensor_dense_tflops is None:
+        return "BF16 at FP32 speed: no tensor cores for BF16"
+    over = "FP32" if gpu.tf32_tensor_dense_tflops is None else "TF32"
+    return f"{name}, {math.exp(log_speedup):.1f} times the speed of {over}"
+
+
+@dataclass(frozen=True)
+class _In:
+    """One profile's answer in the precision that is asked for."""
+
+    models: Models
+    anchor: Anchor
+    asked: str
+    profile: Profile
+    base: _Base
+    latency_ms: float | None
+
+    @property
+    def precision(self) -> str:
+        """Of the answer; half where the profile is and nothing else is asked."""
+        said = canonical(self.profile.meta.precision)
+        return said if self.asked == AS_PROFILED and said is not None and is_half(said) else self.asked
+
+    def prediction(self, predicted: Prediction, in_tf32: Prediction) -> Prediction:
+        """The prediction; `in_tf32`: the same with TF32 wherever it is."""
+        rows = predicted.predictions
+        others = {row.instance: row for row in in_tf32.predictions}
+        changed = is_half(self.precision) or self.base.log_slower != 0 or self.asked == FP32
+        if changed and any(row.latency_ms is not None for row in rows) and self.models.precision is not None:
+            work = work_of(self.models, self.anchor, self.base.profile, predicted.anchor_latency_ms)
+            rows = tuple(self._row(row, others[row.instance], work) for row in rows)
+        elif is_half(self.precision) or self.base.log_slower != 0:
+            precision_of(self.models)
+        if self.profile.meta.compiled:
+            rows = tuple(_compiled(row) for row in rows)
+        return replace(
+            predicted,
+            anchor_latency_ms=self.latency_ms,
+            predictions=rows,
+            precision=self.precision,
+            warnings=tuple(
+                dict.fromkeys(
+                    (*precision_warnings(self.precision, canonical(self.profile.meta.precision)), *predicted.warnings)
+                )
+            ),
+        )
+
+    def _row(self, row: InstancePrediction, in_tf32: InstancePrediction, work: _Work) -> InstancePrediction:
+        model, transfer = precision_of(self.models)
+        gpu, own = gpu_of(self.models, row), _anchor_gpu(transfer, self.anchor)
+        if gpu is None or row.latency_ms is None:
+            return row
+        same_precision = is_half(self.precision) == is_half(self.profile.meta.precision)
+        if row.basis is Basis.GIVEN and same_precision and self._given_as_recorded(gpu):
+            return replace(row, latency_ms=self.latency_ms)
+        if is_half(self.precision):
+            factors, sign = model.amp(gpu, self.precision), 1.0
+        elif self.asked == FP32 and self._fp32_unknown(transfer, gpu, row):
+            factors, sign, row = model.tf32(gpu), -1.0, in_tf32
+        else:
+            factors, sign = Factors(((0.0, 0.0),), 0.0, 0.0), 1.0
+        # Two errors of one speed-up cancel where both are of one GPU.
+        cancels = same_precision and gpu.name == own.name
+        half = 0.0 if cancels else math.hypot(factors.log_half_width, self.base.log_half_width)
+        if half == 0 and not any(map(any, factors.curves)):
+            return row
+        return self._changed(row, gpu, factors, sign, half, work)
+
+    def _changed(
+        self, row: InstancePrediction, gpu: Gpu, factors: Factors, sign: float, half: float, work: _Work
+    ) -> InstancePrediction:
+        assert row.latency_ms is not None
+        host: Host = host_named(row.offer.host) if row.offer.host else self.anchor.host
+        launch_share = work.launch_ms * host.launch / row.latency_ms
+        log_speedup = sign * factors.log_speedup(work.share, launch_share)
+        note = speedup_note(gpu, self.precision, log_speedup) if is_half(self.precision) else ""
+        if sign < 0:
+            note = FP32_FROM_TF32
+        basis = row.basis
+        if basis is Basis.GIVEN:
+            basis = Basis.MEASURED if self.anchor.gpu is None else Basis.CARRIED_BACK
+        members = {name: ms * math.exp(-log_speedup) for name, ms in row.members.items()}
+        return replace(faster_step(row, log_speedup, half, note), basis=basis, members=members)
+
+    def _given_as_recorded(self, gpu: Gpu) -> bool:
+        """Whether the anchor's latency is one in the precision that is asked for."""
+        ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and canonical(self.profile.meta.precision) != FP32
+        return is_half(self.precision) or self.asked != FP32 or not ran_in_tf32
+
+    def _fp32_unknown(self, transfer: TransferModel, gpu: Gpu, row: InstancePrediction) -> bool:
+        """Whether FP32 on the GPU follows from its TF32 alone; the anchor's own latency may be in TF32."""
+        if gpu.tf32_tensor_dense_tflops is None:
+            return False
+        if row.basis is Basis.GIVEN:
+            return not self._given_as_recorded(gpu)
+        return fp32_unknown(transfer, gpu)
+
+
+def fp32_unknown(transfer: TransferModel, gpu: Gpu) -> bool:
+    """Whether the speed of a GPU with TF32 is known in TF32 alone."""
+    return gpu.tf32_tensor_dense_tflops is not None and evidence_of(transfer, gpu, False).source not in _FP32_KNOWN
+
+
+def precision_warnings(precision: str, recorded: str | None = None) -> tuple[str, ...]:
+    """What to say of an answer in a precision, from a profile that was recorded in one."""
+    found = []
+    if is_half(precision):
+        found.append(HALF_WARNING.format(name=_NAMES[precision]))
+    if BF16 in (precision, recorded):
+        found.append(BF16_WARNING)
+    if recorded is not None and is_half(recorded):
+        found.append(CONVERTED_WARNING.format(name=_NAMES[recorded]))
+    return tuple(found)
+
+
+def activation_growth(models: Models, profile: Profile, precision: str) -> float:
+    """Activations in a precision over those that the profile's step had."""
+    asked, recorded = is_half(precision), is_half(profile.meta.precision)
+    if asked == recorded or models.precision is None:
+        return 1.0
+    share = models.precision.activation_share
+    return share if asked else 1 / share
+
+
+def _compiled(row: InstancePrediction) -> InstancePrediction:
+    if row.interval is None or row.basis is Basis.GIVEN:
+        return row
+    half = row.interval.log_half_width
+    return replace(row, interval=row.interval.widened(math.hypot(half, COMPILED_LOG_HALF_WIDTH) - half))

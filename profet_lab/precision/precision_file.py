@@ -1,0 +1,137 @@
+"""Fits and writes `precision.json`: how much faster AMP and TF32 are on each GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from profet_core.arrays import FloatArray
+from profet_core.catalog.gpus import load_gpus
+from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.precision.model import PRECISION_NAME, PRECISION_VERSION, PrecisionModel, load_precision
+from profet_lab.coefficient_files import write_coefficients
+from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
+from profet_lab.measurements.tables import Measurements
+from profet_lab.precision.fit import SpeedupFit, fit_speedups
+from profet_lab.precision.pairs import MANY_NETWORKS, MORE_POINTS_FILE, PEAKS_FILE, POINTS_TABLE, Pairs, load_pairs
+from profet_lab.precision.shares import network_shares
+
+#: Tables of training as people run it since 2020: answers assume their mean. What runs batches of 12 without an update
+#: tells how GPUs and networks differ, not how fast training is; NVIDIA's TensorFlow runs under XLA.
+TODAY = (
+    POINTS_TABLE,
+    "NVIDIA/DeepLearningExamples, PyTorch",
+    "lambdal/lambda-tensorflow-benchmark, TensorFlow",
+)
+#: An interval's level.
+LEVEL = 0.9
+
+
+def served_log_speedup(fit: SpeedupFit, cells: pd.DataFrame, tables: Sequence[str] = TODAY) -> FloatArray:
+    """What answers assume, whatever the cells' own table: the mean of the tables' curves, (cells,)."""
+    known = [table for table in tables if table in fit.values["table k"]]
+    # Without the part of one GPU in one table.
+    values = {**fit.values, "cell k": {}, "cell m": {}}
+    mean: FloatArray = np.mean([SpeedupFit(values).predict(cells.assign(table=table)) for table in known], axis=0)
+    return mean
+
+
+def served_errors(cells: pd.DataFrame, fit: SpeedupFit) -> pd.Series:
+    """Errors of what answers assume in today's tables, by the cells' index, in the logarithm of the speed-up.
+
+    They grow by what a mean over few tables hides: with T tables by sqrt((T + 1) / (T - 1)).
+    """
+    own = cells[cells["table"].isin(TODAY)]
+    tables = own["table"].nunique()
+    error = served_log_speedup(fit, own) + served_offset(cells, fit) - own["log_speedup"]
+    return error * np.sqrt((tables + 1) / (tables - 1))
+
+
+def served_offset(cells: pd.DataFrame, fit: SpeedupFit) -> float:
+    """What the mean of the curves misses of today's tables, each table counting the same, in the logarithm."""
+    own = cells[cells["table"].isin(TODAY)]
+    missed = own["log_speedup"] - served_log_speedup(fit, own)
+    return float(missed.groupby(own["table"]).mean().mean())
+
+
+def half_width(errors: Sequence[float] | pd.Series | FloatArray) -> float:
+    """Half of an interval that holds `LEVEL` of the errors."""
+    return float(np.quantile(np.abs(np.asarray(errors, float)), LEVEL))
+
+
+def tf32_power(cells: pd.DataFrame) -> float:
+    """The power of the ratio of peaks by which TF32 speeds up convolutions and products: least error over a grid."""
+    grid = np.linspace(0, 1, 101)
+    errors = [np.abs(predict_tf32(cells, power) - cells["log_speedup"]).mean() for power in grid]
+    return float(grid[int(np.argmin(errors))])
+
+
+def predict_tf32(cells: pd.DataFrame, power: float) -> FloatArray:
+    """Log speed-up of TF32 over FP32, (cells,)."""
+    share = cells["share"].to_numpy(float)
+    return -np.log(share * np.exp(-power * cells["log_ratio"].to_numpy(float)) + 1 - share)
+
+
+def precision_content(measurements: Measurements, folder: Path) -> dict:
+    """What `precision.json` holds; `folder` holds the published tables."""
+    shares = network_shares(measurements)
+    pairs = load_pairs(folder, shares)
+    files = {
+        name.name: sha256_hex((folder / name).read_bytes()) for name in (THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE)
+    }
+    content = {
+        "schema_version": PRECISION_VERSION,
+        **_rounded(coefficients(pairs)),
+        "share_line": [float(f"{value:.6g}") for value in shares.line],
+        "fitted_on": {
+            "pairs": len(pairs.amp), "failed pairs": pairs.failed, "without tensor cores": len(pairs.plain),
+            "TF32 over FP32": len(pairs.tf32), "today": list(TODAY),
+            **files, **measurements.sha256, PEAKS_FILE.name: sha256_hex(PEAKS_FILE.read_bytes()),
+        },
+    }  # fmt: skip
+    return {**content, "checksum": manifest_checksum(content)}
+
+
+def coefficients(pairs: Pairs) -> dict:
+    """All numbers of `PrecisionModel`."""
+    fit = fit_speedups(pairs.amp)
+    errors = served_errors(pairs.amp, fit)
+    pooled, power = half_width(errors), tf32_power(pairs.tf32)
+    by_gpu = errors.groupby(pairs.amp["gpu"])
+    catalog, values = load_gpus(), fit.values
+    return {
+        "curves": [[values["table k"][table], values["table m"][table]] for table in TODAY],
+        "log_offset": served_offset(pairs.amp, fit),
+        "peak_power": values["peak k"][""],
+        "gpus": {
+            gpu: [values["gpu k"][gpu], values["gpu m"][gpu]] for gpu in sorted(values["gpu k"]) if gpu in catalog
+        },
+        "log_half_width": pooled,
+        "gpu_log_half_widths": {
+            str(gpu): wide
+            for gpu, own in by_gpu
+            if gpu in catalog and len(own) >= MANY_NETWORKS and (wide := half_width(own)) > pooled
+        },
+        "plain_log_half_width": half_width(pairs.plain["log_speedup"]),
+        "tf32_power": power,
+        "tf32_log_half_width": half_width(predict_tf32(pairs.tf32, power) - pairs.tf32["log_speedup"]),
+        "activation_share": 1 / float(pairs.amp.loc[pairs.amp["table"] == POINTS_TABLE, "batch_ratio"].median()),
+    }
+
+
+def write_precision(content: Mapping, out: Path) -> PrecisionModel:
+    """Write `precision.json` into a models folder; returns the model that it holds."""
+    write_coefficients(content, out / PRECISION_NAME)
+    return load_precision(out)
+
+
+def _rounded(value):
+    """Six digits: the same file from the same data on any machine."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value

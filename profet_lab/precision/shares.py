@@ -1,0 +1,94 @@
+"""Share of convolutions and matrix products in a network's GPU work: what a profile shows, or what its layers suggest.
+
+Networks of the measurements have profiles. Of others the ratio of compute to bandwidth-bound time follows from the
+FLOPs of a layer's output, by a line through the profiled networks in the logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from profet_core.errors import InputError
+from profet_core.layers.counts import Counts
+from profet_core.layers.networks import counts_of, network_name
+from profet_core.operations.classes import load_operation_classes
+from profet_core.transfer.parts import CONVOLUTION, PRODUCT, kind_of_class
+from profet_lab.measurements.tables import Measurements
+
+#: Profiles that the shares are read from: no launch-bound steps.
+_LEAST_BATCH, _LEAST_PIXELS = 16, 128
+SHARES_OF = "p3.2xlarge"
+#: Networks whose time is in depthwise kernels, or whose profiles are truncated: no line goes through them.
+_ODD = ("MobileNetV2", "InceptionResNetV2")
+#: Published under a name that the measurements have for another network.
+_RENAMED = {"AlexNet": "AlexNet (2014)"}
+
+
+@dataclass(frozen=True)
+class NetworkShares:
+    """Shares by network, and the line for all others: log(compute / rest) = line[0] + line[1] log(FLOPs / output)."""
+
+    profiled: dict[str, float]
+    line: tuple[float, float]
+
+    def of(self, network: str, counts: Counts) -> float:
+        """The share of a network, 0 to 1."""
+        if network in self.profiled:
+            return self.profiled[network]
+        ratio = math.exp(self.line[0] + self.line[1] * math.log(_intensity(counts)))
+        return ratio / (1 + ratio)
+
+
+def known_network(name: str) -> str | None:
+    """The network here that a table's name means; None if there is none."""
+    for spelled in (_RENAMED.get(name, name), name.replace("_", " "), name.replace("_", "-")):
+        try:
+            return network_name(spelled)
+        except InputError:
+            continue
+    return None
+
+
+def network_shares(measurements: Measurements) -> NetworkShares:
+    """Shares as profiles on V100 show them: medians over the larger workloads of a network."""
+    table = _profiled_shares(measurements)
+    line = table[~table["network"].isin(_ODD)]
+    intensity = [
+        math.log(_intensity(counts_of(network, pixels)))
+        for network, pixels in zip(line["network"], line["pixels"], strict=True)
+    ]
+    design = np.column_stack([np.ones(len(line)), intensity])
+    log_ratio = np.log(line["share"] / (1 - line["share"]))
+    first, second = np.linalg.lstsq(design, np.asarray(log_ratio, float), rcond=None)[0].tolist()
+    profiled = table[~table["network"].isin(_ODD)].groupby("network")["share"].median()
+    return NetworkShares({str(name): float(value) for name, value in profiled.items()}, (first, second))
+
+
+def _profiled_shares(measurements: Measurements) -> pd.DataFrame:
+    """One row per network and pixel size: network, pixels, share."""
+    classes = load_operation_classes()
+    times = classes.encode_table(measurements.operations, measurements.times_us[SHARES_OF]).times_ms
+    kinds = {"compute": np.zeros(len(times)), "rest": np.zeros(len(times))}
+    columns = {name: times[:, place] for place, name in enumerate(classes.device)}
+    for name, values in columns.items():
+        if name not in ("idle", "copy"):
+            kinds["compute" if kind_of_class(name) in (CONVOLUTION, PRODUCT) else "rest"] += values
+    workloads = measurements.workloads
+    table = pd.DataFrame(
+        {
+            "network": workloads["model"].to_numpy(),
+            "pixels": workloads["pixels"].to_numpy(),
+            "batch": workloads["batch_size"].to_numpy(),
+            "share": kinds["compute"] / (kinds["compute"] + kinds["rest"]),
+        }
+    )
+    table = table[(table["batch"] >= _LEAST_BATCH) & (table["pixels"] >= _LEAST_PIXELS)]
+    return table.groupby(["network", "pixels"])[["share"]].median().reset_index()
+
+
+def _intensity(counts: Counts) -> float:
+    return (counts.convolution_flops + counts.dense_flops) / counts.activation_elements

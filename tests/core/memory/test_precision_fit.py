@@ -1,0 +1,27 @@
+"""Memory fit follows the precision of the training."""
+
+from dataclasses import replace
+
+import pytest
+
+from profet_core.answers.predict import answer_predict
+from profet_core.answers.questions import Knowledge, PredictQuestion, Spelling
+from profet_core.catalog.gpus import load_gpus
+
+
+@pytest.mark.parametrize(("said", "asked", "growth"), [(None, "amp", 0.5), ("amp", "fp32", 2.0), ("amp", "amp", 1.0)])
+def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth):
+    sample = samples["resnet50-224px-b64-g4dn"]
+    meta = replace(sample.profile.meta, precision=said, parameters=25_600_000, peak_memory_mib=6000.0)
+    question = PredictQuestion(
+        profile=replace(sample.profile, meta=meta),
+        anchor=sample.anchor,
+        latency_ms=sample.latency_ms,
+        trust_latency=True,
+    )
+    spelling = Spelling("TRACE", lambda name: name)
+    knowledge = Knowledge(models, catalog, load_gpus())
+    recorded = answer_predict(knowledge, replace(question, precision=said or "fp32"), spelling)
+    found = answer_predict(knowledge, replace(question, precision=asked), spelling)
+    before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
+    assert after == pytest.approx(before / growth, rel=0.05)

@@ -1,0 +1,120 @@
+"""Predictions in a precision."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from profet_core.errors import NoPredictionError
+from profet_core.prediction import predict as unasked
+from profet_core.prediction.in_precision import predict
+
+TENSOR, PLAIN = ("g4dn.xlarge", "p3.2xlarge", "p4d.24xlarge", "g6.xlarge"), ("g3s.xlarge", "p2.xlarge")
+
+
+@pytest.fixture(scope="module")
+def sample(samples):
+    return samples["resnet50-224px-b64-g4dn"]
+
+
+def rows_of(prediction):
+    return {row.instance: row for row in prediction.predictions}
+
+
+def asked(models, catalog, sample, precision, said=None, **more):
+    profile = replace(sample.profile, meta=replace(sample.profile.meta, precision=said))
+    known = {"latency_ms": sample.latency_ms, **more}
+    return predict(models, catalog, profile, sample.anchor, precision=precision, **known)
+
+
+def test_fp32_of_measured_gpus_stays_to_the_last_digit(models, catalog, sample):
+    before = rows_of(
+        unasked.predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, tf32=False)
+    )
+    after = rows_of(asked(models, catalog, sample, "fp32"))
+    for name in (*PLAIN, "g4dn.xlarge", "p3.2xlarge"):
+        assert after[name] == before[name]
+    default = rows_of(unasked.predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
+    assert rows_of(asked(models, catalog, sample, "as profiled")) == default
+
+
+def test_fp32_is_without_tf32_on_every_gpu_that_gains_by_it(models, catalog, sample):
+    tf32, fp32 = (rows_of(asked(models, catalog, sample, precision)) for precision in ("tf32", "fp32"))
+    slower = {row.offer.gpu for name, row in fp32.items() if row.latency_ms > 1.02 * tf32[name].latency_ms}
+    assert slower >= {"A40", "L40S", "RTX A6000", "A100-SXM4-40GB", "H100-SXM5-80GB", "L4"}
+    assert all(row.latency_ms >= 0.999 * tf32[name].latency_ms for name, row in fp32.items())
+
+
+def test_amp_is_faster_on_tensor_cores_and_no_narrower(models, catalog, sample):
+    fp32, amp = (asked(models, catalog, sample, precision) for precision in ("tf32", "amp"))
+    assert amp.precision == "amp" and amp.warnings
+    before, after = rows_of(fp32), rows_of(amp)
+    for name in TENSOR:
+        assert 1.3 < before[name].latency_ms / after[name].latency_ms < 4.5
+    for name in PLAIN:
+        assert after[name].latency_ms == before[name].latency_ms
+        assert "no tensor cores" in after[name].note
+    for name, row in after.items():
+        assert row.interval.low_ms < row.latency_ms < row.interval.high_ms
+        known = before[name].interval
+        assert row.interval.log_half_width > 0.3 + (0 if known is None else 0.1 * known.log_half_width)
+    # The anchor's own latency was measured in FP32.
+    assert after[sample.anchor].basis == "measured"
+
+
+@pytest.mark.parametrize("said", ["amp", "mixed_float16", "fp16"])
+def test_an_amp_profile_never_gets_a_narrow_number(models, catalog, sample, said):
+    found = asked(models, catalog, sample, "as profiled", said)
+    rows = rows_of(found)
+    assert found.precision == "amp" and rows[sample.anchor].latency_ms == sample.latency_ms
+    assert rows[sample.anchor].basis == "given"
+    others = [row for name, row in rows.items() if row.offer.gpu != "Tesla T4"]
+    assert all(row.interval.log_half_width > 0.3 for row in others)
+    fp32 = rows_of(asked(models, catalog, sample, "fp32", said))
+    assert 1.8 < fp32[sample.anchor].latency_ms / sample.latency_ms < 4.5
+    assert all(row.interval.log_half_width > 0.3 for row in fp32.values())
+
+
+def test_there_and_back_is_the_same_step(models, catalog, sample):
+    """A step in AMP, predicted from FP32, gives the FP32 step again."""
+    fp32 = asked(models, catalog, sample, "fp32")
+    amp_ms = rows_of(asked(models, catalog, sample, "amp"))[sample.anchor].latency_ms
+    factor = amp_ms / sample.latency_ms
+    operations = {
+        name: us if name.startswith("Host_") or name == "Device_IDLE" else us * factor
+        for name, us in sample.profile.operations.items()
+    }
+    profile = replace(
+        sample.profile, operations=operations, meta=replace(sample.profile.meta, precision="amp"), steps_basis="stated"
+    )
+    back = predict(models, catalog, profile, sample.anchor, latency_ms=amp_ms, precision="fp32", trust_latency=True)
+    for name in ("g4dn.xlarge", "p3.2xlarge"):
+        assert rows_of(back)[name].latency_ms == pytest.approx(rows_of(fp32)[name].latency_ms, rel=0.25)
+
+
+def test_bf16_counts_as_amp_from_ampere_on(models, catalog, sample):
+    amp, bf16 = (rows_of(asked(models, catalog, sample, precision)) for precision in ("amp", "bf16"))
+    assert bf16["p4d.24xlarge"].latency_ms == amp["p4d.24xlarge"].latency_ms
+    assert bf16["p3.2xlarge"].latency_ms > 1.5 * amp["p3.2xlarge"].latency_ms
+
+
+@pytest.mark.parametrize("said", ["int8", "fp64", "fp8"])
+def test_a_precision_that_nothing_is_known_of_is_refused(models, catalog, sample, said):
+    with pytest.raises(NoPredictionError, match=said):
+        asked(models, catalog, sample, "as profiled", said)
+
+
+def test_an_amp_profile_of_an_unprofiled_gpu_answers_too(models, catalog, sample):
+    profile = replace(sample.profile, meta=replace(sample.profile.meta, precision="bf16", gpu=None))
+    for precision in ("as profiled", "fp32"):
+        found = predict(models, catalog, profile, "A100-SXM4-40GB", precision=precision)
+        assert all(math.isfinite(row.latency_ms) for row in found.predictions if row.latency_ms is not None)
+
+
+def test_a_compiled_step_has_wider_intervals(models, catalog, sample):
+    meta = replace(sample.profile.meta, compiled=True, framework="PyTorch 2.4")
+    found = predict(models, catalog, replace(sample.profile, meta=meta), sample.anchor, latency_ms=sample.latency_ms)
+    plain = rows_of(asked(models, catalog, sample, "as profiled"))
+    for name, row in rows_of(found).items():
+        if row.basis != "given":
+            assert row.interval.log_half_width > plain[name].interval.log_half_width
