@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,19 +17,20 @@ from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS, XEON_PHI_
 from profet_core.manycore.network import Network, Training
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING
 from profet_core.units import format_significant, format_time
-from ui.charts.scales import count_axis, number_axis, time_axis
+from ui.charts.scales import Shown, count_axis
 from ui.charts.style import BLUE, GREY, ORANGE, Part, framed, line_at, show_chart
 from ui.errors import show_warning
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.page_keys import manycore_keys
 from ui.state.resources import Resources
-from ui.state.settings import MANYCORE_SHOWS
 from ui.tables import MISSING, download_buttons, show_table
 from ui.texts import plain, show_text
 
 _SHOWS_LABELS = {"time": "Time", "speedup": "Speed-up"}
 _S_PER_MIN = 60
+_TIME = Shown("Time", format_time, in_time=True)
+_SPEED_UP = Shown("Speed-up over one thread", format_significant)
 _TICKS = (1, 4, 15, 60, 240, 960, 3_840)
 #: Beside the first and the last number of threads, whose marks would be cut.
 _MARGIN = 1.15
@@ -52,7 +54,7 @@ def body(_: Resources) -> None:
         network = network_input()
         training = training_input(network)
         threads = threads_input()
-    choice("Show", "manycore_shows", MANYCORE_SHOWS, _SHOWS_LABELS)
+    choice("Show", "manycore_shows", _SHOWS_LABELS)
     st.markdown(_summary(network, training))
     as_published = PUBLISHED.get(network.name) is network and training == PUBLISHED_TRAINING[network.name]
     published_min = PUBLISHED_PREDICTIONS_MIN[network.name] if as_published else {}
@@ -79,38 +81,53 @@ def _summary(network: Network, training: Training) -> str:
 def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> go.Figure:
     """Both models over threads, both axes logarithmic; published times as marks."""
     is_time = st.session_state["manycore_shows"] == "time"
-    words = format_time if is_time else format_significant
-    title = "Time" if is_time else "Speed-up over one thread"
+    shown = _TIME if is_time else _SPEED_UP
     a = [row.a.total_s if is_time else row.speedup_a for row in rows]
     b = [row.b.total_s if is_time else row.speedup_b for row in rows]
     threads = [row.threads for row in rows]
+    unit, y = shown.axis([*a, *b])
+    trace = partial(_curve, words=shown.words, unit=unit)
     traces = [
-        _trace("(a) counted operations", threads, a, words, line={"color": BLUE, "width": 3}),
-        _trace("(b) measured times", threads, b, words, line={"color": ORANGE, "width": 3, "dash": "dash"}),
+        trace("(a) counted operations", threads, a, line={"color": BLUE, "width": 3}),
+        trace("(b) measured times", threads, b, line={"color": ORANGE, "width": 3, "dash": "dash"}),
     ]
     if not is_time:
         ends, line = [FEWEST_THREADS, MOST_THREADS], {"color": GREY, "width": 1, "dash": "dot"}
-        traces.append({**_trace("Ideal", ends, ends, words, line=line), "hovertemplate": None, "hoverinfo": "skip"})
+        traces.append({**trace("Ideal", ends, ends, line=line), "hovertemplate": None, "hoverinfo": "skip"})
     elif published_min:
         seconds = [minutes * _S_PER_MIN for minutes in published_min.values()]
         marker = {"symbol": "diamond-open", "size": 11, "color": GREY, "line": {"width": 2}}
-        traces.append(_trace("Published", [*published_min], seconds, words, mode="markers", marker=marker))
+        traces.append(trace("Published", [*published_min], seconds, mode="markers", marker=marker))
     return framed(
         traces,
         x=count_axis("Threads", FEWEST_THREADS / _MARGIN, MOST_THREADS * _MARGIN, _TICKS),
-        y=(time_axis if is_time else number_axis)([*a, *b]).part(title),
+        y=y,
         height=400,
-        name=f"{title} over threads, both models",
+        name=f"{shown.title} over threads, both models",
         hovermode="x unified",
         shapes=[line_at(x=_CORE_STEPS[-1], line={"color": GREY, "width": 1, "dash": "dot"})],
     )
 
 
-def _trace(
-    name: str, x: Sequence[int], y: Sequence[float], words: Callable[[float], str], mode: str = "lines", **style: Part
+def _curve(
+    name: str,
+    x: Sequence[int],
+    y: Sequence[float],
+    words: Callable[[float], str],
+    unit: float,
+    mode: str = "lines",
+    **style: Part,
 ) -> Part:
     hover = {"customdata": [f"{name} {words(value)}" for value in y], "hovertemplate": "%{customdata}<extra></extra>"}
-    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), **hover, **style}
+    return {
+        "type": "scatter",
+        "mode": mode,
+        "name": name,
+        "x": list(x),
+        "y": [value / unit for value in y],
+        **hover,
+        **style,
+    }
 
 
 def _cells(row: ThreadsRow, published_min: Mapping[int, float]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from profet_core.scaleout.law import Strategy
 from profet_core.units import format_ms, format_significant, format_time, format_usd
 from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY
-from ui.charts.scales import Shown, count_axis, number_axis, time_axis, usd_axis
+from ui.charts.scales import Shown, count_axis
 from ui.charts.style import GREY, RED, Part, band, framed, line_at
 
 _HEIGHT = 400
@@ -34,10 +34,10 @@ _ROOM = 1.1
 
 
 SHOWN: Mapping[str, Shown] = {
-    "speed_up": Shown("Speed-up", number_axis, format_significant),
-    "step": Shown("Latency (ms/step)", number_axis, format_ms),
-    "time": Shown("Time per epoch", time_axis, format_time),
-    "cost": Shown("Cost per epoch ($)", usd_axis, format_usd),
+    "speed_up": Shown("Speed-up", format_significant),
+    "step": Shown("Latency (ms/step)", format_ms),
+    "time": Shown("Time per epoch", format_time, in_time=True),
+    "cost": Shown("Cost per epoch", format_usd, prefix="$"),
 }
 
 
@@ -70,13 +70,16 @@ def out_curves(curves: Sequence[OutCurve], shows: str, *, pays_to: int | None, g
     shown = SHOWN[shows]
     counts = sorted({count for curve in curves for count in curve.gpus})
     ideal = counts if shows == "speed_up" else []
-    drawn = [value for curve in curves for value in curve.values]
-    drawn += [end for curve in curves if curve.chosen for pair in curve.ends or () for end in pair]
-    y = shown.axis([*drawn, *map(float, ideal)])
+    unit, y = shown.axis([value for curve in curves for value in curve.values])
     return framed(
-        [*_bands(curves), *_ideal(ideal), *(_line(curve, shown) for curve in curves), *_end(curves, pays_to, shown)],
+        [
+            *_bands(curves, unit),
+            *_ideal(ideal),
+            *(_line(curve, shown, unit) for curve in curves),
+            *_end(curves, pays_to, unit),
+        ],
         x=count_axis("GPUs", counts[0] / _ROOM, counts[-1] * _ROOM, _TICKS),
-        y=y.part(shown.title),
+        y=y,
         height=_HEIGHT,
         name=f"{shown.title} over the number of GPUs, one line per strategy",
         hovermode="x unified",
@@ -97,20 +100,20 @@ def _ideal(counts: Sequence[int]) -> Iterator[Part]:
         }
 
 
-def _bands(curves: Sequence[OutCurve]) -> Iterator[Part]:
+def _bands(curves: Sequence[OutCurve], unit: float) -> Iterator[Part]:
     for curve in curves:
         if curve.chosen and curve.ends:
             colour, _ = _LOOKS[curve.strategy]
-            yield band(curve.gpus, curve.ends, colour)
+            yield band(curve.gpus, [(low / unit, high / unit) for low, high in curve.ends], colour)
 
 
-def _line(curve: OutCurve, shown: Shown) -> Part:
+def _line(curve: OutCurve, shown: Shown, unit: float) -> Part:
     colour, dash = _LOOKS[curve.strategy]
     return {
         "type": "scatter",
         "name": _SHORT[curve.strategy],
         "x": list(curve.gpus),
-        "y": list(curve.values),
+        "y": [value / unit for value in curve.values],
         "customdata": [f"{_SHORT[curve.strategy]}: {shown.words(value)}" for value in curve.values],
         "mode": "lines+markers" if curve.chosen else "lines",
         "line": {"color": colour, "width": 4 if curve.chosen else 2, "dash": dash},
@@ -118,11 +121,11 @@ def _line(curve: OutCurve, shown: Shown) -> Part:
     }
 
 
-def _end(curves: Sequence[OutCurve], pays_to: int | None, shown: Shown) -> Iterator[Part]:
+def _end(curves: Sequence[OutCurve], pays_to: int | None, unit: float) -> Iterator[Part]:
     """A mark on the chosen curve where more GPUs stop paying."""
     for curve in curves:
         if curve.chosen and pays_to is not None and pays_to in curve.gpus:
-            value = curve.values[list(curve.gpus).index(pays_to)]
+            value = curve.values[list(curve.gpus).index(pays_to)] / unit
             yield {
                 "type": "scatter",
                 "name": "cost rises faster beyond",

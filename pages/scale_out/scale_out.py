@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.scale_out.columns import out_columns
+from pages.scale_out.columns import OUT_COLUMNS
 from pages.scale_out.figure import OutCurve, out_curves
 from pages.scale_out.inputs import out_inputs
 from profet_core.advice.whole_nodes import WholeNodePlan
@@ -20,19 +20,18 @@ from profet_core.scaleout.training import CurveRow, ScaledEpoch, ScaledTraining
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import filter_button
+from ui.inputs.narrowing import chosen_rows, filter_button, preset_choice
+from ui.inputs.network import latency_question
 from ui.inputs.offers import offer_values, prices_button
 from ui.inputs.parameters import chosen_parameters, typed_network
-from ui.inputs.presets import chosen_rows, preset_choice
-from ui.inputs.recorded import latency_question
+from ui.links import page_path
 from ui.notices import price_line, show_notices
-from ui.paths import page_path
 from ui.predicted.network import current_network
 from ui.predicted.outcome import PAGE, knowledge_of
 from ui.result_table.show import result_table
 from ui.state.page_keys import scale_out_keys
 from ui.state.resources import Resources
-from ui.state.settings import OUT_SHOWS, SCALE_OUT_TABLE, STRATEGIES
+from ui.state.settings import SCALE_OUT_TABLE, STRATEGIES
 from ui.state.slots import PROFILE_SLOT
 from ui.texts import plain
 
@@ -45,7 +44,7 @@ def body(resources: Resources) -> None:
         out_inputs(resources)
     st.title("Training on 1 to 64 GPUs", anchor=False)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("Show", "out_shows", OUT_SHOWS, _SHOWS)
+        choice("Show", "out_shows", _SHOWS)
         preset_choice()
         filter_button(resources)
         prices_button()
@@ -64,7 +63,7 @@ def body(resources: Resources) -> None:
     gpus = question.total_gpus
     result_table(
         rows,
-        out_columns(),
+        OUT_COLUMNS,
         key=SCALE_OUT_TABLE.table,
         stem="profet-scale-out",
         title="Machines with several GPUs" if gpus is None else f"Machines with {gpus} GPUs together",

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.sizes.columns import size_columns
+from pages.sizes.columns import SIZE_COLUMNS
 from pages.sizes.scaler import show_scaler
 from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
@@ -20,11 +20,9 @@ from ui.charts.curves import Curve, curves
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import filter_button
-from ui.inputs.network import network_input, second_input
+from ui.inputs.narrowing import chosen_rows, drawn_rows, filter_button, preset_choice
+from ui.inputs.network import latency_question, network_input, second_input
 from ui.inputs.offers import prices_button, with_offers
-from ui.inputs.presets import chosen_rows, drawn_rows, preset_choice
-from ui.inputs.recorded import latency_question
 from ui.inputs.sizes import SIZE_LABELS, size_sliders
 from ui.inputs.training import validation_input, workload_input
 from ui.notices import price_line, show_notices
@@ -33,7 +31,7 @@ from ui.predicted.outcome import PAGE, knowledge_of
 from ui.result_table.show import result_table
 from ui.state.page_keys import sizes_keys
 from ui.state.resources import Resources
-from ui.state.settings import AXES, EACH_AT, SCALES, SHOWS, SIZES_TABLE, SIZES_VIEWS
+from ui.state.settings import SIZES_TABLE
 from ui.state.slots import PROFILE_SLOT
 from ui.tables import plan_gpus
 from ui.texts import plain
@@ -61,11 +59,11 @@ def body(resources: Resources) -> None:
     if not scaler:
         size_sliders(resources, log=log)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("View", "sizes_view", SIZES_VIEWS, _VIEWS)
-        choice("Curve over", "axis", AXES, _AXES)
+        choice("View", "sizes_view", _VIEWS)
+        choice("Curve over", "axis", _AXES)
         if not scaler:
-            choice("Show", "shows", SHOWS, _SHOWS)
-        choice("Scale", "scale", SCALES, _SCALES)
+            choice("Show", "shows", _SHOWS)
+        choice("Scale", "scale", _SCALES)
         if not scaler:
             preset_choice()
             filter_button(resources)
@@ -116,10 +114,10 @@ def _chosen_size(network: Network, axis: str) -> int | None:
 def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
     """Every instance at the chosen size, or each at its largest batch that fits."""
     if axis == "batch":
-        choice("Table at", "each_at", EACH_AT, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+        choice("Table at", "each_at", {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     result_table(
         sorted(answer.rows, key=_by_cost),
-        size_columns(),
+        SIZE_COLUMNS,
         key=SIZES_TABLE.table,
         stem=f"profet-{axis}-{at}",
         title=f"{SIZE_LABELS[axis]} {at}: every instance",

@@ -68,9 +68,7 @@ def legend(bars: Sequence[Bar], interval_level: float) -> str:
     """What the colors and whiskers mean, as markdown with one colored square per basis that is there."""
     shown = {bar.basis for bar in bars if bar.value is not None}
     parts = [
-        f":{_COLOR_NAMES[color]}[■] {basis}: {EXPLAINED[basis]}"
-        for basis, color in COLORS.items()
-        if basis in shown
+        f":{_COLOR_NAMES[color]}[■] {basis}: {EXPLAINED[basis]}" for basis, color in COLORS.items() if basis in shown
     ]
     return "\N{NO-BREAK SPACE} ".join([*parts, f"├─┤ {interval_level:.0%} prediction interval"])
 

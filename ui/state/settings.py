@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from profet_core.advice.rows import ORIGINAL
+from profet_core.answers.parameters import LONGEST_NETWORK
 from profet_core.catalog.narrowing import SURENESS_WORDS
 from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.estimate.estimate import MOST_BATCH
@@ -23,18 +26,7 @@ from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.scaling.scale import SCALE_METHODS
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
-from ui.state.offer_choices import offer_choices
-from ui.state.parsers import (
-    number_between,
-    one_of,
-    parse_network,
-    positive_or_empty,
-    some_of,
-    true_or_false,
-    whole_between,
-    whole_or_empty,
-)
-from ui.state.resources import Resources
+from ui.state.resources import Resources, offer_choices
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot
 
 SOURCES = ("sample", "upload", "paste")
@@ -88,6 +80,78 @@ RESULT_TABLES = (PREDICT_TABLE, SIZES_TABLE, SCALE_OUT_TABLE, ESTIMATE_TABLE)
 FIRST_NETWORK = "ResNet50"
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
+
+
+#: The text that stands for "left empty on purpose" in a link.
+EMPTY = "none"
+
+Number = TypeVar("Number", int, float)
+
+
+def one_of(options: Iterable[str]) -> Callable[[str], str]:
+    """A parser that takes one of `options`."""
+    allowed = tuple(options)
+
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(text)
+        return text
+
+    return parse
+
+
+def some_of(options: Iterable[str]) -> Callable[[str], list[str]]:
+    """A parser that takes names out of `options`, joined by commas."""
+    one = one_of(options)
+    return lambda text: list(dict.fromkeys(one(part) for part in text.split(",") if part))
+
+
+def true_or_false(text: str) -> bool:
+    """The two words of Python."""
+    return one_of(("True", "False"))(text) == "True"
+
+
+def whole_between(smallest: int, largest: int) -> Callable[[str], int]:
+    """A parser that takes a whole number within the bounds."""
+    return _between(int, smallest, largest)
+
+
+def whole_or_empty(smallest: int, largest: int) -> Callable[[str], int | None]:
+    """As `whole_between`, or empty."""
+    whole = whole_between(smallest, largest)
+    return lambda text: None if text == EMPTY else whole(text)
+
+
+def parse_network(text: str) -> str:
+    """A network's name or its number of parameters, as it is typed; which there are, the page says."""
+    if len(text) > LONGEST_NETWORK or not text.isprintable():
+        raise ValueError(text[:LONGEST_NETWORK])
+    return text
+
+
+def positive_or_empty(text: str) -> float | None:
+    """A finite number above 0, or empty."""
+    if text == EMPTY:
+        return None
+    number = float(text)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(text)
+    return number
+
+
+def number_between(smallest: float, largest: float) -> Callable[[str], float]:
+    """A parser that takes a number within the bounds."""
+    return _between(float, smallest, largest)
+
+
+def _between(read: Callable[[str], Number], smallest: Number, largest: Number) -> Callable[[str], Number]:
+    def parse(text: str) -> Number:
+        number = read(text)
+        if not smallest <= number <= largest:
+            raise ValueError(text)
+        return number
+
+    return parse
 
 
 @dataclass(frozen=True, slots=True)

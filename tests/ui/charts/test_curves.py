@@ -44,7 +44,6 @@ def test_a_curve_with_ends_has_a_band_and_the_axis_holds_it():
     figure = curves([curve(ends=ends, chosen=True)], "batch", "latency")
     (band,) = [trace for trace in figure.data if trace.fill]
     assert list(band.x) == [16, 64, 256, 256, 64, 16] and list(band.y) == [8, 32, 128, 2048, 512, 128]
-    assert 10 ** figure.layout.yaxis.range[1] > 2048
 
 
 @pytest.mark.parametrize(
@@ -66,13 +65,12 @@ def test_between_its_sizes_a_curve_is_straight_in_the_logarithms():
 def test_a_name_stays_text():
     figure = curves([curve(label="<b>own</b>", largest_fit=64)], "batch", "latency")
     assert lines(figure)[0].line.color == gpu_look("L4").colour
-    shown = str([trace.customdata for trace in figure.data]) + figure.layout.annotations[0].text
+    shown = str([trace.customdata for trace in figure.data]) + str([trace.name for trace in figure.data])
     assert "&lt;b>own&lt;/b>" in shown and "<b>own" not in shown
 
 
 def test_a_linear_axis_starts_at_zero_and_marks_the_chosen_size():
     figure = curves([curve()], "pixels", "time", log=False, at=64)
     assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("linear", "linear")
-    low, high = figure.layout.yaxis.range
-    assert low == 0 and high > 256 and figure.layout.yaxis.ticktext[0] == "0"
+    assert figure.layout.yaxis.rangemode == "tozero" and figure.layout.yaxis.title.text == "Training time (s)"
     assert figure.layout.shapes[0].x0 == 64 and figure.layout.xaxis.title.text == "Image size (pixels)"
