@@ -19,11 +19,10 @@ from ui.charts.style import WIDE, Part, framed, name_axis, no_markup, show_chart
 from ui.inputs.fields import choice
 from ui.inputs.narrowing import chosen_rows, drawn_rows, preset_choice
 from ui.state.resources import Resources
-from ui.state.settings import COMPARE_BY
 from ui.tables import download_buttons, gpu_cell
 from ui.texts import plain
 
-LATENCY, COST = COMPARE_BY
+LATENCY, COST = "latency", "cost"
 _METRICS = {LATENCY: "Latency", COST: "Cost per 1,000 steps"}
 _TITLES = {LATENCY: "Latency (ms/step)", COST: "Cost per 1,000 steps ($)"}
 #: Profiles in the chart, and letters of their names.

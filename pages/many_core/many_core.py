@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +16,10 @@ from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS, XEON_PHI_
 from profet_core.manycore.network import Network, Training
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING
 from profet_core.units import format_significant, format_time
+from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import Look
 from ui.charts.scales import Shown, count_axis
-from ui.charts.style import BLUE, GREY, ORANGE, Part, framed, line_at, show_chart
+from ui.charts.style import BLUE, GREY, ORANGE, show_chart
 from ui.errors import show_warning
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -85,49 +86,19 @@ def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> g
     a = [row.a.total_s if is_time else row.speedup_a for row in rows]
     b = [row.b.total_s if is_time else row.speedup_b for row in rows]
     threads = [row.threads for row in rows]
-    unit, y = shown.axis([*a, *b])
-    trace = partial(_curve, words=shown.words, unit=unit)
-    traces = [
-        trace("(a) counted operations", threads, a, line={"color": BLUE, "width": 3}),
-        trace("(b) measured times", threads, b, line={"color": ORANGE, "width": 3, "dash": "dash"}),
+    lines = [
+        Curve(label="(a) counted operations", look=Look(BLUE, "solid"), sizes=threads, values=a),
+        Curve(label="(b) measured times", look=Look(ORANGE, "dash"), sizes=threads, values=b),
     ]
     if not is_time:
-        ends, line = [FEWEST_THREADS, MOST_THREADS], {"color": GREY, "width": 1, "dash": "dot"}
-        traces.append({**trace("Ideal", ends, ends, line=line), "hovertemplate": None, "hoverinfo": "skip"})
+        ideal = [FEWEST_THREADS, MOST_THREADS]
+        lines.append(Curve(label="Ideal", look=Look(GREY, "dot"), sizes=ideal, values=ideal))
     elif published_min:
         seconds = [minutes * _S_PER_MIN for minutes in published_min.values()]
-        marker = {"symbol": "diamond-open", "size": 11, "color": GREY, "line": {"width": 2}}
-        traces.append(trace("Published", [*published_min], seconds, mode="markers", marker=marker))
-    return framed(
-        traces,
-        x=count_axis("Threads", FEWEST_THREADS / _MARGIN, MOST_THREADS * _MARGIN, _TICKS),
-        y=y,
-        height=400,
-        name=f"{shown.title} over threads, both models",
-        hovermode="x unified",
-        shapes=[line_at(x=_CORE_STEPS[-1], line={"color": GREY, "width": 1, "dash": "dot"})],
-    )
-
-
-def _curve(
-    name: str,
-    x: Sequence[int],
-    y: Sequence[float],
-    words: Callable[[float], str],
-    unit: float,
-    mode: str = "lines",
-    **style: Part,
-) -> Part:
-    hover = {"customdata": [f"{name} {words(value)}" for value in y], "hovertemplate": "%{customdata}<extra></extra>"}
-    return {
-        "type": "scatter",
-        "mode": mode,
-        "name": name,
-        "x": list(x),
-        "y": [value / unit for value in y],
-        **hover,
-        **style,
-    }
+        look = Look(GREY, "solid")
+        lines.append(Curve(label="Published", look=look, sizes=[*published_min], values=seconds, marks=True))
+    x = count_axis("Threads", FEWEST_THREADS / _MARGIN, MOST_THREADS * _MARGIN, _TICKS)
+    return curves(lines, shown, x, at=_CORE_STEPS[-1])
 
 
 def _cells(row: ThreadsRow, published_min: Mapping[int, float]) -> dict[str, str]:

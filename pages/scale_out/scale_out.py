@@ -8,7 +8,6 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.scale_out.columns import OUT_COLUMNS
-from pages.scale_out.figure import OutCurve, out_curves
 from pages.scale_out.inputs import out_inputs
 from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
@@ -17,7 +16,11 @@ from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.scaleout.strategies import Strategy
 from profet_core.scaleout.training import CurveRow, ScaledEpoch, ScaledTraining
-from ui.charts.style import show_chart
+from profet_core.units import format_significant, format_time, format_usd
+from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look
+from ui.charts.scales import LATENCY, Shown, count_axis
+from ui.charts.style import GREY, show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.inputs.narrowing import chosen_rows, filter_button, preset_choice
@@ -36,6 +39,20 @@ from ui.state.slots import PROFILE_SLOT
 from ui.texts import plain
 
 _SHOWS = {"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"}
+_SHOWN = {
+    "speed_up": Shown("Speed-up", format_significant),
+    "step": LATENCY,
+    "time": Shown("Time per epoch", format_time, in_time=True),
+    "cost": Shown("Cost per epoch", format_usd, prefix="$"),
+}
+#: Name in the legend, and look: told apart without colour too.
+_STRATEGIES = {
+    Strategy.RING: ("ring", Look(SKY, "solid")),
+    Strategy.TREE: ("tree (not measured)", Look(GREEN, "dash")),
+    Strategy.PS_CPU: ("server on CPU (2017)", Look(OCHRE, "dashdot")),
+    Strategy.PS_GPU: ("server on GPUs (2017)", Look(MAGENTA, "longdash")),
+}
+_TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def body(resources: Resources) -> None:
@@ -136,19 +153,33 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
     machine = f"{machine_words(chosen.offer)}: {chosen.offer.gpu_count} × {chosen.offer.gpu}"
     st.markdown(f"**{plain(machine)}** :small[{plain(f'{links.words}{assumed}. You pay for whole machines.')}]")
     shows = state["out_shows"]
-    curves = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in STRATEGIES]
-    show_chart(out_curves(curves, shows, pays_to=answer.last_paying, gpus=state["gpus"]), "scale-out")
+    rows = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in STRATEGIES]
+    counts = rows[0].sizes
+    if shows == "speed_up":
+        rows.append(Curve(label="perfect", look=Look(GREY, "dot"), sizes=counts, values=counts))
+    last, chosen_values = answer.last_paying, next(row.values for row in rows if row.chosen)
+    paying = dict(zip(counts, chosen_values, strict=True)).get(last) if last else None
+    figure = curves(
+        rows,
+        _SHOWN[shows],
+        count_axis("GPUs", counts[0], counts[-1], _TICKS),
+        at=state["gpus"] if state["gpus"] in counts else None,
+        crossed=((last, paying), "cost rises faster beyond") if last and paying else None,
+    )
+    show_chart(figure, "scale-out")
     if answer.last_paying is not None:
         gpus = "1 GPU" if answer.last_paying == 1 else f"{answer.last_paying} GPUs"
         st.caption(f"× Beyond {gpus}, cost rises faster than speed.")
 
 
-def _curve(rows: Sequence[CurveRow], strategy: Strategy, shows: str, *, chosen: bool) -> OutCurve:
+def _curve(rows: Sequence[CurveRow], strategy: Strategy, shows: str, *, chosen: bool) -> Curve:
     epochs = [row.others[strategy] for row in rows]
-    ends = [found for epoch in epochs if (found := _ends(epoch, shows)) is not None]
-    return OutCurve(
-        strategy=strategy,
-        gpus=[epoch.step.gpus for epoch in epochs],
+    ends = [found for epoch in epochs if chosen and (found := _ends(epoch, shows)) is not None]
+    label, look = _STRATEGIES[strategy]
+    return Curve(
+        label=label,
+        look=look,
+        sizes=[epoch.step.gpus for epoch in epochs],
         values=[_value(epoch, shows) for epoch in epochs],
         ends=ends if len(ends) == len(epochs) else None,
         chosen=chosen,

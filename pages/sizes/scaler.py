@@ -9,6 +9,8 @@ from profet_core.answers.scale import ScaleQuestion, answer_scale
 from profet_core.scaling.axes import axis_range
 from profet_core.units import format_ms
 from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import gpu_look
+from ui.charts.scales import LATENCY, size_axis
 from ui.charts.style import show_chart
 from ui.inputs.fields import choice, number_field
 from ui.inputs.sizes import SIZE_LABELS, size_stops
@@ -54,6 +56,7 @@ def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
     answer = answer_scale(knowledge_of(resources), question, range(smallest, largest + 1))
     st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {question.at}", f"{format_ms(answer.scaled.latency_ms)}/step")
     offer = resources.catalog[question.instance]
-    line = Curve(label=question.instance, gpu=offer.gpu, sizes=answer.sizes, values=answer.curve_ms)
-    show_chart(curves([line], axis, "latency", log=log, at=question.at), "scaler")
+    look = gpu_look(offer.gpu)
+    line = Curve(label=question.instance, look=look, sizes=answer.sizes, values=answer.curve_ms)
+    show_chart(curves([line], LATENCY, size_axis(axis, answer.sizes, log=log), log=log, at=question.at), "scaler")
     st.caption("The curve is fitted on the measured networks. `profet scale` prints the same number.")

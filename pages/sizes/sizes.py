@@ -15,8 +15,10 @@ from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
 from profet_core.scaling.axes import KNOTS, axis_range
-from profet_core.units import MS_PER_S
+from profet_core.units import MS_PER_S, format_significant, format_time, format_usd
 from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import gpu_look
+from ui.charts.scales import LATENCY, Shown, size_axis
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -40,6 +42,12 @@ from ui.texts import plain
 _GRID = {axis: {*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 17))} for axis in KNOTS}
 _VIEWS = {"curves": "Curves", "scaler": "Scaler"}
 _SHOWS = {"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"}
+_SHOWN = {
+    "latency": LATENCY,
+    "images": Shown("Images/s", format_significant),
+    "time": Shown("Training time", format_time, in_time=True),
+    "cost": Shown("Training cost", format_usd, prefix="$"),
+}
 _AXES = {"batch": "Batch size", "pixels": "Image size"}
 _SCALES = {"log": "Log", "linear": "Linear"}
 
@@ -98,7 +106,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
         drawn = drawn_rows([curve.row for curve in answer.curves], keep=SIZES_TABLE.open_row)
     shows = st.session_state["shows"]
     lines = [_curve(known[row.label], answer.sizes, shows) for row in drawn]
-    show_chart(curves(lines, axis, shows, log=log, at=at), "curves")
+    show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
     if axis == "pixels":
         st.caption(
             "The measured networks have more classes at larger images (32 pixels: 10; 64 and 128: 100; 224 and 256: "
@@ -140,7 +148,7 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
     label = plan_gpus(points[0].plan)
     return Curve(
         label=f"{label} (anchor)" if row.is_anchor else label,
-        gpu=row.offer.gpu,
+        look=gpu_look(row.offer.gpu),
         sizes=sizes,
         values=[_value(point.plan, shows) for point in points],
         ends=ends if len(ends) == len(points) else None,

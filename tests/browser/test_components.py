@@ -29,6 +29,8 @@ app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_poli
 PAGE = """
 import streamlit as st
 from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import gpu_look
+from ui.charts.scales import LATENCY, size_axis
 from ui.charts.style import show_chart
 from ui.result_table.columns import Cell, Column
 from ui.result_table.show import result_table
@@ -50,8 +52,8 @@ opened = result_table(
     row_key=lambda plan: plan[0],
 )
 st.text(f"open: {opened and opened[0]}")
-row = Curve(label="L4", gpu="L4", sizes=(16, 256), values=(10.0, 120.0))
-show_chart(curves([row], "batch", "latency"), "sizes-chart")
+row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 256), values=(10.0, 120.0))
+show_chart(curves([row], LATENCY, size_axis("batch", row.sizes)), "sizes-chart")
 """
 
 

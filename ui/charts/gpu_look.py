@@ -15,7 +15,7 @@ COLORS = (SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE)
 
 
 @dataclass(frozen=True, slots=True)
-class GpuLook:
+class Look:
     """By plotly's names; where two GPUs share a colour, the dash differs."""
 
     colour: str
@@ -34,16 +34,14 @@ _GPUS = {
     BROWN: ("H100-SXM5-80GB", "H200-SXM-141GB", "H100-PCIE-80GB", "H100-NVL-94GB"),
     PURPLE: ("Tesla V100-SXM2-16GB", "GeForce RTX 3090", "Tesla V100-PCIE-16GB"),
 }
-_LOOKS = {
-    gpu: GpuLook(colour, dash) for colour, gpus in _GPUS.items() for gpu, dash in zip(gpus, _DASHES, strict=False)
-}
+_LOOKS = {gpu: Look(colour, dash) for colour, gpus in _GPUS.items() for gpu, dash in zip(gpus, _DASHES, strict=False)}
 
 
-def gpu_look(gpu: str) -> GpuLook:
+def gpu_look(gpu: str) -> Look:
     """The look of a GPU by its full name in a catalogue; a custom one has a look by its name.
 
     >>> gpu_look("Tesla T4").dash, gpu_look("A10G").colour
     ('solid', '#b98f03')
     """
     number = zlib.crc32(gpu.encode())
-    return _LOOKS.get(gpu) or GpuLook(COLORS[number % 7], _OTHER_DASHES[number // 7 % 3])
+    return _LOOKS.get(gpu) or Look(COLORS[number % 7], _OTHER_DASHES[number // 7 % 3])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from profet_core.units import time_unit
+from profet_core.units import format_ms, time_unit
 from ui.charts.style import Part, value_axis
 
 
@@ -41,9 +41,22 @@ def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log
         "title": {"text": title},
         "type": "log" if log else "linear",
         "range": [math.log10(low), math.log10(high)] if log else [low, high],
-        "tickvals": ticks,
+        "tickvals": list(ticks),
         "ticktext": [f"{tick:,}" for tick in ticks],
         "showgrid": False,
         "fixedrange": True,
         "hoverformat": ",d",
     }
+
+
+def size_axis(axis: str, sizes: Sequence[int], *, log: bool = True) -> Part:
+    """An axis of batch or image sizes."""
+    title, ticks = _SIZES[axis]
+    return count_axis(title, min(sizes), max(sizes), ticks if log else range(32, 257, 32), log=log)
+
+
+LATENCY = Shown("Latency (ms/step)", format_ms)
+_SIZES = {
+    "batch": ("Batch size", (16, 32, 64, 128, 256)),
+    "pixels": ("Image size (pixels)", (32, 64, 128, 256)),
+}
