@@ -31,8 +31,13 @@ class Shown:
         if self.in_time and values:
             suits = time_unit(sorted(values)[len(values) // 2])
             unit, title = suits.seconds, f"{title} ({suits.name})"
-        scale: Part = {"type": "log", "nticks": 8} if log else {"type": "linear", "rangemode": "tozero"}
-        return unit, value_axis(title, tickformat=",~r", tickprefix=self.prefix, **scale)
+        if not log:
+            return unit, value_axis(title, type="linear", rangemode="tozero", tickformat=",~r", tickprefix=self.prefix)
+        drawn = [value / unit for value in values] or [1.0]
+        powers = range(math.floor(math.log10(min(drawn))) - 1, math.ceil(math.log10(max(drawn))) + 2)
+        ticks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+        texts = [f"{self.prefix}{tick:,.12g}" for tick in ticks]
+        return unit, value_axis(title, type="log", tickvals=ticks, ticktext=texts)
 
 
 def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log: bool = True) -> Part:

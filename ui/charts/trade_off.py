@@ -67,7 +67,7 @@ def trade_off(
         height=_HEIGHT,
         name="Time against cost, one point per instance",
         margin=_MARGIN,
-        legend={"y": -0.15, "yanchor": "top"},
+        legend={"y": -0.22, "yanchor": "top"},
         hovermode="closest",
         **_limits(deadline_s and deadline_s / seconds, budget_usd),
     )

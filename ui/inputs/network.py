@@ -39,12 +39,12 @@ def anchor_input(resources: Resources, key: str, label: str = ANCHOR_LABEL) -> N
 def latency_input(slot: Slot, label: str = "3 · Anchor latency (optional)") -> None:
     """One training step's time on the anchor, with its unit."""
     row = st.container(horizontal=True, gap="small")
-    with row.container():
+    # Narrow enough that Streamlit leaves out the buttons beside the number.
+    with row.container(width=119):
         number_field(
             label,
             slot.key("latency"),
             empty="not known",
-            tip="Time of one training step on the anchor, without the profiler running. Empty: predicted without it.",
         )
     row.selectbox(
         "Unit",
@@ -53,6 +53,7 @@ def latency_input(slot: Slot, label: str = "3 · Anchor latency (optional)") -> 
         key=slot.key("unit"),
         persist_state="session",
         width=90,
+        help="Of one training step on the anchor, without the profiler running. Empty: predicted without it.",
     )
 
 
