@@ -126,7 +126,7 @@ def test_a_phone_has_name_time_and_cost_without_scrolling_sideways(phone, made_u
 
 def test_a_chart_has_a_name_and_is_saved_as_png(page, made_url):
     page.goto(made_url)
-    chart = page.get_by_role("figure", name="Latency (ms/step) over batch size, one curve per GPU")
+    chart = page.get_by_role("figure", name="Latency (ms/step) over batch size")
     expect(chart.locator(".main-svg").first).to_be_visible()
     chart.hover()
     with page.expect_download() as download:

@@ -109,7 +109,7 @@ def _stroke(row: Curve, points: Sequence[Point], shown: Shown, unit: float, *, d
     name, colour = no_markup(row.label), row.look.colour
     return {
         "type": "scatter",
-        "name": f"<b>{name}</b>" if row.chosen else name,
+        "name": name,
         "showlegend": True,
         "x": [size for size, _ in points],
         "y": [value / unit for _, value in points],
