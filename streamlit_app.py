@@ -50,7 +50,7 @@ keep_to_itself()
 hidden = () if os.environ.get("PROFET_METRICS") == "1" else ("/_stcore/metrics",)
 app = App(
     "ui/navigation.py",
-    routes=[api.route, recorder_route()],
+    routes=[*api.routes, recorder_route()],
     lifespan=_bounded_and_warmed_up,
     middleware=[
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),

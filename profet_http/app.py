@@ -47,8 +47,8 @@ class Api:
         self._health = Health(self._knowledge.get)
 
     @property
-    def route(self) -> BaseRoute:
-        """Everything below `PREFIX`."""
+    def routes(self) -> list[BaseRoute]:
+        """Everything at `PREFIX` and below."""
         routes = [
             *(
                 Route(path, _in_one_line(partial(self._ask, endpoint)), methods=["POST"])
@@ -65,7 +65,8 @@ class Api:
             middleware=[Middleware(SecurityHeaders, policy=ANSWER_POLICY)],
         )
         app.router.redirect_slashes = False
-        return Mount(PREFIX, app=app)
+        # Without the first, Starlette redirects to whatever host the request named.
+        return [Route(PREFIX, _nothing_here, methods=["GET", "HEAD", "POST"]), Mount(PREFIX, app=app)]
 
     @asynccontextmanager
     async def lifespan(self, _: object) -> AsyncIterator[None]:
@@ -88,13 +89,8 @@ class Api:
         gc.freeze()
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
-        kind = content_type(request)
-        if kind != JSON:
-            with self._files.place():
-                async with received(request, kind, endpoint.fields) as sent:
-                    return await self._worked(self._files, endpoint, sent)
-        # It is small: who sends it slowly takes nobody's place.
-        async with received(request, kind, endpoint.fields) as sent:
+        # Who sends slowly takes nobody's place: a file is written to disk as it comes.
+        async with received(request, content_type(request), endpoint.fields) as sent:
             workers = self._answers if sent.quick else self._files
             with workers.place():
                 return await self._worked(workers, endpoint, sent)
@@ -131,6 +127,10 @@ async def _describe(_: Request) -> Response:
 
 async def _show_docs(_: Request) -> Response:
     return HTMLResponse(PAGE, headers={"Content-Security-Policy": PAGE_POLICY})
+
+
+async def _nothing_here(_: Request) -> Response:
+    return _failure(_of_starlette(HTTPException(NOT_FOUND)))
 
 
 def _in_one_line(handler: Handler) -> Handler:
@@ -173,7 +173,7 @@ def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None)
 
 def alone(api: Api) -> Starlette:
     """The endpoint without the app: nothing but what is below `PREFIX`."""
-    return Starlette(routes=[api.route], lifespan=api.lifespan, exception_handlers={HTTPException: _failed})
+    return Starlette(routes=api.routes, lifespan=api.lifespan, exception_handlers={HTTPException: _failed})
 
 
 def create() -> Starlette:

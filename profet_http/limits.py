@@ -6,7 +6,8 @@ MAX_FILE_BYTES = 30 * 2**20
 MAX_JSON_BYTES = 2**20
 #: A JSON body up to this size is answered among the quick ones; larger ones take turns with files.
 SMALL_JSON_BYTES = 2**16
-#: A body must be there by then.
+#: A request's head must be there by then; a body.
+HEAD_LIMIT_S = 10.0
 RECEIVE_LIMIT_S = 30.0
 #: An answer too, waiting included. A thread can't be ended: until it is done its place stays taken.
 ANSWER_LIMIT_S = 30.0
@@ -14,7 +15,7 @@ ANSWER_LIMIT_S = 30.0
 #: Profiles in JSON: threads at work (a second one would only take turns with the first), and requests that wait or are
 #: at work.
 ANSWER_THREADS, MAX_ANSWERS = 1, 64
-#: Files: the same, those that are still received too, for they take memory.
+#: Files: the same, once they are received.
 FILE_THREADS, MAX_FILES = 1, 8
 #: What a client that found no place is told to wait.
 RETRY_AFTER_S = 2

@@ -121,12 +121,16 @@ def download_buttons(rows: Sequence[Mapping[str, object]], stem: str) -> None:
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows as CSV with a header; a missing value is empty."""
+    """Rows as CSV with a header; a missing value is empty, and no text is a formula to a spreadsheet."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({key: _no_formula(value) for key, value in row.items()} for row in rows)
     return text.getvalue()
+
+
+def _no_formula(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def as_json(rows: Sequence[Mapping[str, object]]) -> str:

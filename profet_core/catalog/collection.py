@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TypeVar, overload
 
 from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, OWN_PRICE, Instance, machine_of
+from profet_core.catalog.naming import nearest
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number
 
@@ -41,7 +42,7 @@ class Catalog(Mapping[str, Instance]):
         try:
             return self._usual[name]
         except KeyError:
-            raise InputError(f"Unknown instance {name!r}: choose one of {', '.join(self._usual)}.") from None
+            raise InputError(f"Unknown instance {name!r}: {nearest(name, self._usual)}.") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._usual

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
 
@@ -28,6 +30,17 @@ def cloud_words(provider: str) -> str:
     ('GCP', 'your own', 'acme')
     """
     return "your own" if provider == OWN_PROVIDER else _CLOUDS.get(provider, provider)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The three names most like an unknown one, or the first three, as the end of its message.
+
+    >>> nearest("g4dn.xlagre", ["p3.2xlarge", "g4dn.xlarge"])
+    'choose one of g4dn.xlarge, p3.2xlarge, or another that `profet instances` lists'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:3]
+    return f"choose one of {', '.join(close)}, or another that `profet instances` lists"
 
 
 def machine_words(offer: Instance) -> str:

@@ -57,6 +57,9 @@ def own_path() -> Path | None:
         folder = Path(settings) if Path(settings).is_absolute() else Path.home() / ".config"
     except RuntimeError:
         return None
+    if os.environ.get("HOME") == "" and not Path(settings).is_absolute():
+        # Python takes the root folder for it.
+        return None
     return folder / "profet" / OWN_NAME
 
 

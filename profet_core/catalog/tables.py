@@ -13,6 +13,8 @@ from profet_core.errors import CatalogError, InputError
 
 #: Longer cells are damage, and would not fit into one line.
 LONGEST_NAME, LONGEST_CELL = 100, 500
+#: Of a user's own file: some 20,000 rows.
+MAX_TABLE_BYTES = 2_000_000
 
 Record = TypeVar("Record")
 Row = Mapping[str, str]
@@ -30,10 +32,14 @@ def file_text(path: Path, what: str) -> str:
 
     Raises
     ------
-    CatalogError : it is not there, or it is not UTF-8 text.
+    CatalogError : it is not there, too large, or not UTF-8 text.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(MAX_TABLE_BYTES + 1)
+        if len(data) > MAX_TABLE_BYTES:
+            raise CatalogError(f"{what} {path} has more than {MAX_TABLE_BYTES // 10**6} MB: keep the rows you need.")
+        return data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise CatalogError(f"{what} {path} can't be read: {error}") from None
 

@@ -11,6 +11,7 @@ from profet_core.artifacts.methods import Method
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis, StepTime
 from profet_core.networks.batch import ProfileBatch
@@ -260,7 +261,7 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
     others = [target for target in dict.fromkeys(targets) if target != anchor]
     for target in others:
         if target not in known:
-            raise InputError(f"Unknown target {target!r}: choose one of {', '.join(known)}.")
+            raise InputError(f"Unknown target {target!r}: {nearest(target, known)}.")
     if not others:
         raise InputError(f"Name at least one target other than the anchor: {', '.join(known)}.")
     return others

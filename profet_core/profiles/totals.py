@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.limits import MAX_OPERATION_US, check_operations
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis, running
+
+#: Why a TPU's profile is refused.
+TPU = "This profile was recorded on a TPU, and the models support GPUs only: record the step on a GPU."
+#: A TPU's planes and processes, and operations that nothing else runs.
+TPU_PREFIX = "/device:TPU"
+_TPU = re.compile(r"(Host|Device)_(_?TPU|infeed|outfeed)", re.IGNORECASE)
 
 
 def profile_from_totals(
@@ -37,6 +44,8 @@ def profile_from_totals(
     if not totals_us:
         raise ProfileError("No operation was found in the trace: record a training step with the profiler running.")
     check_operations(len(totals_us))
+    if any(map(_TPU.match, totals_us)):
+        raise ProfileError(TPU)
     means_us = {name: total_us / steps for name, total_us in totals_us.items()}
     for name, mean_us in means_us.items():
         if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from profet_http.limits import MAX_ANSWERS, MAX_FILE_BYTES, MAX_FILES, MAX_JSON_BYTES
+from profet_http.limits import HEAD_LIMIT_S, MAX_ANSWERS, MAX_FILE_BYTES, MAX_FILES, MAX_JSON_BYTES
 from tests.http.conftest import FILE, JSON, send
 
 TRAINING = {"images": 1000}
@@ -147,33 +147,28 @@ def test_a_body_that_does_not_say_how_large_it_is_ends_at_the_limit(port):
     assert send(port, "GET", "/v1/health").status == 200
 
 
-def test_bodies_that_nobody_finishes_keep_no_profile_in_json_from_its_answer(port, post, post_file, asked, sample):
-    with ExitStack() as stack:
-        for _ in range(MAX_FILES):
-            stack.enter_context(begun(port, FILE, 1000, "?anchor=g3s.xlarge"))
-        answer = post_file("/v1/predict", sample.data, anchor=sample.anchor)
-        assert (answer.status, answer.headers["retry-after"]) == (503, "2") and "busy" in answer.error
-        for _ in range(2 * MAX_ANSWERS):
-            stack.enter_context(begun(port, JSON, 1000))
-        assert post("/v1/predict", asked).status == 200
-    # Who hung up gives the place back.
-    for _ in range(100):
-        if post_file("/v1/predict", sample.data, anchor=sample.anchor).status == 200:
-            return
-    pytest.fail("no place came free")
-
-
-def test_large_profiles_in_json_take_turns_with_files(port, post, asked):
+def test_bodies_that_nobody_finishes_keep_nobody_from_an_answer(port, post, post_file, asked, sample):
     names = {f"Device_{'x' * 90}{number}": 1000.0 for number in range(900)}
     large = {**asked, "profile": {**asked["profile"]["operations"], **names}}
-    assert post("/v1/predict", large).status in (200, 422)
     with ExitStack() as stack:
-        for _ in range(MAX_FILES):
+        for _ in range(2 * MAX_FILES):
             stack.enter_context(begun(port, FILE, 1000, "?anchor=g3s.xlarge"))
-        # The server takes a moment to see who came.
-        answers = [post("/v1/predict", large).status for _ in range(3)]
-        assert answers[-1] == 503
+        for _ in range(2 * MAX_ANSWERS):
+            stack.enter_context(begun(port, JSON, 1000))
+        assert post_file("/v1/predict", sample.data, anchor=sample.anchor).status == 200
         assert post("/v1/predict", asked).status == 200
+        assert post("/v1/predict", large).status in (200, 422)
+
+
+def test_a_head_that_nobody_finishes_ends_its_connection(port):
+    with socket.create_connection(("127.0.0.1", port), timeout=3 * HEAD_LIMIT_S) as connection:
+        connection.sendall(b"GET /v1/health HTTP/1.1\r\nHost:")
+        assert connection.recv(1) == b""
+
+
+def test_the_prefix_alone_redirects_nowhere(get, port):
+    assert get("/v1").status == 404
+    assert send(port, "POST", "/v1", b"{}", JSON, Host="elsewhere.example").status == 404
 
 
 def test_what_comes_back_runs_nowhere_and_is_kept_nowhere(get, post):

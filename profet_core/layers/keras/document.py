@@ -13,6 +13,8 @@ from profet_core.layers.shapes import Padding, Shape
 
 #: The description of a network of a thousand layers has two megabytes.
 MAX_JSON_BYTES = 16 * 2**20
+#: The largest networks of Keras (1,000 layers) have 60,000.
+MAX_JSON_VALUES = 200_000
 _MAX_INTEGER_DIGITS = 18
 
 
@@ -21,10 +23,13 @@ def parse(data: bytes) -> dict[str, Any]:
 
     Raises
     ------
-    InputError : larger than `MAX_JSON_BYTES`, or no JSON object.
+    InputError : more than `MAX_JSON_BYTES` or `MAX_JSON_VALUES`, or no JSON object.
     """
     if len(data) > MAX_JSON_BYTES:
         raise InputError(f"its description has more than {MAX_JSON_BYTES // 2**20} MB, which no network's has.")
+    # Before parsing: a value takes a byte or two of the file and a hundred times as many in memory.
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_JSON_VALUES:
+        raise InputError(f"its description has more than {MAX_JSON_VALUES:,} values, which no network's has.")
     try:
         document = json.loads(data, object_pairs_hook=_object_without_duplicates, parse_int=_bounded_int)
     except RecursionError:

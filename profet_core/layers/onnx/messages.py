@@ -15,6 +15,8 @@ from profet_core.profiles.decoding.protobuf_wire import FIXED_32, LENGTH, VARINT
 #: Of one graph.
 MAX_NODES = 20_000
 MAX_TENSORS = 50_000
+#: Inputs of all operators together; networks have two or three an operator.
+MAX_EDGES = 200_000
 #: Values of a tensor that may say a shape; larger ones are weights, and passed over.
 MAX_VALUES = 256
 _MAX_TEXT_BYTES = 4_096
@@ -122,12 +124,14 @@ def _graph(
     tensors: dict[str, TensorRecord] = {}
     inputs: list[Port] = []
     outputs: list[Port] = []
+    edges = 0
     for number, kind, value in wire.entries(size):
         if kind != LENGTH:
             continue
         match number:
             case 1:
                 nodes.append(_node(wire, value))
+                edges += len(nodes[-1].inputs)
             case 5:
                 tensor = _tensor(wire, value)
                 if tensor.name in tensors:
@@ -141,6 +145,8 @@ def _graph(
                 raise InputError("it has sparse tensors, which aren't counted: export it with dense ones.")
         if len(nodes) > MAX_NODES or len(tensors) + len(inputs) + len(outputs) > MAX_TENSORS:
             raise InputError(f"it has more than {MAX_NODES:,} operators or {MAX_TENSORS:,} tensors.")
+        if edges > MAX_EDGES:
+            raise InputError(f"its operators have more than {MAX_EDGES:,} inputs: export it again.")
     return tuple(nodes), tensors, tuple(inputs), tuple(outputs)
 
 

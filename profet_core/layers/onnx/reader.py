@@ -14,7 +14,7 @@ from profet_core.layers.given import shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
 from profet_core.layers.onnx.operators import RULES, Rule
-from profet_core.layers.onnx.values import MAX_CONSTANTS, MAX_MADE_OF, Value, folded
+from profet_core.layers.onnx.values import MAX_CONSTANTS, MAX_MADE_OF, MAX_STEPS, Value, folded
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.shapes import Shape, check_shape
 
@@ -63,6 +63,7 @@ class _Followed:
         self._batch = 1
         self._counted: set[str] = set()
         self._constants = 0
+        self._steps = 0
         self._values: dict[str, Value] = {"": Value(())}
         for tensor in graph.tensors.values():
             self._values[tensor.name] = Value(
@@ -124,6 +125,9 @@ class _Followed:
         for name, value in zip(node.inputs, inputs, strict=True):
             if name and value is None:
                 raise InputError(f"it takes {shown(name)}, which nothing before it puts out.")
+        self._steps += len(inputs) + sum(len(value.weights) for value in inputs if value is not None)
+        if self._steps > MAX_STEPS:
+            raise InputError(f"following its tensors takes more than {MAX_STEPS:,} steps: export it again.")
         is_static = all(value is None or value.is_static for value in inputs)
         weights = tuple(dict.fromkeys(name for value in inputs if value is not None for name in value.weights))
         if len(weights) > MAX_MADE_OF:

@@ -18,6 +18,8 @@ from profet_core.layers.shapes import MAX_DIMENSIONS, Shape
 MAX_CONSTANT = 65_536
 #: Of all constants together, and tensors of the file that one is made of.
 MAX_CONSTANTS, MAX_MADE_OF = 4_000_000, 1_000
+#: Inputs followed, and the tensors that these are made of; networks take some thousand.
+MAX_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

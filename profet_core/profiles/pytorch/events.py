@@ -211,7 +211,8 @@ class PyTorchEvents:
         is_convolution = "convolution" in name or "conv2d" in name
         if not is_convolution and name not in ("aten::mm", "aten::addmm", "aten::bmm"):
             return
-        types, shapes = args.get("Input type"), args.get("Input Dims")
+        # PyTorch 1.8 wrote them with a small letter.
+        types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
         if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
             self.input_types.add(types[0][:MAX_NAME_CHARACTERS])
         if is_convolution and begin_us < self.first_input_us and isinstance(shapes, list) and shapes:

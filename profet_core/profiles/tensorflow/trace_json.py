@@ -32,7 +32,7 @@ from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_r
 from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation, operation_type
 from profet_core.profiles.tensorflow.step_count import StepCount, count_steps, is_graph_operation
 from profet_core.profiles.tensorflow.training_check import JAX, has_gradient, is_jax_name, training_refusal
-from profet_core.profiles.totals import profile_from_totals
+from profet_core.profiles.totals import TPU, TPU_PREFIX, profile_from_totals
 from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
 from profet_core.profiles.trace_events.precision_signs import read_signs
 from profet_core.profiles.trace_events.sums import add_times, no_times
@@ -204,6 +204,8 @@ class _Events:
         if self._has_jax and {name.removeprefix(HOST_PREFIX) for name in totals_us} <= {UNKNOWN, IDLE}:
             raise ProfileError(JAX)
         gpu, worked = busiest_gpu([gpu for gpu in self._gpus() if gpu.kernels_us])
+        if gpu is None and any(process.startswith(TPU_PREFIX) for process in self._processes.values()):
+            raise ProfileError(TPU)
         if gpu is None and not totals_us:
             raise ProfileError(
                 f"The trace has no operation of a {HOST_PROCESS} or {DEVICE_PROCESS_PREFIX}N process: record a "

@@ -45,6 +45,8 @@ def test_the_file_lies_where_settings_lie(monkeypatch, tmp_path):
     for unusable in ("", "relative/folder"):
         monkeypatch.setenv("XDG_CONFIG_HOME", unusable)
         assert own_path() == tmp_path / ".config" / "profet" / "instances.csv"
+    monkeypatch.setenv("HOME", "")
+    assert own_path() is None, "not the root folder"
 
 
 def test_the_environment_names_another_file_or_none(monkeypatch):
@@ -53,6 +55,12 @@ def test_the_environment_names_another_file_or_none(monkeypatch):
     monkeypatch.setenv("PROFET_INSTANCES", "")
     assert own_path() is None
     assert list(load_catalog()) == list(load_shipped())
+
+
+def test_a_file_without_end_is_refused(own, tmp_path):
+    own(HEADER, *[MINE] * (2_000_000 // len(MINE)))
+    with pytest.raises(CatalogError, match="more than 2 MB"):
+        load_catalog()
 
 
 def test_without_the_file_the_shipped_catalogue_is_whole(own, tmp_path):

@@ -20,8 +20,8 @@ from tests.core.layers.test_table import LENET
 from tests.made.onnx_files import small_network
 
 MODEL = json.dumps(functional(IMAGE, layer("Conv2D", "conv", "image", filters=4, kernel_size=3))).encode()
-#: Lists that take some hundred megabytes once they are read.
-LISTS = b'{"class_name":"Sequential","x":[' + b"[],[0]," * 1_000_000 + b"0]}"
+#: A text that takes four bytes a letter once it is read.
+WIDE = f'{{"class_name":"Sequential","x":"{"a" * 15_000_000}\N{GRINNING FACE}"}}'.encode()
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_refusal_is_the_same_line():
 
 def test_too_much_memory_is_said():
     with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
-        read_network_guarded(LISTS, "net.json", limits=ReadLimits(memory_mb=80))
+        read_network_guarded(WIDE, "net.json", limits=ReadLimits(memory_mb=80))
 
 
 def test_a_process_that_says_nonsense_is_not_believed(monkeypatch):

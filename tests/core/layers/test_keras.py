@@ -270,6 +270,7 @@ def test_an_archive_is_read_by_its_description_alone():
         (archive(("data.pkl", b"x"), ("version", b"3")), "no config.json, so it is no .keras file"),
         (archive(("../../config.json", MODEL)), "no config.json"),
         (archive(("config.json", b"{}" + b" " * 40 * 2**20)), "more than 100 times its size|more than 16 MB"),
+        (archive(("config.json", b'{"a": [' + b"[]," * 200_000 + b"[]]}")), "more than 200,000 values"),
         (archive(("config.json", b" " * 10 * 2**20)), r"^net\.keras: its config\.json is blank: save"),
         (archive(("config.json", MODEL), packed=False).replace(b'"filters": 4', b'"filters": 5'), "archive is damaged"),
     ],

@@ -226,3 +226,19 @@ def test_what_grows_with_every_operator_has_an_end():
         last = model.add("Add", [last, model.weights(f"more{index}", 2, 300)], f"sum{index}")
     with pytest.raises(InputError, match=r"made of more than 1,000 tensors"):
         read_network(model.data())
+
+
+def _sums(operators: int, inputs: int) -> Model:
+    """Operators that each take the same tensor, made of 1,000 others, many times."""
+    model = small_network()
+    model.add("Concat", [model.weights(f"part{index}", 2) for index in range(1_000)], "joined", axis=0)
+    for index in range(operators):
+        model.add("Sum", ["joined"] * inputs, f"sum{index}")
+    return model
+
+
+def test_the_work_is_bounded_and_not_only_the_size():
+    with pytest.raises(InputError, match=r"more than 1,000,000 steps"):
+        read_network(_sums(2, 4_000).data())
+    with pytest.raises(InputError, match=r"more than 200,000 inputs"):
+        read_network(_sums(60, 4_000).data())

@@ -24,7 +24,7 @@ from profet_core.profiles.tensorflow.training_check import JAX, training_refusal
 from profet_core.profiles.tensorflow.xplane.lines import DeviceLine, HostLine
 from profet_core.profiles.tensorflow.xplane.planes import DEVICE_PLANE_PREFIX, HOST_PLANE, Plane, read_planes
 from profet_core.profiles.tensorflow.xplane.schema import PLANE_LINES, SPACE_PLANES, messages
-from profet_core.profiles.totals import profile_from_totals
+from profet_core.profiles.totals import TPU, TPU_PREFIX, profile_from_totals
 from profet_core.profiles.trace_events.precision_signs import read_signs
 
 NAME = "TensorFlow xplane.pb"
@@ -139,6 +139,8 @@ class _Sums:
     def _profile(self) -> Profile:
         totals_us = {HOST_PREFIX + kind: ps / _PS_PER_US for kind, ps in self._host_ps.items()}
         gpu, worked = busiest_gpu(self._gpus)
+        if gpu is None and any(plane.name.startswith(TPU_PREFIX) for plane in self._planes):
+            raise ProfileError(TPU)
         self._check_jax(gpu)
         counted = count_steps(self._steps or (gpu.steps if gpu else 0), self._runs.values())
         report = gpu_report(gpu, worked)

@@ -746,3 +746,9 @@ def test_too_many_kept_events_are_refused(monkeypatch):
     monkeypatch.setattr(pytorch_events, "MAX_KEPT_EVENTS", 3)
     with pytest.raises(ProfileError, match="more than 3 operations: record fewer steps"):
         read_profile(trace([op("aten::mm", i, 1) for i in range(5)]))
+
+
+def test_pytorch_1_8_says_the_batch_and_the_pixels(repository):
+    path = repository / "data" / "real_profiles" / "pytorch" / "resnet50-torch1.8.pt.trace.json.gz"
+    meta = read_profile(path.read_bytes(), path.name).meta
+    assert (meta.batch_size, meta.pixels) == (32, 224)

@@ -65,3 +65,9 @@ def test_a_bomb_of_empty_records_is_refused():
         size >>= 7
     with pytest.raises(ProfileError, match="neither Host nor Device"):
         read_profile(bytes([0x22, *length, size]) + table)
+
+
+@pytest.mark.parametrize("kind", ["TPUExecute", "_TPUCompileMlir", "InfeedEnqueueTuple"])
+def test_a_tpus_statistics_are_refused_by_name(kind):
+    with pytest.raises(ProfileError, match="TPU"):
+        read_profile(tensorflow_stats([("Device", "Conv2D", "c", 1, 50.0), ("Host", kind, "t", 1, 9.0)]))

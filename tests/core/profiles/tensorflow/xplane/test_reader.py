@@ -260,6 +260,11 @@ def test_a_jax_trace_is_refused_by_its_name(planes):
     assert "This is a JAX profile" in refusal(xplane(planes))
 
 
+def test_a_tpus_trace_is_refused_by_name():
+    steps = {"XLA Ops": [("fusion.1", 0, 100, {})]}
+    assert "TPU" in refusal(xplane({"/host:CPU": {"python": [("train", 0, 10, {})]}, "/device:TPU:0": steps}))
+
+
 def test_a_network_that_is_called_like_jax_is_read():
     profile = gpu(kernel("jit_net/c:Conv2D", 0, 10), kernel("gradients/jit_net/c:Conv2DBackpropFilter", 10, 10))
     assert profile.operations["Device_Conv2D"] == 10
