@@ -17,7 +17,6 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-
 #: A run that takes longer counts as lost.
 RUN_TIMEOUT_S = 120
 _XSRF_COOKIE = "_streamlit_xsrf"
