@@ -15,7 +15,7 @@ from ui.charts.style import GREY, RED, Part, framed, line_at, no_markup
 
 #: Seconds and US dollars.
 End = tuple[float, float]
-_HEIGHT, _MARGIN = 400, {"l": 8, "r": 12, "t": 12, "b": 8}
+_HEIGHT = 440
 _TIME, _COST = Shown("Time", format_time, in_time=True), Shown("Cost", format_usd, prefix="$")
 _LIMIT = {"color": RED, "width": 1.5, "dash": "dash"}
 _FRONTIER = {"color": GREY, "width": 1.5, "dash": "dot"}
@@ -66,8 +66,6 @@ def trade_off(
         y=y,
         height=_HEIGHT,
         name="Time against cost, one point per instance",
-        margin=_MARGIN,
-        legend={"y": -0.22, "yanchor": "top"},
         hovermode="closest",
         **_limits(deadline_s and deadline_s / seconds, budget_usd),
     )
