@@ -11,8 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from profet_core import NoPredictionError, ProfetError
-from ui.paths import page_path
-from ui.state.settings import ON_PREDICT
+from ui.links import inside_link
 from ui.texts import plain
 
 _LOG = logging.getLogger(__name__)
@@ -29,21 +28,6 @@ def show_error(text: str) -> None:
 def show_warning(text: str) -> None:
     """One line on something to keep in mind about the numbers."""
     st.warning(plain(text), icon=":material/warning:")
-
-
-def inside_link(label: str, sample: str | None = None) -> None:
-    """The way to what is inside the profile that Answer shows.
-
-    Parameters
-    ----------
-    sample : its name, if it is one: then Profiles lists it.
-    """
-    st.page_link(
-        page_path("compare"),
-        label=label,
-        icon=":material/troubleshoot:",
-        query_params={"view": "inside", "inspect": sample or ON_PREDICT},
-    )
 
 
 def log_failure(log: logging.Logger, what: str, error: Exception) -> None:

@@ -10,7 +10,7 @@ from ui.errors import one_line_errors, show_error, show_warning
 from ui.state.carried_profile import CARRY, carried, take_carried
 from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded, reread_slot
 from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page, write_link
-from ui.state.own_gpus import visitors_resources
+from ui.state.own_catalog import visitors_resources
 from ui.state.resources import Resources
 from ui.state.settings import all_settings
 from ui.state.slots import ALL_SLOTS, PROFILE_SLOT

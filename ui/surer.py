@@ -8,7 +8,6 @@ from profet_core import ArtifactError
 from profet_core.accuracy.cells import CellsAccuracy, CellsRow
 from profet_core.accuracy.cells_report import load_cells_accuracy
 from profet_core.latency import Basis
-from ui.paths import page_path
 from ui.state.resources import Resources
 
 #: About what `profet collect --quick` measures at least.
@@ -37,16 +36,6 @@ def quick_row(resources: Resources) -> CellsRow | None:
         return _loaded_cells(str(resources.models.folder)).of(QUICK_CELLS)
     except ArtifactError:
         return None
-
-
-def surer_link() -> None:
-    """A link to the instructions on About."""
-    st.page_link(
-        page_path("about"),
-        label="Custom GPU",
-        icon=":material/memory:",
-        query_params={"open": "own_gpu"},
-    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -15,10 +15,10 @@ from profet_core.advice.plans import Plan
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words
 from profet_core.catalog.price_age import price_age_years
+from profet_core.memory.fit import FitAnswer, Verdict
 from profet_core.units import format_ms, format_significant, format_usd
-from ui.result_table.columns import Cell
+from ui.result_table.columns import MISSING, Cell
 
-MISSING = "–"
 _DASH = "–"  # between the ends of a range
 
 
@@ -46,9 +46,24 @@ def format_range_ms(low_ms: float, high_ms: float) -> str:
     return f"{format_significant(low_ms)}{_DASH}{format_ms(high_ms)}"
 
 
-def or_missing(value: float | None, words: Callable[[float], str]) -> str:
-    """A cell's value in words, or what stands where there is none."""
-    return MISSING if value is None else words(value)
+def fit_cell(answer: FitAnswer | None) -> str:
+    """For a table, with the largest batch that fits: 'fits, ≤ 512', 'does not fit, ≤ 16', 'can't tell'."""
+    if answer is None:
+        return MISSING
+    return f"{answer.verdict}, ≤ {answer.largest_batch:,}" if answer.largest_batch else answer.verdict
+
+
+def fit_sentence(answer: FitAnswer) -> str:
+    """Whether it fits, up to which batch, how sure that is, and why."""
+    sure = "" if answer.probability is None else f" ({_percent(answer.verdict, answer.probability)})"
+    largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
+    return f"{answer.verdict}{largest}{sure}: {answer.why}."
+
+
+def _percent(verdict: Verdict, fits: float) -> str:
+    if verdict is Verdict.CANT_TELL:
+        return f"{fits:.0%} that it fits"
+    return f"{min(fits if verdict is Verdict.FITS else 1 - fits, 0.99):.0%} sure"
 
 
 def gpu_cell(entry: Instance) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
 import streamlit as st
 
-from pages.accuracy.own_models import show_own_models
+from profet_core.artifacts.own_models import own_models
+from profet_core.latency import NORMAL_90
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.resources import Resources
-from ui.state.settings import CARDS
 from ui.tables import show_table
-from ui.texts import read_text
+from ui.texts import plain, read_text
 
 _LABELS = {
     "model": "Profiled GPUs",
@@ -39,14 +40,52 @@ def body(resources: Resources) -> None:
         "All errors are measured on architectures or GPUs held out of training. They are mean absolute percentage "
         "errors (MAPE) unless a card says otherwise."
     )
-    choice("Model card", "part", CARDS, _LABELS)
+    choice("Model card", "part", _LABELS)
     part = st.session_state["part"]
-    show_own_models(resources)
+    _own_models(resources)
     path = resources.models.folder / f"{part.upper()}_CARD.md"
     if path.is_file():
         _show_card(read_text(path))
     else:
         st.info("The loaded models have no such card. `profet validate --card` writes it.")
+
+
+def _own_models(resources: Resources) -> None:
+    """What the server's own models were trained on; nothing if the shipped ones are loaded."""
+    own = own_models(resources.models)
+    if own is None:
+        return
+    base = "the shipped models" if own.base_ships else f"models of {len(own.networks)} networks"
+    written = f", written on {own.written}" if own.written else ""
+    st.markdown(f"This server uses custom models{written}: {base} for {', '.join(map(plain, own.instances))}.")
+    if own.layers:
+        rows = [
+            {
+                "Machines": ", ".join(plain(f"{one.instance} ({one.gpu})") for one in layer.machines),
+                "Precision": ", ".join(dict.fromkeys(_precision(one.tf32) for one in layer.machines)),
+                "Workloads": f"{layer.workloads}",
+                "Networks": f"{layer.networks}",
+            }
+            for layer in own.layers
+        ]
+        show_table(rows, "Profiled machines")
+    if own.sharpened:
+        rows = [
+            {
+                "GPU": plain(one.gpu),
+                "Measured on": plain(one.instance),
+                "Precision": _precision(one.tf32),
+                "Measurements": f"{one.cells}",
+                "Networks": f"{one.networks}",
+                "Interval": f"+{100 * math.expm1(NORMAL_90 * one.log_sd):.0f}%",
+            }
+            for one in own.sharpened
+        ]
+        show_table(rows, "Measured GPUs")
+
+
+def _precision(tf32: bool) -> str:
+    return "TF32" if tf32 else "FP32"
 
 
 def _show_card(text: str) -> None:

@@ -15,11 +15,10 @@ from ui.inputs.steps import besides_steps
 from ui.predicted.network import current_network
 from ui.predicted.outcome import Outcome, knowledge_of
 from ui.state.held import held_in
-from ui.state.latency import usable_latency_ms
 from ui.state.own_profiles import OwnProfile, own_profiles
 from ui.state.page_keys import LISTED
 from ui.state.resources import Resources
-from ui.state.slots import PROFILE_SLOT
+from ui.state.slots import PROFILE_SLOT, usable_latency_ms
 
 _OWN = "own "
 

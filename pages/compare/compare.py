@@ -5,9 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.compare.candidates import compare, listed, shown_outcome
-from pages.compare.chosen import show_chosen
 from pages.compare.inside import show_inside
-from pages.compare.listing import add_input, choose_listed, list_linked
+from pages.compare.listing import add_input, choose_listed, list_linked, show_chosen
 from pages.compare.side_by_side import show_comparison
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -36,7 +35,7 @@ def body(resources: Resources) -> None:
         chosen = choose_listed(resources, compared)
     with right:
         show_chosen(resources, chosen.candidate)
-    choice("View", "view", VIEWS, _VIEW_LABELS)
+    choice("View", "view", _VIEW_LABELS)
     if state["view"] == _SIDE_BY_SIDE:
         show_comparison(resources, compared)
     else:

@@ -129,7 +129,7 @@ def _all_rows(rows: tuple[Placement, ...]) -> None:
         key="operation-table",
     )
     st.caption("Class: used by the default method. Cluster: used by the PROFET method. –: not used by itself.")
-    download_buttons([_data_row(row) for row in rows], "profet-operations")
+    download_buttons([asdict(row) for row in rows], "profet-operations")
 
 
 def _fact_rows(profile: Profile) -> list[dict[str, str]]:
@@ -166,11 +166,6 @@ def _table_row(row: Placement) -> dict[str, object]:
         "Class": _place(row.operation_class, row.class_known, "by kind"),
         "Cluster": _place(row.cluster, row.cluster_known, "by similarity"),
     }
-
-
-def _data_row(row: Placement) -> dict[str, object]:
-    """One operation with full digits, for download."""
-    return asdict(row)
 
 
 def _place(name: str | None, known: bool, otherwise: str) -> str:

@@ -17,13 +17,12 @@ from ui.basis import marked
 from ui.charts.gpu_look import COLORS
 from ui.charts.style import WIDE, Part, framed, name_axis, no_markup, show_chart, text_color, value_axis
 from ui.inputs.fields import choice
-from ui.inputs.presets import chosen_rows, drawn_rows, preset_choice
+from ui.inputs.narrowing import chosen_rows, drawn_rows, preset_choice
 from ui.state.resources import Resources
-from ui.state.settings import COMPARE_BY
 from ui.tables import download_buttons, gpu_cell
 from ui.texts import plain
 
-LATENCY, COST = COMPARE_BY
+LATENCY, COST = "latency", "cost"
 _METRICS = {LATENCY: "Latency", COST: "Cost per 1,000 steps"}
 _TITLES = {LATENCY: "Latency (ms/step)", COST: "Cost per 1,000 steps ($)"}
 #: Profiles in the chart, and letters of their names.
@@ -58,7 +57,7 @@ def _warnings(warned: Sequence[Compared]) -> None:
 
 def _on_every_instance(resources: Resources, known: Sequence[Compared]) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("Show", "compare_by", COMPARE_BY, _METRICS)
+        choice("Show", "compare_by", _METRICS)
         preset_choice()
         rows = chosen_rows(offer_rows(resources.catalog, known))
         drawn = drawn_rows(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pages.estimate.inputs import METHOD_LABELS
@@ -18,14 +18,14 @@ from profet_core.memory.fit import FitAnswer
 from profet_core.units import format_ms, format_time, format_usd
 from ui.result_table.columns import Column
 from ui.result_table.plan_columns import (
-    instance_column,
-    memory_column,
-    step_column,
+    INSTANCE,
+    MEMORY,
+    STEP,
+    TRAINING_COST,
+    hidden,
     step_range_column,
     sureness_column,
-    training_cost_column,
 )
-from ui.tables import MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,55 +69,41 @@ def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
     compared : there is a profile to compare with.
     """
     return (
-        instance_column(),
-        step_column(tip="Step latency, estimated from the network's layers."),
-        step_range_column(
-            lambda row: row.ends,
-            tip="90% prediction interval. Sorted by its maximum.",
-        ),
+        INSTANCE,
+        replace(STEP, tip="Step latency, estimated from the network's layers."),
+        step_range_column(lambda row: row.ends),
         *((_PROFILED,) if compared else ()),
-        memory_column(tip="Whether a step fits in GPU memory, and the largest batch that does."),
+        MEMORY,
         Column(
-            key="epoch_s",
-            title="Time per epoch",
-            cell=lambda row: format_time(row.plan.total_s / row.epochs),
-            value=lambda row: row.plan.total_s / row.epochs,
+            "epoch_s",
+            "Time per epoch",
+            lambda row: row.plan.total_s / row.epochs,
+            format_time,
             narrow_under="epoch_usd",
         ),
+        Column("epoch_usd", "Cost per epoch", lambda row: row.plan.total_usd / row.epochs, format_usd),
+        hidden(TRAINING_COST),
         Column(
-            key="epoch_usd",
-            title="Cost per epoch",
-            cell=lambda row: format_usd(row.plan.total_usd / row.epochs),
-            value=lambda row: row.plan.total_usd / row.epochs,
-        ),
-        training_cost_column(by_default=False),
-        Column(
-            key="regime",
-            title="Case",
-            cell=lambda row: row.regime.value,
-            value=lambda row: row.regime.value,
+            "regime",
+            "Case",
+            lambda row: row.regime.value,
             by_default=False,
             tip="Which part of the question was not measured.",
         ),
         *(_by_method(name) for name in METHODS),
-        sureness_column(narrow_under="latency_ms"),
+        sureness_column("latency_ms"),
     )
 
 
 _PROFILED: Column[EstimateRow] = Column(
-    key="profiled_ms",
-    title="From profile",
-    cell=lambda row: MISSING if row.profiled is None else format_ms(row.profiled.profiled_ms),
-    value=lambda row: None if row.profiled is None else row.profiled.profiled_ms,
+    "profiled_ms",
+    "From profile",
+    lambda row: None if row.profiled is None else row.profiled.profiled_ms,
+    format_ms,
     tip="Step latency predicted from your profile.",
 )
 
 
 def _by_method(name: str) -> Column[EstimateRow]:
-    return Column(
-        key=f"{name.replace('-', '_')}_ms",
-        title=METHOD_LABELS[name],
-        cell=lambda row: format_ms(row.by_method[name]),
-        value=lambda row: row.by_method[name],
-        by_default=False,
-    )
+    key = f"{name.replace('-', '_')}_ms"
+    return Column(key, METHOD_LABELS[name], lambda row: row.by_method[name], format_ms, by_default=False)

@@ -24,9 +24,8 @@ from profet_core.prediction.records import Prediction
 from profet_core.units import format_ms, format_significant
 from ui.errors import show_warning
 from ui.frame import run_page
-from ui.inputs.narrowing import chosen_narrowing, filter_button
+from ui.inputs.narrowing import chosen_narrowing, chosen_rows, filter_button, preset_choice
 from ui.inputs.offers import offer_values, prices_button
-from ui.inputs.presets import chosen_rows, preset_choice
 from ui.predicted.outcome import knowledge_of, predict_slot
 from ui.result_table.show import result_table
 from ui.state.held import held_in

@@ -6,17 +6,15 @@ import streamlit as st
 
 from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question
 from profet_core.estimate.estimate import MOST_BATCH
-from profet_core.estimate.memory import OPTIMISERS
 from profet_core.estimate.model import LAW, LIGHTGBM, LOG_LINEAR, XGBOOST
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, measured_networks, named_networks
 from profet_core.layers.reading import FORMATS
 from ui.errors import show_error
-from ui.inputs.fields import choice
+from ui.inputs.fields import choice, number_field
 from ui.inputs.method import precision_input
 from ui.inputs.network_file import network_file
-from ui.inputs.number_field import whole_field
 from ui.inputs.training import validation_input, workload_input
-from ui.state.settings import DEFAULT_METHOD, NETWORK_FROM
+from ui.state.settings import DEFAULT_METHOD
 from ui.texts import plain
 
 #: Method -> its label, on the whole page.
@@ -34,7 +32,7 @@ _FILE_TIP = f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and t
 
 def network_question() -> EstimateQuestion | None:
     """Ask for the network and its step; None until there is a file."""
-    choice("Network", "net_from", NETWORK_FROM, _FROM_LABELS)
+    choice("Network", "net_from", _FROM_LABELS)
     by_name = st.session_state["net_from"] == "name"
     if by_name:
         st.selectbox(
@@ -48,14 +46,16 @@ def network_question() -> EstimateQuestion | None:
     pixels, batch = st.columns(2, gap="small")
     with pixels:
         empty = f"{DEFAULT_PIXELS}" if by_name else "from file"
-        whole_field("Image size", "net_pixels", MIN_PIXELS, MAX_PIXELS, empty=empty, tip="Height and width in pixels.")
+        number_field(
+            "Image size", "net_pixels", (MIN_PIXELS, MAX_PIXELS), empty=empty, tip="Height and width in pixels."
+        )
     with batch:
-        whole_field("Batch size", "net_batch", 1, MOST_BATCH)
+        number_field("Batch size", "net_batch", (1, MOST_BATCH))
     found = _by_name() if by_name else _of_file()
     workload_input()
     with st.expander("More", icon=":material/tune:", key="network:more"):
         validation_input()
-        choice("Optimizer", "net_optimiser", tuple(OPTIMISERS), _OPTIMIZER_LABELS, tip="Its state needs memory.")
+        choice("Optimizer", "net_optimiser", _OPTIMIZER_LABELS, tip="Its state needs memory.")
         st.selectbox(
             "Method",
             METHOD_LABELS,

@@ -12,10 +12,8 @@ from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES, Network, Trai
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING
 from profet_core.manycore.scaled import nearest_published, scaled_network
 from ui.errors import show_error
-from ui.inputs.fields import choice
+from ui.inputs.fields import choice, number_field
 from ui.inputs.network_file import network_file
-from ui.inputs.number_field import number_field, whole_field
-from ui.state.settings import MANYCORE_FROM
 from ui.texts import plain
 
 _FROM_LABELS = {"published": "Published", "named": "Name", "flops": "Custom"}
@@ -32,13 +30,13 @@ def network_input() -> Network:
     InputError : it can't be built for such images, or its FLOPs are out of bounds.
     """
     state = st.session_state
-    choice("Network", "manycore_from", MANYCORE_FROM, _FROM_LABELS)
+    choice("Network", "manycore_from", _FROM_LABELS)
     if state["manycore_from"] == "published":
         choice("Published network", "manycore_network", tuple(PUBLISHED))
         return PUBLISHED[state["manycore_network"]]
     if state["manycore_from"] == "named":
         st.selectbox("Network name", named_networks(), key="manycore_name", persist_state="session")
-        whole_field("Image size (pixels)", "manycore_pixels", MIN_PIXELS, MAX_PIXELS)
+        number_field("Image size (pixels)", "manycore_pixels", (MIN_PIXELS, MAX_PIXELS))
         name = state["manycore_name"]
         return scaled_network(name, counts_of(name, state["manycore_pixels"]).flops)
     field = st.container()
@@ -63,13 +61,15 @@ def training_input(network: Network) -> Training:
 
 def threads_input() -> int | None:
     """Ask for a number of threads beside the published ones."""
-    return whole_field(
-        "Threads", "manycore_threads", FEWEST_THREADS, MOST_THREADS, empty="none", tip="Adds a row to the table."
+    number_field(
+        "Threads", "manycore_threads", (FEWEST_THREADS, MOST_THREADS), empty="none", tip="Adds a row to the table."
     )
+    threads: int | None = st.session_state["manycore_threads"]
+    return threads
 
 
 def _field(label: str, key: str, smallest: int, largest: int, published: int) -> int:
-    whole_field(label, key, smallest, largest, empty=f"{published:,}", tip="Empty: as published.")
+    number_field(label, key, (smallest, largest), empty=f"{published:,}", tip="Empty: as published.")
     value = st.session_state[key]
     return published if value is None else value
 
@@ -77,7 +77,7 @@ def _field(label: str, key: str, smallest: int, largest: int, published: int) ->
 def _file_input() -> None:
     """Ask for a network's file; its FLOPs become the setting `manycore_flops`."""
     state, field = st.session_state, st.container()
-    whole_field("Image size (pixels)", "manycore_file_pixels", MIN_PIXELS, MAX_PIXELS, empty="from file")
+    number_field("Image size (pixels)", "manycore_file_pixels", (MIN_PIXELS, MAX_PIXELS), empty="from file")
     with field:
         given = network_file("manycore", "Network file", _FILE_TIP, pixels=state["manycore_file_pixels"], keep=_counted)
     if given.problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,19 +16,22 @@ from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS, XEON_PHI_
 from profet_core.manycore.network import Network, Training
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING
 from profet_core.units import format_significant, format_time
-from ui.charts.scales import count_axis, number_axis, time_axis
-from ui.charts.style import BLUE, GREY, ORANGE, Part, framed, line_at, show_chart
+from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import Look
+from ui.charts.scales import Shown, count_axis
+from ui.charts.style import BLUE, GREY, ORANGE, show_chart
 from ui.errors import show_warning
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.page_keys import manycore_keys
 from ui.state.resources import Resources
-from ui.state.settings import MANYCORE_SHOWS
 from ui.tables import MISSING, download_buttons, show_table
 from ui.texts import plain, show_text
 
 _SHOWS_LABELS = {"time": "Time", "speedup": "Speed-up"}
 _S_PER_MIN = 60
+_TIME = Shown("Time", format_time, in_time=True)
+_SPEED_UP = Shown("Speed-up over one thread", format_significant)
 _TICKS = (1, 4, 15, 60, 240, 960, 3_840)
 #: Beside the first and the last number of threads, whose marks would be cut.
 _MARGIN = 1.15
@@ -52,7 +55,7 @@ def body(_: Resources) -> None:
         network = network_input()
         training = training_input(network)
         threads = threads_input()
-    choice("Show", "manycore_shows", MANYCORE_SHOWS, _SHOWS_LABELS)
+    choice("Show", "manycore_shows", _SHOWS_LABELS)
     st.markdown(_summary(network, training))
     as_published = PUBLISHED.get(network.name) is network and training == PUBLISHED_TRAINING[network.name]
     published_min = PUBLISHED_PREDICTIONS_MIN[network.name] if as_published else {}
@@ -79,38 +82,23 @@ def _summary(network: Network, training: Training) -> str:
 def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> go.Figure:
     """Both models over threads, both axes logarithmic; published times as marks."""
     is_time = st.session_state["manycore_shows"] == "time"
-    words = format_time if is_time else format_significant
-    title = "Time" if is_time else "Speed-up over one thread"
+    shown = _TIME if is_time else _SPEED_UP
     a = [row.a.total_s if is_time else row.speedup_a for row in rows]
     b = [row.b.total_s if is_time else row.speedup_b for row in rows]
     threads = [row.threads for row in rows]
-    traces = [
-        _trace("(a) counted operations", threads, a, words, line={"color": BLUE, "width": 3}),
-        _trace("(b) measured times", threads, b, words, line={"color": ORANGE, "width": 3, "dash": "dash"}),
+    lines = [
+        Curve(label="(a) counted operations", look=Look(BLUE, "solid"), sizes=threads, values=a),
+        Curve(label="(b) measured times", look=Look(ORANGE, "dash"), sizes=threads, values=b),
     ]
     if not is_time:
-        ends, line = [FEWEST_THREADS, MOST_THREADS], {"color": GREY, "width": 1, "dash": "dot"}
-        traces.append({**_trace("Ideal", ends, ends, words, line=line), "hovertemplate": None, "hoverinfo": "skip"})
+        ideal = [FEWEST_THREADS, MOST_THREADS]
+        lines.append(Curve(label="Ideal", look=Look(GREY, "dot"), sizes=ideal, values=ideal))
     elif published_min:
         seconds = [minutes * _S_PER_MIN for minutes in published_min.values()]
-        marker = {"symbol": "diamond-open", "size": 11, "color": GREY, "line": {"width": 2}}
-        traces.append(_trace("Published", [*published_min], seconds, words, mode="markers", marker=marker))
-    return framed(
-        traces,
-        x=count_axis("Threads", FEWEST_THREADS / _MARGIN, MOST_THREADS * _MARGIN, _TICKS),
-        y=(time_axis if is_time else number_axis)([*a, *b]).part(title),
-        height=400,
-        name=f"{title} over threads, both models",
-        hovermode="x unified",
-        shapes=[line_at(x=_CORE_STEPS[-1], line={"color": GREY, "width": 1, "dash": "dot"})],
-    )
-
-
-def _trace(
-    name: str, x: Sequence[int], y: Sequence[float], words: Callable[[float], str], mode: str = "lines", **style: Part
-) -> Part:
-    hover = {"customdata": [f"{name} {words(value)}" for value in y], "hovertemplate": "%{customdata}<extra></extra>"}
-    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), **hover, **style}
+        look = Look(GREY, "solid")
+        lines.append(Curve(label="Published", look=look, sizes=[*published_min], values=seconds, marks=True))
+    x = count_axis("Threads", FEWEST_THREADS / _MARGIN, MOST_THREADS * _MARGIN, _TICKS)
+    return curves(lines, shown, x, at=_CORE_STEPS[-1])
 
 
 def _cells(row: ThreadsRow, published_min: Mapping[int, float]) -> dict[str, str]:

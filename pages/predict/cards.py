@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.predict.rows import Per, cost_words, time_words
+from pages.predict.rows import Per
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.plans import Plan
 from profet_core.advice.recommend import Recommendation, recommendations, within
@@ -33,25 +33,16 @@ def show_cards(plans: Sequence[Plan], limits: Limits, workload: Workload, per: P
 
 
 def _lines(card: Recommendation, workload: Workload, per: Per, *, limited: bool) -> list[str]:
-    plan = card.plan
+    plan, shown = card.plan, per.of(workload, card.plan)
     goals = " and ".join(card.goals).capitalize()
-    totals = f"{cost_words(per, workload, plan)} · {time_words(per, workload, plan)}"
+    spread = f":small[({plain(format_usd_range(*shown.cost_ends_usd))})]" if shown.cost_ends_usd else ""
     lines = [
         f"{goals}: **{plain(plan_gpus(plan))}** :small[{plain(machine_words(plan.offer))}]",
-        f"**{plain(totals)}** {_range(plan, per, workload)}",
+        f"**{plain(shown.words)}** {spread}",
     ]
     if card.runner_up is not None:
         other = card.runner_up
-        others = f"{cost_words(per, workload, other)} · {time_words(per, workload, other)}"
-        lines.append(f":small[{plain(f'or {plan_gpus(other)}: {others}')}]")
+        lines.append(f":small[{plain(f'or {plan_gpus(other)}: {per.of(workload, other).words}')}]")
     if limited and plan.within_limits is not None:
         lines.append(f":small[{plain(f'Meets your limits: {format_certainty(plan.within_limits)} likely')}]")
     return lines
-
-
-def _range(plan: Plan, per: Per, workload: Workload) -> str:
-    if plan.interval is None:
-        return ""
-    share = per.cost_share(workload, plan)
-    usd = format_usd_range(plan.interval.low_usd * share, plan.interval.high_usd * share)
-    return f":small[({plain(usd)})]"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import streamlit as st
 
-from pages.predict.rows import COSTED_STEPS, Per, cost_words
+from pages.predict.rows import COSTED_STEPS, Per
 from profet_core.advice.frontier import frontier
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Workload
@@ -14,7 +14,7 @@ from profet_core.advice.rows import OfferRow
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
 from profet_core.memory.fit import does_not_fit
-from profet_core.units import TimeUnit, format_usd, format_usd_range, listed_price, time_unit
+from profet_core.units import TimeUnit, format_time, format_usd, format_usd_range, listed_price, time_unit
 from ui.basis import FOUR_WORDS
 from ui.charts.bars import Bar, bar_chart, legend
 from ui.charts.style import no_markup, show_chart
@@ -34,26 +34,27 @@ _NAME_LETTERS = 26
 
 def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits, level: float) -> None:
     """Two charts side by side: the same rows in the same order."""
-    unit = _unit(rows, workload, per)
-    names = _names(rows)
-    times = [_time_bar(row, name, workload, per, unit) for row, name in zip(rows, names, strict=True)]
-    costs = [_cost_bar(row, name, workload, per) for row, name in zip(rows, names, strict=True)]
-    whole = per is Per.TRAINING
-    deadline = limits.deadline_s / unit.seconds if whole and limits.deadline_s else None
+    unit, whole = _unit(rows, workload, per), per is Per.TRAINING
+    times, costs = [], []
+    for row, name in zip(rows, _names(rows), strict=True):
+        plan = row.plan
+        if plan is None:
+            times.append(Bar(key=row.label, name=name, text=why_not(row)))
+            costs.append(times[-1])
+            continue
+        shown = per.of(workload, plan)
+        time = (shown.time_s, shown.time_ends_s, unit.words, unit.range_words, unit.seconds)
+        times.append(_bar(row, plan, name, *time))
+        costs.append(_bar(row, plan, name, shown.cost_usd, shown.cost_ends_usd, format_usd, format_usd_range))
     left, right = st.columns(2, gap="small")
     with left:
-        title = f"{_TIME[per]} ({unit.name})"
-        show_chart(
-            bar_chart(times, title, name=f"{_TIME[per]} per instance", limit=deadline),
-            "latency-bars",
-            PREDICT_TABLE.open,
-        )
+        limit = limits.deadline_s / unit.seconds if whole and limits.deadline_s else None
+        chart = bar_chart(times, f"{_TIME[per]} ({unit.name})", name=f"{_TIME[per]} per instance", limit=limit)
+        show_chart(chart, "latency-bars", PREDICT_TABLE.open)
     with right:
-        budget = limits.budget_usd if whole else None
-        title = f"{_COST[per]} ($)"
-        show_chart(
-            bar_chart(costs, title, name=f"{_COST[per]} per instance", limit=budget), "cost-bars", PREDICT_TABLE.open
-        )
+        limit = limits.budget_usd if whole else None
+        chart = bar_chart(costs, f"{_COST[per]} ($)", name=f"{_COST[per]} per instance", limit=limit)
+        show_chart(chart, "cost-bars", PREDICT_TABLE.open)
     st.markdown(f":small[{legend(times, level)}]")
 
 
@@ -72,7 +73,7 @@ def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits:
 
 def _unit(rows: Sequence[OfferRow], workload: Workload, per: Per) -> TimeUnit:
     """One unit for the whole chart, which suits the row in the middle."""
-    seconds = sorted(row.plan.total_s * per.share(workload, row.plan) for row in rows if row.plan is not None)
+    seconds = sorted(per.of(workload, row.plan).time_s for row in rows if row.plan is not None)
     return time_unit(seconds[len(seconds) // 2] if seconds else 1.0)
 
 
@@ -99,42 +100,26 @@ def _anchored(row: OfferRow, name: str) -> str:
     return f"<b>{no_markup(name)} (anchor)</b>" if row.is_anchor else no_markup(name)
 
 
-def _time_bar(row: OfferRow, name: str, workload: Workload, per: Per, unit: TimeUnit) -> Bar:
-    plan = row.plan
-    if plan is None:
-        return Bar(key=row.label, name=name, text=why_not(row))
-    share = per.share(workload, plan)
-    value = plan.total_s * share
-    ends = None if plan.interval is None else (plan.interval.low_s * share, plan.interval.high_s * share)
-    spread = "" if ends is None else f" ({unit.range_words(*ends)})"
+def _bar(
+    row: OfferRow,
+    plan: Plan,
+    name: str,
+    value: float,
+    ends: tuple[float, float] | None,
+    words: Callable[[float], str],
+    range_words: Callable[[float, float], str],
+    unit: float = 1.0,
+) -> Bar:
+    spread = "" if ends is None else f" ({range_words(*ends)})"
     return Bar(
         key=row.label,
         name=name,
         basis=FOUR_WORDS[plan.basis],
-        value=value / unit.seconds,
-        low=None if ends is None else ends[0] / unit.seconds,
-        high=None if ends is None else ends[1] / unit.seconds,
-        text=unit.words(value),
-        hover="<br>".join(_hover(row, plan, f"{unit.words(value)}{spread}")),
-    )
-
-
-def _cost_bar(row: OfferRow, name: str, workload: Workload, per: Per) -> Bar:
-    plan = row.plan
-    if plan is None:
-        return Bar(key=row.label, name=name, text=why_not(row))
-    share = per.cost_share(workload, plan)
-    ends = None if plan.interval is None else (plan.interval.low_usd * share, plan.interval.high_usd * share)
-    spread = "" if ends is None else f" ({format_usd_range(*ends)})"
-    return Bar(
-        key=row.label,
-        name=name,
-        basis=FOUR_WORDS[plan.basis],
-        value=plan.total_usd * share,
-        low=ends and ends[0],
-        high=ends and ends[1],
-        text=cost_words(per, workload, plan),
-        hover="<br>".join(_hover(row, plan, f"{format_usd(plan.total_usd * share)}{spread}")),
+        value=value / unit,
+        low=ends and ends[0] / unit,
+        high=ends and ends[1] / unit,
+        text=words(value),
+        hover="<br>".join(_hover(row, plan, f"{words(value)}{spread}")),
     )
 
 
@@ -160,18 +145,17 @@ def _hover(row: OfferRow, plan: Plan, value: str) -> Iterator[str]:
 
 
 def _point(plan: Plan, workload: Workload, per: Per, best: Sequence[Plan], *, labeled: bool) -> TradeOffPoint:
-    share, cost_share = per.share(workload, plan), per.cost_share(workload, plan)
-    time_s, usd, ends = plan.total_s * share, plan.total_usd * cost_share, plan.interval
+    shown = per.of(workload, plan)
+    times, dollars = shown.time_ends_s, shown.cost_ends_usd
     named = no_markup(f"{plan.title} ({plan_gpus(plan)})")
     return TradeOffPoint(
         key=plan.label,
         short=gpu_words(plan.offer) if plan.gpus == 1 else f"{plan.gpus} × {gpu_words(plan.offer)}",
         basis=FOUR_WORDS[plan.basis],
-        time_s=time_s,
-        usd=usd,
-        hover=f"{named}<br>{time_unit(time_s).words(time_s)}<br>{format_usd(usd)}",
+        time_s=shown.time_s,
+        usd=shown.cost_usd,
+        hover=f"{named}<br>{format_time(shown.time_s)}<br>{format_usd(shown.cost_usd)}",
         on_frontier=plan in best,
         labeled=labeled,
-        ends=ends
-        and ((ends.low_s * share, ends.low_usd * cost_share), (ends.high_s * share, ends.high_usd * cost_share)),
+        ends=((times[0], dollars[0]), (times[1], dollars[1])) if times and dollars else None,
     )

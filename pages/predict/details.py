@@ -20,15 +20,14 @@ from profet_core.catalog.naming import cloud_words
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd, listed_price
 from ui.basis import FOUR_WORDS
-from ui.inputs.fields import choice
-from ui.inputs.number_field import number_field
-from ui.memory import fit_sentence
+from ui.inputs.fields import choice, number_field
+from ui.links import custom_gpu_link
 from ui.phrases import joined_phrase
 from ui.predicted.network import Network
 from ui.state.resources import Resources
-from ui.state.settings import DEFAULT_METHOD, MEASURED_AT, PREDICT_TABLE, USUAL_PLAN, measured_key, price_key
-from ui.surer import can_be_surer, surer_link, surer_sentence
-from ui.tables import plan_gpus, price_source, price_words
+from ui.state.settings import DEFAULT_METHOD, PREDICT_TABLE, USUAL_PLAN, measured_key, price_key
+from ui.surer import can_be_surer, surer_sentence
+from ui.tables import fit_sentence, plan_gpus, price_source, price_words
 from ui.texts import plain, unbroken
 
 #: Other offers of the same GPU that are named; the table has them all.
@@ -49,7 +48,7 @@ def show_details(
             plans = [one.plan for one in rows if one.plan is not None]
             st.markdown("\n".join(f"- {line}" for line in _facts(resources, network, plans, row, row.plan)))
             if can_be_surer(row.plan.basis):
-                surer_link()
+                custom_gpu_link()
         _corrections(resources, row)
         if row.plan is not None:
             _against(request, plans, row.plan)
@@ -65,7 +64,6 @@ def _corrections(resources: Resources, row: OfferRow) -> None:
         number_field(
             "Your price ($/h)",
             price_key(row.offer.name),
-            unit="$",
             empty=f"list price: {listed_price(listed)}",
             tip="Replaces the list price. Empty: the list price.",
         )
@@ -74,12 +72,11 @@ def _corrections(resources: Resources, row: OfferRow) -> None:
             number_field(
                 "I measured this (ms/step)",
                 measured_key(row.offer.name),
-                unit="ms",
                 empty="not measured",
                 tip="A step latency of this network that you measured there. It corrects the prediction for this GPU.",
             )
             if st.session_state["second"] and st.session_state[measured_key(row.offer.name)] is not None:
-                choice("Measured at", "measured_at", MEASURED_AT, {"same": "Profile's size", "other": "Second size"})
+                choice("Measured at", "measured_at", {"same": "Profile's size", "other": "Second size"})
 
 
 def _facts(resources: Resources, network: Network, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> list[str]:

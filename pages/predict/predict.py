@@ -10,27 +10,30 @@ from pages.predict.cards import show_cards
 from pages.predict.charts import show_bars, show_scatter
 from pages.predict.columns import predict_columns
 from pages.predict.details import show_details
-from pages.predict.rows import Per, row_key, table_rows
-from pages.predict.sidebar import sidebar_inputs
+from pages.predict.rows import Per, table_rows
 from profet_core import ProfetError
+from profet_core.advice.advise import Advice
 from profet_core.advice.rows import OfferRow, Sort, sorted_rows
 from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.documents.report import report_html, report_source
 from profet_core.energy.regions import load_regions
 from ui.frame import run_page
-from ui.inputs.fields import choice
-from ui.inputs.narrowing import filter_button
+from ui.inputs.fields import choice, number_field
+from ui.inputs.method import method_input, precision_input
+from ui.inputs.narrowing import chosen_rows, filter_button, preset_choice
+from ui.inputs.network import latency_question, network_input, second_input
 from ui.inputs.offers import prices_button, with_offers
-from ui.inputs.presets import chosen_rows, preset_choice
-from ui.inputs.recorded import latency_question
+from ui.inputs.parameters import whole_nodes_input
 from ui.inputs.sizes import size_sliders
+from ui.inputs.training import validation_input, workload_input
 from ui.notices import price_line, show_notices
 from ui.predicted.network import Network, current_network
 from ui.predicted.outcome import PAGE, knowledge_of
-from ui.report import report_button
 from ui.result_table.show import result_table
+from ui.state.held import held_in
 from ui.state.page_keys import predict_keys
 from ui.state.resources import Resources
-from ui.state.settings import PREDICT_TABLE
+from ui.state.settings import CERTAINTY_RANGE, PREDICT_TABLE
 from ui.state.slots import PROFILE_SLOT
 
 TITLE = "Training time and cost on every cloud GPU, from one profiled step"
@@ -46,7 +49,7 @@ _BOUNDARY = (
 def body(resources: Resources) -> None:
     """Draw the page."""
     with st.sidebar:
-        sidebar_inputs(resources)
+        _sidebar(resources)
     st.title(TITLE, anchor=False)
     size_sliders(resources)
     try:
@@ -81,6 +84,35 @@ def body(resources: Resources) -> None:
         show_details(resources, network, request, rows, opened)
 
 
+def _sidebar(resources: Resources) -> None:
+    """Everything that the numbers depend on, but for sizes and offers."""
+    network_input(resources)
+    workload_input()
+    precision_input()
+    deadline, budget = st.columns(2, gap="small")
+    with deadline:
+        number_field("Deadline (h)", "deadline_h", empty="none")
+    with budget:
+        number_field("Budget ($)", "budget_usd", empty="none")
+    with st.expander("More options"):
+        validation_input()
+        second_input(resources)
+        whole_nodes_input(held_in(resources, PROFILE_SLOT).profile.meta)
+        number_field(
+            "Confidence for deadline and budget (%)",
+            "certainty",
+            CERTAINTY_RANGE,
+            tip="Cards recommend an instance only if it meets both with this probability.",
+        )
+        st.toggle(
+            "Add data loading",
+            key="loading",
+            persist_state="session",
+            help="Adds the 6% to 9% that measured epochs took beyond their steps.",
+        )
+        method_input(resources)
+
+
 def _rows(answer: AdviseAnswer) -> list[OfferRow]:
     """The rows that the preset shows, sorted."""
     return sorted_rows(chosen_rows(answer.rows, keep=PREDICT_TABLE.open_row), Sort(st.session_state["sort"]))
@@ -98,12 +130,11 @@ def _choices(resources: Resources, network: Network) -> None:
         choice(
             "Per",
             "per",
-            tuple(_PER),
             _PER,
             disabled=network.batch_size is None,
             tip="Epochs need the batch size of the profile." if network.batch_size is None else None,
         )
-        choice("View", "chart", tuple(_VIEWS), _VIEWS)
+        choice("View", "chart", _VIEWS)
         if st.session_state["chart"] == "bars":
             st.selectbox(
                 "Sort", tuple(_SORTS), format_func=_SORTS.__getitem__, key="sort", persist_state="session", width=105
@@ -125,8 +156,24 @@ def _table(resources: Resources, network: Network, answer: AdviseAnswer, rows: l
         key="predict",
         stem="profet-predict",
         title=f"{_PER[per]}: time and cost",
-        row_key=row_key,
-        beside=lambda: report_button(resources, network.outcome, replace(answer.advice, plans=plans)),
+        row_key=lambda row: row.plan.label,
+        beside=lambda: _report_button(resources, network, replace(answer.advice, plans=plans)),
+    )
+
+
+def _report_button(resources: Resources, network: Network, advice: Advice) -> None:
+    """Download the answer as one page; it is made when it is asked for."""
+    outcome = network.outcome
+    source = report_source(outcome.held.name, outcome.prediction, resources.models, outcome.prediction.warnings)
+    st.download_button(
+        "Report",
+        lambda: report_html(advice, source),
+        file_name="profet-report.html",
+        mime="text/html",
+        icon=":material/print:",
+        key="report",
+        on_click="ignore",
+        help="One page to print or send.",
     )
 
 

@@ -13,7 +13,7 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.energy.estimate import Energy, training_energy
 from profet_core.energy.regions import Region
 from profet_core.memory.fit import FitAnswer
-from profet_core.units import format_usd, time_unit
+from profet_core.units import format_time, format_usd
 
 #: Steps that the cost per step is shown for: one costs too little to read.
 COSTED_STEPS = 1_000
@@ -26,46 +26,27 @@ class Per(StrEnum):
     EPOCH = "epoch"
     TRAINING = "training"
 
-    def share(self, workload: Workload, plan: Plan) -> float:
-        """Its share of the training's time on a plan; a step on several GPUs has as many times the images."""
-        if self is Per.TRAINING:
-            return 1.0
-        if self is Per.EPOCH:
-            return 1 / workload.epochs
-        return plan.latency_ms / 1_000 / plan.total_s
-
-    def cost_share(self, workload: Workload, plan: Plan) -> float:
-        """As `share`, of the cost; that of a step is per `COSTED_STEPS`."""
-        return self.share(workload, plan) * (COSTED_STEPS if self is Per.STEP else 1)
-
-
-def time_words(per: Per, workload: Workload, plan: Plan) -> str:
-    """'13.2 h'."""
-    seconds = plan.total_s * per.share(workload, plan)
-    return time_unit(seconds).words(seconds)
-
-
-def cost_words(per: Per, workload: Workload, plan: Plan) -> str:
-    """'$44.10'."""
-    return format_usd(plan.total_usd * per.cost_share(workload, plan))
+    def of(self, workload: Workload, plan: Plan) -> Amounts:
+        """Its share of a plan's time and cost; a step on several GPUs has as many times the images."""
+        if self is Per.STEP:
+            share = plan.latency_ms / 1_000 / plan.total_s
+            return Amounts(plan, share, share * COSTED_STEPS)
+        share = 1 / workload.epochs if self is Per.EPOCH else 1.0
+        return Amounts(plan, share, share)
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
-    """One plan, with all that the table shows.
+class Amounts:
+    """Time and cost of a plan, as they are shown.
 
     Attributes
     ----------
-    share, cost_share : of the whole training's time and cost that are shown.
-    energy : of the whole training; None where the machine's power is not known.
-    fit : None where nothing is known of its memory.
+    share, cost_share : of the whole training's time and cost.
     """
 
     plan: Plan
     share: float
     cost_share: float
-    energy: Energy | None
-    fit: FitAnswer | None
 
     @property
     def time_s(self) -> float:
@@ -90,6 +71,25 @@ class TableRow:
         return ends and (ends.low_usd * self.cost_share, ends.high_usd * self.cost_share)
 
     @property
+    def words(self) -> str:
+        """'$44.10 · 13.2 h'."""
+        return f"{format_usd(self.cost_usd)} · {format_time(self.time_s)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow(Amounts):
+    """One plan, with all that the table shows.
+
+    Attributes
+    ----------
+    energy : of the whole training; None where the machine's power is not known.
+    fit : None where nothing is known of its memory.
+    """
+
+    energy: Energy | None
+    fit: FitAnswer | None
+
+    @property
     def energy_kwh(self) -> float | None:
         """Kilowatt hours at the machine, at most."""
         return None if self.energy is None else self.energy.kwh * self.cost_share
@@ -106,19 +106,14 @@ def table_rows(
     rows: Sequence[OfferRow], workload: Workload, gpus: Gpus, regions: Mapping[str, Region], per: Per
 ) -> list[TableRow]:
     """One row per plan, in their order."""
+    shown = [(row, per.of(workload, row.plan)) for row in rows if row.plan is not None]
     return [
         TableRow(
-            plan=row.plan,
-            share=per.share(workload, row.plan),
-            cost_share=per.cost_share(workload, row.plan),
-            energy=training_energy(row.plan.total_s, row.offer, gpus, regions, row.plan.gpus),
+            plan=amounts.plan,
+            share=amounts.share,
+            cost_share=amounts.cost_share,
+            energy=training_energy(amounts.plan.total_s, row.offer, gpus, regions, amounts.plan.gpus),
             fit=row.fit,
         )
-        for row in rows
-        if row.plan is not None
+        for row, amounts in shown
     ]
-
-
-def row_key(row: TableRow) -> str:
-    """What tells a plan from the others, in links too."""
-    return row.plan.label

@@ -6,14 +6,13 @@ import streamlit as st
 
 from profet_core.profiles.record import ProfileMeta
 from profet_core.scaleout.strategies import CHECKED_ON, MOST_GPUS, Strategy
-from ui.inputs.fields import choice
+from ui.inputs.fields import choice, number_field
 from ui.inputs.network import network_input
-from ui.inputs.number_field import number_field, whole_field
 from ui.inputs.parameters import gradients_input, parameters_input
 from ui.inputs.training import validation_input
 from ui.state.held import held_in
 from ui.state.resources import Resources
-from ui.state.settings import BATCH_KEPT, MAX_IMAGES, ONE_GPU, STRATEGIES
+from ui.state.settings import MAX_IMAGES, STRATEGIES
 from ui.state.slots import PROFILE_SLOT
 
 _ONE_GPU_LABELS = {"predicted": "Predicted", "typed": "Measured"}
@@ -23,7 +22,7 @@ _KEPT_TIP = "Per-GPU batch: a step has more images with more GPUs. Global batch:
 
 def out_inputs(resources: Resources) -> None:
     """Everything but the offers."""
-    choice("Step on one GPU", "one_gpu", ONE_GPU, _ONE_GPU_LABELS)
+    choice("Step on one GPU", "one_gpu", _ONE_GPU_LABELS)
     if st.session_state["one_gpu"] == "typed":
         _typed_input(resources)
         parameters_input(None)
@@ -31,9 +30,9 @@ def out_inputs(resources: Resources) -> None:
         network_input(resources)
         parameters_input(_meta(resources))
     gradients_input()
-    choice("Keep fixed", "batch_kept", BATCH_KEPT, _KEPT_LABELS, tip=_KEPT_TIP)
+    choice("Keep fixed", "batch_kept", _KEPT_LABELS, tip=_KEPT_TIP)
     if st.session_state["batch_kept"] == "all":
-        whole_field("Global batch", "batch_of_all", 2, MAX_IMAGES, empty="batch of one GPU")
+        number_field("Global batch", "batch_of_all", (2, MAX_IMAGES), empty="batch of one GPU")
     st.selectbox(
         "Gradient exchange",
         STRATEGIES,
@@ -43,9 +42,9 @@ def out_inputs(resources: Resources) -> None:
     )
     gpus, images = st.columns(2, gap="small")
     with gpus:
-        whole_field("GPUs", "gpus", 2, MOST_GPUS, empty="one machine", tip="GPUs of whole machines together.")
+        number_field("GPUs", "gpus", (2, MOST_GPUS), empty="one machine", tip="GPUs of whole machines together.")
     with images:
-        whole_field("Images", "images", 1, MAX_IMAGES, tip="Training images per epoch.")
+        number_field("Images", "images", (1, MAX_IMAGES), tip="Training images per epoch.")
     with st.expander("More options"):
         validation_input()
 
@@ -59,9 +58,9 @@ def _strategy_words(strategy: str) -> str:
 def _typed_input(resources: Resources) -> None:
     step, batch = st.columns(2, gap="small")
     with step:
-        number_field("Latency (ms)", "one_gpu_ms", unit="ms", empty="measured")
+        number_field("Latency (ms)", "one_gpu_ms", empty="measured")
     with batch:
-        whole_field("Batch size", "one_gpu_batch", 1, MAX_IMAGES)
+        number_field("Batch size", "one_gpu_batch", (1, MAX_IMAGES))
     st.selectbox(
         "Measured on",
         sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold),

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.scale_out.columns import out_columns
-from pages.scale_out.figure import OutCurve, out_curves
+from pages.scale_out.columns import OUT_COLUMNS
 from pages.scale_out.inputs import out_inputs
 from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
@@ -17,26 +16,43 @@ from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.scaleout.strategies import Strategy
 from profet_core.scaleout.training import CurveRow, ScaledEpoch, ScaledTraining
-from ui.charts.style import show_chart
+from profet_core.units import format_significant, format_time, format_usd
+from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look
+from ui.charts.scales import LATENCY, Shown, count_axis
+from ui.charts.style import GREY, show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import filter_button
+from ui.inputs.narrowing import chosen_rows, filter_button, preset_choice
+from ui.inputs.network import latency_question
 from ui.inputs.offers import offer_values, prices_button
 from ui.inputs.parameters import chosen_parameters, typed_network
-from ui.inputs.presets import chosen_rows, preset_choice
-from ui.inputs.recorded import latency_question
+from ui.links import page_path
 from ui.notices import price_line, show_notices
-from ui.paths import page_path
 from ui.predicted.network import current_network
 from ui.predicted.outcome import PAGE, knowledge_of
 from ui.result_table.show import result_table
 from ui.state.page_keys import scale_out_keys
 from ui.state.resources import Resources
-from ui.state.settings import OUT_SHOWS, SCALE_OUT_TABLE, STRATEGIES
+from ui.state.settings import SCALE_OUT_TABLE, STRATEGIES
 from ui.state.slots import PROFILE_SLOT
 from ui.texts import plain
 
 _SHOWS = {"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"}
+_SHOWN = {
+    "speed_up": Shown("Speed-up", format_significant),
+    "step": LATENCY,
+    "time": Shown("Time per epoch", format_time, in_time=True),
+    "cost": Shown("Cost per epoch", format_usd, prefix="$"),
+}
+#: Name in the legend, and look: told apart without colour too.
+_STRATEGIES = {
+    Strategy.RING: ("ring", Look(SKY, "solid")),
+    Strategy.TREE: ("tree (not measured)", Look(GREEN, "dash")),
+    Strategy.PS_CPU: ("server on CPU (2017)", Look(OCHRE, "dashdot")),
+    Strategy.PS_GPU: ("server on GPUs (2017)", Look(MAGENTA, "longdash")),
+}
+_TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def body(resources: Resources) -> None:
@@ -45,7 +61,7 @@ def body(resources: Resources) -> None:
         out_inputs(resources)
     st.title("Training on 1 to 64 GPUs", anchor=False)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("Show", "out_shows", OUT_SHOWS, _SHOWS)
+        choice("Show", "out_shows", _SHOWS)
         preset_choice()
         filter_button(resources)
         prices_button()
@@ -64,7 +80,7 @@ def body(resources: Resources) -> None:
     gpus = question.total_gpus
     result_table(
         rows,
-        out_columns(),
+        OUT_COLUMNS,
         key=SCALE_OUT_TABLE.table,
         stem="profet-scale-out",
         title="Machines with several GPUs" if gpus is None else f"Machines with {gpus} GPUs together",
@@ -137,19 +153,33 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
     machine = f"{machine_words(chosen.offer)}: {chosen.offer.gpu_count} × {chosen.offer.gpu}"
     st.markdown(f"**{plain(machine)}** :small[{plain(f'{links.words}{assumed}. You pay for whole machines.')}]")
     shows = state["out_shows"]
-    curves = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in STRATEGIES]
-    show_chart(out_curves(curves, shows, pays_to=answer.last_paying, gpus=state["gpus"]), "scale-out")
+    rows = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in STRATEGIES]
+    counts = rows[0].sizes
+    if shows == "speed_up":
+        rows.append(Curve(label="perfect", look=Look(GREY, "dot"), sizes=counts, values=counts))
+    last, chosen_values = answer.last_paying, next(row.values for row in rows if row.chosen)
+    paying = dict(zip(counts, chosen_values, strict=True)).get(last) if last else None
+    figure = curves(
+        rows,
+        _SHOWN[shows],
+        count_axis("GPUs", counts[0], counts[-1], _TICKS),
+        at=state["gpus"] if state["gpus"] in counts else None,
+        crossed=((last, paying), "cost rises faster beyond") if last and paying else None,
+    )
+    show_chart(figure, "scale-out")
     if answer.last_paying is not None:
         gpus = "1 GPU" if answer.last_paying == 1 else f"{answer.last_paying} GPUs"
         st.caption(f"× Beyond {gpus}, cost rises faster than speed.")
 
 
-def _curve(rows: Sequence[CurveRow], strategy: Strategy, shows: str, *, chosen: bool) -> OutCurve:
+def _curve(rows: Sequence[CurveRow], strategy: Strategy, shows: str, *, chosen: bool) -> Curve:
     epochs = [row.others[strategy] for row in rows]
-    ends = [found for epoch in epochs if (found := _ends(epoch, shows)) is not None]
-    return OutCurve(
-        strategy=strategy,
-        gpus=[epoch.step.gpus for epoch in epochs],
+    ends = [found for epoch in epochs if chosen and (found := _ends(epoch, shows)) is not None]
+    label, look = _STRATEGIES[strategy]
+    return Curve(
+        label=label,
+        look=look,
+        sizes=[epoch.step.gpus for epoch in epochs],
         values=[_value(epoch, shows) for epoch in epochs],
         ends=ends if len(ends) == len(epochs) else None,
         chosen=chosen,

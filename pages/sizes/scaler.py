@@ -7,12 +7,12 @@ import streamlit as st
 from profet_core.advice.rows import ORIGINAL
 from profet_core.answers.scale import ScaleQuestion, answer_scale
 from profet_core.scaling.axes import axis_range
-from profet_core.scaling.scale import SCALE_METHODS
 from profet_core.units import format_ms
 from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import gpu_look
+from ui.charts.scales import LATENCY, size_axis
 from ui.charts.style import show_chart
-from ui.inputs.fields import choice
-from ui.inputs.number_field import number_field
+from ui.inputs.fields import choice, number_field
 from ui.inputs.sizes import SIZE_LABELS, size_stops
 from ui.predicted.outcome import knowledge_of
 from ui.state.resources import Resources
@@ -34,11 +34,11 @@ def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
         persist_state="session",
     )
     with low:
-        number_field("Latency Min (ms)", scaler_key("min", axis), unit="ms", empty=f"at {smallest}")
+        number_field("Latency Min (ms)", scaler_key("min", axis), empty=f"at {smallest}")
     with high:
-        number_field("Latency Max (ms)", scaler_key("max", axis), unit="ms", empty=f"at {largest}")
+        number_field("Latency Max (ms)", scaler_key("max", axis), empty=f"at {largest}")
     with method:
-        choice("Method", "scaler_method", SCALE_METHODS, _METHODS)
+        choice("Method", "scaler_method", _METHODS)
     st.select_slider(SIZE_LABELS[axis], size_stops(axis, state[at_key], log=log), key=at_key, persist_state="session")
     min_ms, max_ms = state[scaler_key("min", axis)], state[scaler_key("max", axis)]
     if min_ms is None or max_ms is None:
@@ -56,6 +56,7 @@ def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
     answer = answer_scale(knowledge_of(resources), question, range(smallest, largest + 1))
     st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {question.at}", f"{format_ms(answer.scaled.latency_ms)}/step")
     offer = resources.catalog[question.instance]
-    line = Curve(label=question.instance, gpu=offer.gpu, sizes=answer.sizes, values=answer.curve_ms)
-    show_chart(curves([line], axis, "latency", log=log, at=question.at), "scaler")
+    look = gpu_look(offer.gpu)
+    line = Curve(label=question.instance, look=look, sizes=answer.sizes, values=answer.curve_ms)
+    show_chart(curves([line], LATENCY, size_axis(axis, answer.sizes, log=log), log=log, at=question.at), "scaler")
     st.caption("The curve is fitted on the measured networks. `profet scale` prints the same number.")

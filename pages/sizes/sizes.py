@@ -9,22 +9,22 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.sizes.columns import size_columns
+from pages.sizes.columns import SIZE_COLUMNS
 from pages.sizes.scaler import show_scaler
 from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
 from profet_core.scaling.axes import KNOTS, axis_range
-from profet_core.units import MS_PER_S
+from profet_core.units import MS_PER_S, format_significant, format_time, format_usd
 from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import gpu_look
+from ui.charts.scales import LATENCY, Shown, size_axis
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import filter_button
-from ui.inputs.network import network_input, second_input
+from ui.inputs.narrowing import chosen_rows, drawn_rows, filter_button, preset_choice
+from ui.inputs.network import latency_question, network_input, second_input
 from ui.inputs.offers import prices_button, with_offers
-from ui.inputs.presets import chosen_rows, drawn_rows, preset_choice
-from ui.inputs.recorded import latency_question
 from ui.inputs.sizes import SIZE_LABELS, size_sliders
 from ui.inputs.training import validation_input, workload_input
 from ui.notices import price_line, show_notices
@@ -33,7 +33,7 @@ from ui.predicted.outcome import PAGE, knowledge_of
 from ui.result_table.show import result_table
 from ui.state.page_keys import sizes_keys
 from ui.state.resources import Resources
-from ui.state.settings import AXES, EACH_AT, SCALES, SHOWS, SIZES_TABLE, SIZES_VIEWS
+from ui.state.settings import SIZES_TABLE
 from ui.state.slots import PROFILE_SLOT
 from ui.tables import plan_gpus
 from ui.texts import plain
@@ -42,6 +42,12 @@ from ui.texts import plain
 _GRID = {axis: {*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 17))} for axis in KNOTS}
 _VIEWS = {"curves": "Curves", "scaler": "Scaler"}
 _SHOWS = {"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"}
+_SHOWN = {
+    "latency": LATENCY,
+    "images": Shown("Images/s", format_significant),
+    "time": Shown("Training time", format_time, in_time=True),
+    "cost": Shown("Training cost", format_usd, prefix="$"),
+}
 _AXES = {"batch": "Batch size", "pixels": "Image size"}
 _SCALES = {"log": "Log", "linear": "Linear"}
 
@@ -61,11 +67,11 @@ def body(resources: Resources) -> None:
     if not scaler:
         size_sliders(resources, log=log)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("View", "sizes_view", SIZES_VIEWS, _VIEWS)
-        choice("Curve over", "axis", AXES, _AXES)
+        choice("View", "sizes_view", _VIEWS)
+        choice("Curve over", "axis", _AXES)
         if not scaler:
-            choice("Show", "shows", SHOWS, _SHOWS)
-        choice("Scale", "scale", SCALES, _SCALES)
+            choice("Show", "shows", _SHOWS)
+        choice("Scale", "scale", _SCALES)
         if not scaler:
             preset_choice()
             filter_button(resources)
@@ -100,7 +106,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
         drawn = drawn_rows([curve.row for curve in answer.curves], keep=SIZES_TABLE.open_row)
     shows = st.session_state["shows"]
     lines = [_curve(known[row.label], answer.sizes, shows) for row in drawn]
-    show_chart(curves(lines, axis, shows, log=log, at=at), "curves")
+    show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
     if axis == "pixels":
         st.caption(
             "The measured networks have more classes at larger images (32 pixels: 10; 64 and 128: 100; 224 and 256: "
@@ -116,10 +122,10 @@ def _chosen_size(network: Network, axis: str) -> int | None:
 def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
     """Every instance at the chosen size, or each at its largest batch that fits."""
     if axis == "batch":
-        choice("Table at", "each_at", EACH_AT, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+        choice("Table at", "each_at", {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     result_table(
         sorted(answer.rows, key=_by_cost),
-        size_columns(),
+        SIZE_COLUMNS,
         key=SIZES_TABLE.table,
         stem=f"profet-{axis}-{at}",
         title=f"{SIZE_LABELS[axis]} {at}: every instance",
@@ -142,7 +148,7 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
     label = plan_gpus(points[0].plan)
     return Curve(
         label=f"{label} (anchor)" if row.is_anchor else label,
-        gpu=row.offer.gpu,
+        look=gpu_look(row.offer.gpu),
         sizes=sizes,
         values=[_value(point.plan, shows) for point in points],
         ends=ends if len(ends) == len(points) else None,

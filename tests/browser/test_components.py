@@ -29,6 +29,8 @@ app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_poli
 PAGE = """
 import streamlit as st
 from ui.charts.curves import Curve, curves
+from ui.charts.gpu_look import gpu_look
+from ui.charts.scales import LATENCY, size_axis
 from ui.charts.style import show_chart
 from ui.result_table.columns import Cell, Column
 from ui.result_table.show import result_table
@@ -50,8 +52,8 @@ opened = result_table(
     row_key=lambda plan: plan[0],
 )
 st.text(f"open: {opened and opened[0]}")
-row = Curve(label="L4", gpu="L4", sizes=(16, 256), values=(10.0, 120.0))
-show_chart(curves([row], "batch", "latency"), "sizes-chart")
+row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 256), values=(10.0, 120.0))
+show_chart(curves([row], LATENCY, size_axis("batch", row.sizes)), "sizes-chart")
 """
 
 
@@ -124,7 +126,7 @@ def test_a_phone_has_name_time_and_cost_without_scrolling_sideways(phone, made_u
 
 def test_a_chart_has_a_name_and_is_saved_as_png(page, made_url):
     page.goto(made_url)
-    chart = page.get_by_role("figure", name="Latency (ms/step) over batch size, one curve per GPU")
+    chart = page.get_by_role("figure", name="Latency (ms/step) over batch size")
     expect(chart.locator(".main-svg").first).to_be_visible()
     chart.hover()
     with page.expect_download() as download:

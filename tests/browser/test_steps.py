@@ -25,7 +25,7 @@ def choose(page: Page, label: str) -> None:
 
 
 def type_number(page: Page, label: str, number: float) -> None:
-    field = page.get_by_role("textbox", name=label, exact=True)
+    field = page.get_by_role("spinbutton", name=label, exact=True)
     field.fill(str(number))
     field.press("Enter")
     settle(page)
@@ -38,7 +38,7 @@ def test_it_is_preset_then_inferred_then_chosen_then_questioned(page, app_url, s
     expect(page.get_by_text("one step assumed")).to_be_visible()
     type_number(page, "3 · Anchor latency (optional)", samples[VGG].latency_ms)
     expect(page.get_by_role("radio", name="n steps", exact=True)).to_be_checked()
-    expect(page.get_by_role("textbox", name="Steps", exact=True)).to_have_value("5")
+    expect(page.get_by_role("spinbutton", name="Steps", exact=True)).to_have_value("5")
     expect(page.get_by_text("the latency match 5 steps")).to_be_visible()
     choose(page, "2 steps")
     expect(page.get_by_text("does the file cover 5 steps?")).to_be_visible()
@@ -48,4 +48,4 @@ def test_it_is_preset_then_inferred_then_chosen_then_questioned(page, app_url, s
     expect(page.get_by_text("doesn't fit this profile")).to_have_count(0)
     assert "steps=5" in page.url
     follow(page, "Compare")
-    expect(page.get_by_role("textbox", name="Steps", exact=True)).to_have_value("5")
+    expect(page.get_by_role("spinbutton", name="Steps", exact=True)).to_have_value("5")

@@ -16,21 +16,19 @@ from streamlit.testing.v1 import AppTest
 
 from pages.estimate.columns import estimate_columns
 from pages.predict.columns import predict_columns
-from pages.scale_out.columns import out_columns
-from pages.sizes.columns import size_columns
+from pages.scale_out.columns import OUT_COLUMNS
+from pages.sizes.columns import SIZE_COLUMNS
 from profet_core import Catalog, Models
 from profet_core.advice.recommend import recommendations
 from profet_core.advice.sureness import plan_sureness
 from profet_core.answers.advise import AdviseAnswer
-from profet_core.typed_numbers import as_typed
 from profet_core.units import format_usd, time_unit
 from tests.pages.expected import Core, shown_rows
-from ui.inputs.number_field import text_key
 
 ALL_COLUMNS = {
     "predict": [column.key for column in predict_columns()[1:]],
-    "sizes": [column.key for column in size_columns()[1:]],
-    "scale_out": [column.key for column in out_columns()[1:]],
+    "sizes": [column.key for column in SIZE_COLUMNS[1:]],
+    "scale_out": [column.key for column in OUT_COLUMNS[1:]],
     "estimate": [column.key for column in estimate_columns(compared=False)[1:]],
 }
 _PAGES = Path(__file__).parents[2] / "pages"
@@ -131,10 +129,9 @@ def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "", recorded_on:
     return app
 
 
-def type_in(app: AppTest, key: str, typed: float | str | None) -> AppTest:
-    """Type a number into the field of a setting, or text as it is; None empties it."""
-    text = typed if isinstance(typed, str) else "" if typed is None else as_typed(typed)
-    return app.text_input(key=text_key(key)).set_value(text).run()
+def type_in(app: AppTest, key: str, typed: float | None) -> AppTest:
+    """Type a number into the field of a setting; None empties it."""
+    return app.number_input(key=key).set_value(typed).run()
 
 
 def own(app: AppTest) -> dict[str, str]:

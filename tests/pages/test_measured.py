@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from profet_core.units import format_ms
 from tests.pages.conftest import as_version_2, column, everything, give, go, lines, link, notices, type_in
-from ui.inputs.number_field import text_key
 from ui.state.settings import measured_key
 
 FIRST, OTHER = "resnet50-128px-b64-g4dn", "resnet50-128px-b256-g4dn"
@@ -26,8 +25,8 @@ def test_a_measured_latency_is_typed_in_its_row_s_details_and_corrects_that_row_
     assert any("from the latency you measured there" in line for line in notices(app))
     assert link(app) == {"sample": FIRST, P2: "700", "predict_open": "p2.xlarge"}
     app.session_state["predict_open"] = sample.anchor
-    keys = {element.key for element in app.run().text_input}
-    assert text_key(measured_key(sample.anchor)) not in keys, "the anchor's is asked for in the sidebar"
+    keys = {element.key for element in app.run().number_input}
+    assert measured_key(sample.anchor) not in keys, "the anchor's is asked for in the sidebar"
     go(app, "sizes")
     assert not app.error and not app.exception and app.query_params[P2] == "700"
 

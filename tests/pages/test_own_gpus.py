@@ -19,7 +19,7 @@ from tests.pages.conftest import (
     upload,
 )
 from tests.pages.expected import FIRST, Core
-from ui.state.own_gpus import own_gpus_csv
+from ui.state.own_catalog import own_gpus_csv
 
 #: As a plan is called whose market is not on-demand.
 MINE = "rtx-4080 own"

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 
 from tests.pages.conftest import column, go, lines, open_prices, open_sections, prices
-from ui.state.own_instances import own_csv
+from ui.state.own_catalog import own_csv
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 MINE = "my.l4,L4,,,,0.7,any,linux,on-demand,,2026-11-21,an invoice"

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from pages.compare.candidates import Candidate, compare
-from pages.compare.chosen import as_said
+from pages.compare.listing import as_said
 from pages.compare.side_by_side import bars, data_rows, offer_rows, table_row
 from profet_core import predict, read_profile
 from profet_core.advice.rows import ORIGINAL

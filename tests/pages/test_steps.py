@@ -24,7 +24,6 @@ from tests.pages.conftest import (
     type_in,
     upload,
 )
-from ui.inputs.number_field import text_key
 
 FIRST, VGG, LENET = "resnet50-128px-b64-g4dn", "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s"
 
@@ -41,7 +40,7 @@ def choice(app, key: str, prefix: str = ""):
 
 
 def number(app, key: str, prefix: str = ""):
-    return next((one for one in app.text_input if one.key == text_key(f"{prefix}:steps-number:{key}")), None)
+    return next((one for one in app.number_input if one.key == f"{prefix}:steps-number:{key}"), None)
 
 
 def covering(samples, steps: int, name: str = VGG) -> bytes:
@@ -81,7 +80,7 @@ def test_it_is_preset_and_what_is_chosen_is_predicted_from(open_app, core, sampl
     assert steps_note(read_profile(data)) in lines(app.caption), "and one line says why"
     choice(app, key).set_value("n").run()
     for steps in (7, 1):
-        number(app, key).set_value(str(steps)).run()
+        number(app, key).set_value(steps).run()
         assert choice(app, key).value == "n" and app.query_params["steps"] == str(steps)
         assert_read_as(app, core, read_as(read_profile(data), steps))
     app.segmented_control(key="source").set_value("sample").run()
@@ -97,7 +96,7 @@ def test_one_step_recorded_as_one_and_as_five_is_the_same_on_every_page(open_app
         app = open_app()
         key = upload_from_m60(app, ("net.json", covering(samples, steps)))
         choice(app, key).set_value("n").run()
-        number(app, key).set_value(str(steps)).run()
+        number(app, key).set_value(steps).run()
         tables.append((latencies(app), answer(go(app, "sizes"))))
         assert not app.error
     assert tables[0] == tables[1]
@@ -109,13 +108,13 @@ def test_a_known_latency_tells_the_number(open_app, core, samples):
     key = upload_from_m60(app, ("net.json", data))
     latency_ms = samples[VGG].latency_ms
     type_in(app, "latency", latency_ms)
-    assert (choice(app, key).value, number(app, key).value) == ("n", "5")
+    assert (choice(app, key).value, number(app, key).value) == ("n", 5)
     assert any("the latency match 5 steps" in line for line in lines(app.caption))
     assert not any("doesn't fit this profile" in line for line in notices(app))
     assert_read_as(app, core, read_profile(data), latency_ms)
     inside(go(app, "compare"))
     assert rows(app, 0)[1]["Value"] == "5 steps, by its latency; times are of one"
-    assert number(app, key, "compare").value == "5"
+    assert number(app, key, "compare").value == 5
 
 
 def test_a_wrong_number_is_questioned_with_a_button_that_puts_it_right(open_app, core, samples):
@@ -124,18 +123,18 @@ def test_a_wrong_number_is_questioned_with_a_button_that_puts_it_right(open_app,
     key = upload_from_m60(app, ("net.json", data))
     choice(app, key).set_value(1).run()
     choice(app, key).set_value("n").run()
-    number(app, key).set_value("12").run()
+    number(app, key).set_value(12).run()
     latency_ms = samples[VGG].latency_ms
     type_in(app, "latency", latency_ms)
     assert "does the file cover 3 steps?" in notices(app)[0]
     assert_read_as(app, core, read_as(read_profile(data), 12))
     app.button(key=":use-typed").click().run()
     assert not any("doesn't fit this profile" in line for line in notices(app)), "the visitor insists"
-    number(app, key).set_value("13").run()
+    number(app, key).set_value(13).run()
     assert any("doesn't fit this profile" in line for line in notices(app)), "of another number it is asked anew"
     app.button(key=":use-steps").click().run()
     assert not any("doesn't fit this profile" in line for line in notices(app))
-    assert number(app, key).value == "3"
+    assert number(app, key).value == 3
     assert_read_as(app, core, read_as(read_profile(data), 3), latency_ms)
 
 
@@ -148,9 +147,9 @@ def test_what_the_file_states_is_a_fact_that_can_be_corrected(open_app, samples,
     fact = "one step, as the file says" if steps == 1 else f"{steps} steps, as the file says"
     assert any(fact in line for line in lines(app.caption))
     before = latencies(app)
-    number(app, key).set_value("3").run()
+    number(app, key).set_value(3).run()
     assert latencies(app) != before and app.query_params["steps"] == "3"
-    number(app, key).set_value(str(steps)).run()
+    number(app, key).set_value(steps).run()
     assert latencies(app) == before and "steps" not in app.query_params
     assert choice(app, key) is None and any(fact in line for line in lines(app.caption))
 
@@ -163,10 +162,10 @@ def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     choice(app, second).set_value(2).run()
     app.selectbox(key="chosen").set_value(first).run()
     choice(app, first).set_value("n").run()
-    number(app, first).set_value("5").run()
+    number(app, first).set_value(5).run()
     right = latencies(app)
     go(app, "compare")
-    assert number(look_at(app, "one.json"), first, "compare").value == "5"
+    assert number(look_at(app, "one.json"), first, "compare").value == 5
     assert choice(look_at(app, "two.json"), second, "compare").value == 2
     assert float(right["p2.xlarge"].split()[0].replace(",", "")) == compared(app)["one.json"]["p2.xlarge"]
     choice(look_at(app, "one.json"), first, "compare").set_value(1).run()
@@ -197,9 +196,9 @@ def test_a_second_profile_asks_too(open_app, samples):
     totals = {name: us * 6 for name, us in one_step(samples, second).items()}
     upload(app, ("six.json", as_version_2(totals, **meta)), slot="second")
     (key,) = own(app).values()
-    assert number(app, key, "second").value == "6"
+    assert number(app, key, "second").value == 6
     assert answer(app) == answer(open_app(**view, second_sample=second))
-    number(app, key, "second").set_value("60").run()
+    number(app, key, "second").set_value(60).run()
     assert app.query_params["second_steps"] == "60" and "steps" not in app.query_params
     (line,) = lines(app.error)
     assert "cover 6 steps" in line and line.endswith("It is not used.")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from profet_core.units import format_time, format_usd
 from ui.charts.bars import COLORS
-from ui.charts.labels import NARROW_PLOT_WIDTH, Labelled, PlacedLabel, place_labels
-from ui.charts.scales import LogAxis, time_axis, usd_axis
+from ui.charts.scales import Shown
 from ui.charts.style import GREY, RED, Part, framed, line_at, no_markup
 
 #: Seconds and US dollars.
 End = tuple[float, float]
-_HEIGHT, _MARGIN = 400, {"l": 8, "r": 12, "t": 12, "b": 8}
-#: In pixels, without the axis and its title.
-_PLOT_HEIGHT = _HEIGHT - 72
+_HEIGHT = 440
+_TIME, _COST = Shown("Time", format_time, in_time=True), Shown("Cost", format_usd, prefix="$")
 _LIMIT = {"color": RED, "width": 1.5, "dash": "dash"}
 _FRONTIER = {"color": GREY, "width": 1.5, "dash": "dot"}
 #: A limit this many times beyond all plans is not drawn: it would leave no room for them.
@@ -46,22 +46,6 @@ class TradeOffPoint:
     ends: tuple[End, End] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Plot:
-    """Axes and limits; pixels are those of the narrowest plot."""
-
-    x: LogAxis
-    y: LogAxis
-    deadline_s: float | None
-    budget_usd: float | None
-
-    def across(self, time_s: float) -> float:
-        return self.x.share(time_s) * NARROW_PLOT_WIDTH
-
-    def down(self, usd: float) -> float:
-        return (1 - self.y.share(usd)) * _PLOT_HEIGHT
-
-
 def trade_off(
     points: Sequence[TradeOffPoint], deadline_s: float | None = None, budget_usd: float | None = None
 ) -> go.Figure:
@@ -70,18 +54,20 @@ def trade_off(
     ends += [end for point in points if point.ends for end in point.ends]
     times, dollars = [end[0] for end in ends], [end[1] for end in ends]
     deadline_s, budget_usd = _in_sight(deadline_s, times), _in_sight(budget_usd, dollars)
-    x = time_axis([*times, *([deadline_s] if deadline_s else [])])
-    y = usd_axis([*dollars, *([budget_usd] if budget_usd else [])])
+    seconds, x = _TIME.axis(times)
+    _, y = _COST.axis(dollars)
     return framed(
-        [_intervals(points), *_frontier(points), *_plans(points, _Plot(x, y, deadline_s, budget_usd))],
-        x=x.part("Time"),
-        y=y.part("Cost"),
+        [
+            _intervals(points, seconds),
+            *_frontier(points, seconds),
+            *(_plans(of, seconds, basis, color) for basis, color in COLORS.items() if (of := _of_basis(points, basis))),
+        ],
+        x=x,
+        y=y,
         height=_HEIGHT,
         name="Time against cost, one point per instance",
-        margin=_MARGIN,
-        legend={"y": -0.15, "yanchor": "top"},
         hovermode="closest",
-        **_limits(_Plot(x, y, deadline_s, budget_usd)),
+        **_limits(deadline_s and deadline_s / seconds, budget_usd),
     )
 
 
@@ -91,30 +77,33 @@ def _in_sight(limit: float | None, values: Sequence[float]) -> float | None:
     return limit
 
 
-def _limits(plot: _Plot) -> Part:
+def _of_basis(points: Sequence[TradeOffPoint], basis: str) -> list[TradeOffPoint]:
+    return [point for point in points if point.basis == basis]
+
+
+def _limits(deadline: float | None, budget_usd: float | None) -> Part:
     """Lines with their names at their ends."""
     shapes: list[Part] = []
     texts: list[Part] = []
-    if plot.deadline_s is not None:
-        shapes.append(line_at(x=plot.deadline_s, line=_LIMIT))
-        texts.append({"x": plot.x.share(plot.deadline_s), "y": 1, "xanchor": "right", "yanchor": "top"})
-        texts[-1]["text"] = "deadline "
-    if plot.budget_usd is not None:
-        shapes.append(line_at(y=plot.budget_usd, line=_LIMIT))
-        texts.append({"x": 0, "y": plot.y.share(plot.budget_usd), "xanchor": "left", "yanchor": "bottom"})
-        texts[-1]["text"] = " budget"
-    # By their place in the plot: of a logarithmic axis a text would take the logarithm, a line the value.
-    place = {"xref": "x domain", "yref": "y domain", "showarrow": False}
-    return {"shapes": shapes, "annotations": [text | place for text in texts]}
+    # On a logarithmic axis a text takes the logarithm, a line the value.
+    if deadline is not None:
+        shapes.append(line_at(x=deadline, line=_LIMIT))
+        place = {"yref": "y domain", "y": 1, "xanchor": "right", "yanchor": "top"}
+        texts.append({"text": "deadline ", "x": math.log10(deadline), "showarrow": False, **place})
+    if budget_usd is not None:
+        shapes.append(line_at(y=budget_usd, line=_LIMIT))
+        place = {"xref": "x domain", "x": 0, "xanchor": "left", "yanchor": "bottom"}
+        texts.append({"text": " budget", "y": math.log10(budget_usd), "showarrow": False, **place})
+    return {"shapes": shapes, "annotations": texts}
 
 
-def _frontier(points: Sequence[TradeOffPoint]) -> Iterator[Part]:
+def _frontier(points: Sequence[TradeOffPoint], seconds: float) -> Iterator[Part]:
     best = sorted((point for point in points if point.on_frontier), key=lambda point: point.time_s)
     if len(best) > 1:
         yield {
             "type": "scatter",
             "name": "Pareto frontier: nothing is both faster and cheaper",
-            "x": [point.time_s for point in best],
+            "x": [point.time_s / seconds for point in best],
             "y": [point.usd for point in best],
             "mode": "lines",
             "line": _FRONTIER,
@@ -122,13 +111,13 @@ def _frontier(points: Sequence[TradeOffPoint]) -> Iterator[Part]:
         }
 
 
-def _intervals(points: Sequence[TradeOffPoint]) -> Part:
+def _intervals(points: Sequence[TradeOffPoint], seconds: float) -> Part:
     """All prediction intervals as one trace of separate lines."""
     ends = [point.ends for point in points if point.ends]
     return {
         "type": "scatter",
         "name": "90% prediction interval",
-        "x": [value for low, high in ends for value in (low[0], high[0], None)],
+        "x": [value for low, high in ends for value in (low[0] / seconds, high[0] / seconds, None)],
         "y": [value for low, high in ends for value in (low[1], high[1], None)],
         "mode": "lines",
         "line": {"color": "rgba(128,128,128,0.35)", "width": 1},
@@ -136,39 +125,21 @@ def _intervals(points: Sequence[TradeOffPoint]) -> Part:
     }
 
 
-def _plans(points: Sequence[TradeOffPoint], plot: _Plot) -> Iterator[Part]:
-    # The frontier chooses the places of its labels first.
-    ordered = sorted(points, key=lambda point: (not point.on_frontier, point.usd))
-    # Labels of all would hide each other on a phone; a mark's tooltip has its name.
-    labels = place_labels(
-        [
-            Labelled(plot.across(point.time_s), plot.down(point.usd), (point.short,) if point.labeled else ("",))
-            for point in ordered
-        ],
-        NARROW_PLOT_WIDTH,
-        _PLOT_HEIGHT,
-        across_x=[] if plot.deadline_s is None else [plot.across(plot.deadline_s)],
-        across_y=[] if plot.budget_usd is None else [plot.down(plot.budget_usd)],
-    )
-    for basis, color in COLORS.items():
-        shown = [(point, label) for point, label in zip(ordered, labels, strict=True) if point.basis == basis]
-        if shown:
-            yield _points(basis, color, shown)
-
-
-def _points(basis: str, color: str, shown: Sequence[tuple[TradeOffPoint, PlacedLabel]]) -> Part:
+def _plans(points: Sequence[TradeOffPoint], seconds: float, basis: str, color: str) -> Part:
+    """Nothing lies below and left of the frontier: there is room for its labels."""
     return {
         "type": "scatter",
         "name": basis,
-        "x": [point.time_s for point, _ in shown],
-        "y": [point.usd for point, _ in shown],
-        "text": [no_markup(label.spaced) for _, label in shown],
-        "textposition": [label.place for _, label in shown],
+        "x": [point.time_s / seconds for point in points],
+        "y": [point.usd for point in points],
+        # Labels of all would hide each other on a phone; a mark's tooltip has its name.
+        "text": [no_markup(point.short) if point.labeled else "" for point in points],
+        "textposition": ["bottom left" if point.on_frontier else "top right" for point in points],
         "mode": "markers+text",
-        "marker": {"color": color, "size": [13 if point.on_frontier else 9 for point, _ in shown], "opacity": 1},
+        "marker": {"color": color, "size": [13 if point.on_frontier else 9 for point in points], "opacity": 1},
         "unselected": {"marker": {"opacity": 1}},
         "cliponaxis": False,
-        "customdata": [point.key for point, _ in shown],
-        "hovertext": [point.hover for point, _ in shown],
+        "customdata": [point.key for point in points],
+        "hovertext": [point.hover for point in points],
         "hoverinfo": "text",
     }

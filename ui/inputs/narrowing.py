@@ -1,19 +1,19 @@
-"""Asks which offers count: cloud, region, market, GPU, memory, number of GPUs, and how sure the numbers must be."""
+"""Asks which offers show: by a preset, by filters, and of which GPUs there are curves or bars."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import streamlit as st
 
+from profet_core.advice.rows import Preset, PresetRow, preset_rows
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
 from profet_core.catalog.narrowing import SURENESS_WORDS, Narrowing
 from profet_core.catalog.offers import ANY_MARKET, MARKET_CHOICES
-from ui.inputs.fields import choice
-from ui.inputs.number_field import number_field, whole_field
-from ui.state.offer_choices import OfferChoices, offer_choices
-from ui.state.resources import Resources
+from ui.inputs.fields import choice, number_field
+from ui.state.resources import OfferChoices, Resources, offer_choices
 from ui.texts import plain
 
 _SURENESS_LABELS = dict(zip(SURENESS_WORDS, ("any", "fair or good", "good"), strict=True))
@@ -50,11 +50,10 @@ def narrowing_fields(resources: Resources) -> None:
         # No region is none of the options: a visitor's own may have any name.
         st.selectbox("Region", known.regions, index=None, key="region", placeholder="anywhere", persist_state="session")
     if spot_counts():
-        whole_field(
+        number_field(
             "Spot is cheaper by (%)",
             "spot_discount",
-            1,
-            99,
+            (1, 99),
             empty="no guess",
             tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
         )
@@ -69,10 +68,10 @@ def narrowing_fields(resources: Resources) -> None:
             persist_state="session",
         )
     with memory:
-        number_field("GiB a GPU, at least", "min_memory_gib", unit="GiB", empty="any")
+        number_field("GiB a GPU, at least", "min_memory_gib", empty="any")
     st.toggle("Retired instances", key="retired", persist_state="session", help="Can't be rented any more.")
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        choice("How sure", "sureness", SURENESS_WORDS, _SURENESS_LABELS, tip=_SURENESS_TIP)
+        choice("How sure", "sureness", _SURENESS_LABELS, tip=_SURENESS_TIP)
         st.button("Every offer", key="narrowing:widen", icon=":material/filter_alt_off:", on_click=_widen)
 
 
@@ -130,3 +129,58 @@ def _summary(narrowing: Narrowing) -> str:
     ]
     words = " · ".join(part for part in parts if part)
     return words if len(words) <= _MOST_WORDS else f"{sum(map(bool, parts))} limits"
+
+
+PRESETS: dict[str, str] = {
+    Preset.ORIGINAL: "Original 4",
+    Preset.AWS: "AWS",
+    Preset.GPUS: "One per GPU",
+    Preset.ALL: "All offers",
+}
+#: GPUs that a chart shows until others are chosen.
+MOST_DRAWN = 6
+
+Row = TypeVar("Row", bound=PresetRow)
+
+
+def preset_choice() -> None:
+    """The preset, the same on every page."""
+    choice("Instances", "preset", PRESETS)
+
+
+def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None = None) -> list[Row]:
+    """The rows of the chosen preset.
+
+    Parameters
+    ----------
+    keep : label of a row that stays. every_node : None: where nodes are asked for.
+    """
+    state = st.session_state
+    nodes = state["whole_nodes"] or bool(state["gpu_count"]) if every_node is None else every_node
+    return preset_rows(rows, Preset(state["preset"]), retired=state["retired"], every_node=nodes, keep=keep)
+
+
+def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
+    """As many of the rows as a chart can show: of each chosen GPU the cheapest; else of the cheapest GPUs."""
+    preset = Preset(st.session_state["preset"])
+    if preset is Preset.ORIGINAL:
+        return list(rows)
+    each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
+    gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=_by_cost)))
+    st.session_state["drawn"] = [gpu for gpu in st.session_state["drawn"] if gpu in gpus]
+    if len(gpus) > MOST_DRAWN:
+        st.multiselect(
+            "GPUs",
+            gpus,
+            key="drawn",
+            placeholder=f"The {MOST_DRAWN} cheapest",
+            help="GPUs in the chart. The table has every instance.",
+            persist_state="session",
+            width=320,
+        )
+    wanted = st.session_state["drawn"] or gpus[:MOST_DRAWN]
+    return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
+
+
+def _by_cost(row: PresetRow) -> tuple[bool, float]:
+    return row.plan is None, row.offer.usd_per_hour if row.plan is None else row.plan.total_usd

@@ -18,7 +18,7 @@ from ui.inputs.own_gpu import own_gpu_input
 from ui.inputs.own_instances import own_instances_input
 from ui.inputs.own_table import OwnTable, own_table
 from ui.inputs.parameters import typed_network
-from ui.state.own_gpus import own_gpu_instances, visitors_resources
+from ui.state.own_catalog import own_gpu_instances, visitors_resources
 from ui.state.resources import Resources
 from ui.state.settings import price_key
 

@@ -23,9 +23,9 @@ from profet_core.prediction.own_gpu_step import speed_of_step
 from profet_core.transfer.published import BATCH_RANGE, PIXEL_RANGE, load_reference_steps
 from profet_core.units import format_ms
 from ui.inputs.own_table import OwnFile, OwnTable, own_table
+from ui.links import custom_gpu_link
 from ui.predicted.outcome import predict_slot
-from ui.state.own_gpus import (
-    MAX_BYTES,
+from ui.state.own_catalog import (
     add_own_gpus,
     check_own,
     own_gpus,
@@ -35,14 +35,12 @@ from ui.state.own_gpus import (
 )
 from ui.state.resources import Resources, load_resources
 from ui.state.slots import PROFILE_SLOT
-from ui.surer import surer_link, surer_sentence
+from ui.surer import surer_sentence
 
 _STEP, _TF32 = "step_ms", "tf32_tensor_dense_tflops"
 _FILE = OwnFile(
     label="Custom GPUs (CSV)",
     tip="The file of `profet gpus add`, or the template filled in. Only you see it, in this session.",
-    max_bytes=MAX_BYTES,
-    too_large=f"The file is larger than {MAX_BYTES // 1000} kB: a GPU takes about 100 bytes.",
     take=add_own_gpus,
     text=own_gpus_csv,
     name="gpus.csv",
@@ -70,7 +68,7 @@ def own_gpu_input(resources: Resources) -> None:
         )
     )
     st.caption(f"For better predictions: {surer_sentence(resources)}")
-    surer_link()
+    custom_gpu_link()
 
 
 def _columns() -> dict[str, Any]:

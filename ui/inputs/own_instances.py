@@ -14,12 +14,11 @@ from profet_core.catalog import HOME_REGION, MARKETS, Instance
 from profet_core.catalog.instance import FILE_COLUMNS, ON_DEMAND, OWN_HARDWARE
 from profet_core.catalog.own import own_text
 from ui.inputs.own_table import OwnFile, OwnTable, own_table
-from ui.state.own_gpus import own_gpu_instances
-from ui.state.own_instances import (
-    MAX_BYTES,
+from ui.state.own_catalog import (
     add_own_instances,
     checked_own_instance,
     own_csv,
+    own_gpu_instances,
     own_instances,
     put_own_instances,
 )
@@ -29,11 +28,8 @@ MAX_GPUS = 64
 _MARKET_LABELS = {OWN_HARDWARE: "my hardware"}
 _FILE = OwnFile(
     label="Custom instances (CSV)",
-    tip=f"The file of `profet instances add`, or the template filled in; at most {MAX_BYTES // 1000} kB. "
-    "Only you see it, in this session.",
-    max_bytes=MAX_BYTES,
-    too_large=f"The file is larger than {MAX_BYTES // 1000} kB: a row of instances takes about 100 bytes.",
-    take=lambda data: add_own_instances(load_resources().catalog, data, own_gpu_instances()),
+    tip="The file of `profet instances add`, or the template filled in. Only you see it, in this session.",
+    take=lambda text: add_own_instances(load_resources().catalog, text, own_gpu_instances()),
     text=own_csv,
     name="instances.csv",
 )

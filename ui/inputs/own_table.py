@@ -15,6 +15,8 @@ from ui.errors import show_error
 from ui.inputs.uploader import Uploader
 
 Row = TypeVar("Row")
+#: Of a file.
+MAX_BYTES = 200_000
 Cells = Mapping[str, str]
 
 
@@ -24,15 +26,12 @@ class OwnFile:
 
     Attributes
     ----------
-    max_bytes : larger files are refused with `too_large`.
-    take : adds the rows of a file; raises ProfetError. text : the visitor's rows, or an example.
+    take : adds the rows of a file's text; raises ProfetError. text : the visitor's rows, or an example.
     """
 
     label: str
     tip: str
-    max_bytes: int
-    too_large: str
-    take: Callable[[bytes], object]
+    take: Callable[[str], object]
     text: Callable[[], str]
     name: str
 
@@ -157,10 +156,12 @@ def _file_input(kind: OwnTable[Row], file: OwnFile, held: _Editing) -> None:
         if given is None:
             return
         try:
-            if given.size > file.max_bytes:
-                raise InputError(file.too_large)
-            file.take(given.getvalue())
+            if given.size > MAX_BYTES:
+                raise InputError(f"The file is larger than {MAX_BYTES // 1000} kB: a row takes about 100 bytes.")
+            file.take(given.getvalue().decode("utf-8-sig"))
             held.problems = []
+        except UnicodeDecodeError:
+            held.problems = ["The file is no UTF-8 text: save the table as CSV in UTF-8."]
         except ProfetError as error:
             held.problems = [str(error)]
         uploader.empty()

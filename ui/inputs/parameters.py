@@ -12,7 +12,7 @@ from profet_core.layers.networks import named_networks
 from profet_core.profiles.record import ProfileMeta
 from profet_core.typed_numbers import typed_count
 from profet_core.units import format_count
-from ui.state.settings import GRADIENTS
+from ui.inputs.fields import choice
 
 _TIP = "A network's name, or its number of parameters: each GPU sends as many gradients."
 
@@ -93,12 +93,5 @@ def _typed() -> str:
 
 def gradients_input() -> None:
     """FP32 or half: what a parameter's gradient takes."""
-    st.segmented_control(
-        "Gradients",
-        GRADIENTS,
-        format_func={"fp32": "FP32", "fp16": "Half"}.__getitem__,
-        key="gradients",
-        required=True,
-        persist_state="session",
-        help="4 bytes per parameter in FP32, 2 in half precision.",
-    )
+    tip = "4 bytes per parameter in FP32, 2 in half precision."
+    choice("Gradients", "gradients", {"fp32": "FP32", "fp16": "Half"}, tip=tip)

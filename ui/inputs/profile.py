@@ -6,21 +6,18 @@ import streamlit as st
 
 from profet_core import ProfetError
 from profet_core.profiles.guarded.read import read_guarded
-from ui.errors import inside_link, show_error
+from ui.errors import show_error
 from ui.inputs.fields import choice
 from ui.inputs.own_list import own_choice
-from ui.inputs.questions import step_questions
-from ui.inputs.record_link import record_hint, record_link
-from ui.inputs.steps import steps_input, steps_words
+from ui.inputs.steps import step_questions, steps_input, steps_words
 from ui.inputs.uploads import has_errors, upload_input
+from ui.links import inside_link, record_link
 from ui.phrases import shown_name
 from ui.state.carried_profile import CARRY, carried_text
 from ui.state.held import Held, choose_own, held_in
-from ui.state.latency import usable_latency_ms
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
-from ui.state.settings import SOURCES
-from ui.state.slots import PROFILE_SLOT, Slot
+from ui.state.slots import PROFILE_SLOT, Slot, usable_latency_ms
 from ui.texts import plain
 from ui.turns import others_first
 
@@ -31,7 +28,7 @@ _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE
 
 def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     """Where the profile comes from; returns the one that is shown."""
-    choice(label, slot.key("source"), SOURCES, _SOURCE_LABELS)
+    choice(label, slot.key("source"), _SOURCE_LABELS)
     source = st.session_state[slot.key("source")]
     if source == "sample":
         _sample_input(resources, slot)
@@ -63,9 +60,7 @@ def _sample_input(resources: Resources, slot: Slot) -> None:
 def _upload_input(resources: Resources, slot: Slot) -> None:
     upload_input(resources, slot.prefix, lambda own: choose_own(slot, own.key))
     if slot == PROFILE_SLOT:
-        if has_errors(slot.prefix):
-            record_hint()
-        record_link()
+        record_link(hint=has_errors(slot.prefix))
 
 
 def _paste_input(resources: Resources, slot: Slot) -> None:

@@ -1,15 +1,15 @@
-"""Asks how many training steps a visitor's file covers, where the file doesn't tell, and says how it is known."""
+"""Asks what a visitor's file doesn't tell of its step: how many it covers, the precision, whether it was compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
 from profet_core import Profile
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.profiles.limits import MAX_STEPS
-from ui.inputs.number_field import whole_field
+from ui.inputs.fields import number_field
 from ui.phrases import sentence
 from ui.state.own_profiles import OwnProfile, change_own
 
@@ -22,6 +22,19 @@ _KNOWN_BY = {
     "given": "as you say",
     "inferred": "by its latency",
     "assumed": "assumed",
+}
+#: Field of `OwnProfile` -> label, answers and tip.
+_QUESTIONS: Mapping[str, tuple[str, Mapping[str | bool | None, str], str]] = {
+    "precision": (
+        "Precision of the step",
+        {None: "Don't know", "fp32": "FP32", "tf32": "TF32", "amp": "AMP (mixed FP16)", "bf16": "AMP (mixed BF16)"},
+        "On Ampere and later, PyTorch and TensorFlow use TF32 by default.",
+    ),
+    "compiled": (
+        "Compiled (XLA, torch.compile)?",
+        {None: "Don't know", False: "No", True: "Yes"},
+        "Compilers join operations, which the models have never seen.",
+    ),
 }
 _HELP = "Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time."
 
@@ -68,7 +81,33 @@ def steps_number(own: OwnProfile, prefix: str, label: str, shown: int) -> None:
     key = f"{prefix}:steps-number:{own.key}"
     st.session_state[key] = shown
     with st.container(width=200):
-        whole_field(label, key, 1, MAX_STEPS, on_change=lambda: _type_number(own.key, key))
+        number_field(label, key, (1, MAX_STEPS), on_change=lambda: _type_number(own.key, key))
+
+
+def step_questions(own: OwnProfile | None, prefix: str) -> None:
+    """Ask for precision and compilation beside the profile; the answers stay with it and lead to its warnings."""
+    if own is None or not (own.asks_precision or own.asks_compiled):
+        return
+    with st.container(horizontal=True, gap="small"):
+        if own.asks_precision:
+            _ask(own, prefix, "precision")
+        if own.asks_compiled:
+            _ask(own, prefix, "compiled")
+
+
+def _ask(own: OwnProfile, prefix: str, field: str) -> None:
+    label, answers, tip = _QUESTIONS[field]
+    key = f"{prefix}:{field}:{own.key}"
+    st.selectbox(
+        label,
+        tuple(answers),
+        index=[*answers].index(getattr(own, field)),
+        format_func=answers.__getitem__,
+        key=key,
+        help=tip,
+        width=230,
+        on_change=lambda: change_own(own.key, **{field: st.session_state[key]}),
+    )
 
 
 def read_as_steps(own_key: str, steps: int) -> None:

@@ -23,10 +23,9 @@ from profet_core.profiles.record import ProfileMeta
 from profet_core.training.steps import TrainingSteps
 from ui.predicted.outcome import PAGE, Outcome, knowledge_of, slot_values, with_usable_latency
 from ui.state.held import held_in
-from ui.state.latency import usable_latency_ms
 from ui.state.resources import Resources
 from ui.state.settings import measured_key
-from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
+from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, usable_latency_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@ from profet_core.answers.predict import predicted_question
 from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling
 from profet_core.prediction.anchors import unknown_gpu
 from ui.state.held import Held, held_in
-from ui.state.latency import typed_latency_ms
 from ui.state.resources import Resources
-from ui.state.slots import Slot
+from ui.state.slots import Slot, typed_latency_ms
 
 #: The box in which a visitor says where a profile was recorded.
 ANCHOR_LABEL = "1 · Anchor"

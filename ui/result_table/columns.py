@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Row = TypeVar("Row")
 #: Contravariant: a column of all rows with a plan is one of any page's rows.
 ColumnRow = TypeVar("ColumnRow", contravariant=True)
 #: A figure with full digits, a word, or None where there is none.
 Value = float | int | str | bool | None
+MISSING = "–"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,15 @@ class Cell:
 
 
 # Without slots: Python 3.11 can't make `Column[Plan](...)` of a generic class that is frozen and has them.
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Column(Generic[ColumnRow]):
     """One column.
 
     Attributes
     ----------
     key : its name in links and exports, with the unit: "total_s".
-    cell : as read.
-    value : what it is sorted by.
+    value : what it is sorted by. words : the value as read.
+    cell : as read, where that is more than the value's words.
     data : name with unit -> full digits, for export; None: `key` and `value`.
     tip : what the title means, one line.
     narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
@@ -48,8 +49,9 @@ class Column(Generic[ColumnRow]):
 
     key: str
     title: str
-    cell: Callable[[ColumnRow], str | Cell]
     value: Callable[[ColumnRow], Value]
+    words: Callable[[Any], str] = str
+    cell: Callable[[ColumnRow], str | Cell] | None = None
     data: Callable[[ColumnRow], Mapping[str, Value]] | None = None
     by_default: bool = True
     tip: str = ""
@@ -57,6 +59,9 @@ class Column(Generic[ColumnRow]):
 
     def drawn(self, row: ColumnRow) -> Cell:
         """The row's cell."""
+        if self.cell is None:
+            value = self.value(row)
+            return Cell(MISSING if value is None else self.words(value))
         found = self.cell(row)
         return found if isinstance(found, Cell) else Cell(found)
 

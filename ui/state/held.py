@@ -9,11 +9,10 @@ import streamlit as st
 
 from profet_core import InputError, Profile
 from profet_core.artifacts.samples import Sample
-from ui.state.latency import typed_latency_ms, use_latency_ms
 from ui.state.link import forget_given, given_by_link
 from ui.state.own_profiles import OwnProfile, change_own, own_profiles
 from ui.state.resources import Resources
-from ui.state.slots import PROFILE_SLOT, Slot
+from ui.state.slots import PROFILE_SLOT, Slot, typed_latency_ms, use_latency_ms
 
 _MISSING = "link:missing"
 

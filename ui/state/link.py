@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui.state.parsers import EMPTY
-from ui.state.settings import ASKED_FOR, Setting
+from ui.state.settings import ASKED_FOR, EMPTY, Setting
 
 #: Carries a profile; every other parameter is a setting.
 PARAMETER = "profile"

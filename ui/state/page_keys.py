@@ -17,12 +17,10 @@ from ui.state.settings import (
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "loading")
-_LIMIT_KEYS = ("deadline_h", "budget_usd", "certainty")
 _OFFER_KEYS = (
     *("provider", "gpu", "gpu_count", "min_memory_gib", "sureness"),
     *("market", "region", "spot_discount", "retired"),
 )
-_SCALER_KEYS = ("scaler_instance", "scaler_method")
 #: The samples on the list of Profiles.
 LISTED = "compare_samples"
 
@@ -35,64 +33,41 @@ def network_keys(resources: Resources) -> tuple[str, ...]:
     return (*PROFILE_SLOT.keys, *recorded, *second, "method", "precision", *measured, "measured_at")
 
 
+def _offer_keys(resources: Resources) -> tuple[str, ...]:
+    """Settings of the offers and their prices."""
+    return (*_OFFER_KEYS, "preset", *(price_key(name) for name in resources.catalog))
+
+
 def predict_keys(resources: Resources) -> tuple[str, ...]:
     """Settings of the training, its limits and the offers."""
-    prices = (price_key(name) for name in resources.catalog)
-    return (
-        *network_keys(resources),
-        *_TRAINING_KEYS,
-        *_LIMIT_KEYS,
-        *_OFFER_KEYS,
-        *prices,
-        *("whole_nodes", "network"),
-        *("per", "preset", "chart", "sort"),
-        "against",
-        *PREDICT_TABLE.keys,
-    )
+    limits = ("deadline_h", "budget_usd", "certainty", "whole_nodes", "network")
+    shown = ("per", "chart", "sort", "against", *PREDICT_TABLE.keys)
+    return (*network_keys(resources), *_TRAINING_KEYS, *limits, *_offer_keys(resources), *shown)
 
 
 def sizes_keys(resources: Resources) -> tuple[str, ...]:
     """Settings of the training, the offers and the curves along the chosen axis; or of the scaler."""
     axis = st.session_state["axis"]
     if st.session_state["sizes_view"] == "scaler":
-        return (
-            "sizes_view",
-            "axis",
-            "scale",
-            *_SCALER_KEYS,
-            *(scaler_key(what, axis) for what in ("min", "max", "at")),
-        )
-    prices = (price_key(name) for name in resources.catalog)
-    curves = ("axis", "shows", "scale", "each_at", "preset", "drawn", "whole_nodes", "network", *SIZES_TABLE.keys)
-    return (*network_keys(resources), *_TRAINING_KEYS, *_OFFER_KEYS, *prices, *curves)
+        scaler = (scaler_key(what, axis) for what in ("min", "max", "at"))
+        return ("sizes_view", "axis", "scale", "scaler_instance", "scaler_method", *scaler)
+    curves = ("axis", "shows", "scale", "each_at", "drawn", "whole_nodes", "network", *SIZES_TABLE.keys)
+    return (*network_keys(resources), *_TRAINING_KEYS, *_offer_keys(resources), *curves)
 
 
 def estimate_keys(resources: Resources) -> tuple[str, ...]:
     """The network and its step, the training and the offers; a network's file can't be in a link."""
-    prices = (price_key(name) for name in resources.catalog)
     training = ("images", "validation_images", "epochs", "loading")
     network = ("net_from", "net", "net_pixels", "net_batch", "net_optimiser", "net_method", "precision")
-    return (*network, *training, *_OFFER_KEYS, "preset", *prices, *ESTIMATE_TABLE.keys)
+    return (*network, *training, *_offer_keys(resources), *ESTIMATE_TABLE.keys)
 
 
 def scale_out_keys(resources: Resources) -> tuple[str, ...]:
     """Settings of the one GPU's step, of how many share it, and of the offers."""
     typed = st.session_state["one_gpu"] == "typed"
     step = ("one_gpu_ms", "one_gpu_batch", "one_gpu_on") if typed else (*network_keys(resources), "batch", "pixels")
-    prices = (price_key(name) for name in resources.catalog)
-    shared = (
-        "one_gpu",
-        "network",
-        "gradients",
-        "strategy",
-        "batch_kept",
-        "batch_of_all",
-        "gpus",
-        "out_shows",
-        "preset",
-    )
-    training = ("images", "validation_images")
-    return (*step, *shared, *training, *_OFFER_KEYS, *prices, *SCALE_OUT_TABLE.keys)
+    shared = ("one_gpu", "network", "gradients", "strategy", "batch_kept", "batch_of_all", "gpus", "out_shows")
+    return (*step, *shared, "images", "validation_images", *_offer_keys(resources), *SCALE_OUT_TABLE.keys)
 
 
 def compare_keys(resources: Resources) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""What every visitor shares and nobody changes: models, catalogue and sample traces, loaded once."""
+"""What every visitor shares and nobody changes, loaded once; and what its offers can be narrowed by."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import streamlit as st
@@ -9,6 +10,7 @@ import streamlit as st
 from profet_core import Catalog, InputError, Models
 from profet_core.answers.served import Served, load_served
 from profet_core.artifacts.samples import Sample, load_samples
+from profet_core.catalog import gpu_model
 from profet_core.catalog.gpus import Gpus, gpu_label, load_gpus
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
@@ -117,3 +119,37 @@ def load_resources() -> Resources:
         server_rows=sum(offer.own for offer in known.catalog.all_offers),
         served=served,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OfferChoices:
+    """The values there are, in the order they are shown.
+
+    Attributes
+    ----------
+    regions : whole ones, and what several have in common, such as "US" of "Texas, US, NA".
+    gpus : models. gpu_counts : as text.
+    """
+
+    providers: tuple[str, ...]
+    regions: tuple[str, ...]
+    gpus: tuple[str, ...]
+    gpu_counts: tuple[str, ...]
+
+
+def offer_choices(resources: Resources) -> OfferChoices:
+    """Those of the catalogue with the visitor's own rows."""
+    offers = resources.catalog.all_offers
+    # Links join names by commas.
+    gpus = {gpu_model(name) for name in {offer.gpu for offer in offers} if "," not in name}
+    return OfferChoices(
+        providers=tuple(sorted({offer.provider for offer in offers})),
+        regions=_regions({offer.region for offer in offers}),
+        gpus=tuple(sorted(gpus, key=str.casefold)),
+        gpu_counts=tuple(str(count) for count in sorted({offer.gpu_count for offer in offers})),
+    )
+
+
+def _regions(whole: set[str]) -> tuple[str, ...]:
+    parts = Counter(part for region in whole for part in region.split(", "))
+    return tuple(sorted(whole | {part for part, times in parts.items() if times > 1}))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from profet_core.advice.rows import ORIGINAL
+from profet_core.answers.parameters import LONGEST_NETWORK
 from profet_core.catalog.narrowing import SURENESS_WORDS
 from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.estimate.estimate import MOST_BATCH
@@ -24,49 +27,14 @@ from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.scaling.scale import SCALE_METHODS
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
-from ui.state.offer_choices import offer_choices
-from ui.state.parsers import (
-    number_between,
-    one_of,
-    parse_network,
-    positive_or_empty,
-    some_of,
-    true_or_false,
-    whole_between,
-    whole_or_empty,
-)
-from ui.state.resources import Resources
+from ui.state.resources import Resources, offer_choices
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot
 
-SOURCES = ("sample", "upload", "paste")
-AXES = tuple(AXIS_RANGE)
-#: What Sizes shows, and the scale of its sliders and charts.
-SIZES_VIEWS, SCALES = ("curves", "scaler"), ("log", "linear")
-#: What the curves of Sizes show.
-SHOWS = ("latency", "images", "time", "cost")
-#: Where Scale out has one GPU's step from.
-ONE_GPU = ("predicted", "typed")
-#: What its curves show.
-OUT_SHOWS = ("speed_up", "step", "time", "cost")
-#: What of the batch stays as GPUs are added: each GPU's part (weak scaling), or all of it (strong).
-BATCH_KEPT = ("each", "all")
-GRADIENTS = ("fp32", "fp16")
 #: The usual one first; one process for all GPUs needs the number of weight tensors, which is not asked.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
-#: At which batch size the table of Sizes has each GPU.
-EACH_AT = ("size", "largest")
-#: What times and costs in the Answer's table are of.
-PER = ("training", "epoch", "step")
-#: Which rows Predict shows, how, and sorted by what.
-PRESETS, CHARTS, SORTS = ("gpus", "original", "aws", "all"), ("bars", "scatter", "table"), ("latency", "cost", "name")
-MEASURED_AT = ("same", "other")
 #: What a link of one page may ask another page to show: settings that follow no profile.
 ASKED_FOR = ("view", "inspect", "open", "part")
-#: How the network of Many-core CPUs is given, and what the curves show.
-MANYCORE_FROM = ("published", "named", "flops")
-MANYCORE_SHOWS = ("time", "speedup")
 DEFAULT_METHOD = "default"
-COMPARE_BY = ("latency", "cost")
 #: What Profiles shows below its list.
 VIEWS = ("compare", "inside")
 #: The profile that Answer shows, as the one that Profiles looks into; else a sample's name.
@@ -79,16 +47,84 @@ CARDS = ("model", "transfer", "precision", "cells", "estimate", "scaleout", "man
 USUAL_PLAN = "usual"
 #: Percent.
 CERTAINTY_RANGE = (50, 99)
-#: Where the network without a profile comes from.
-NETWORK_FROM = ("name", "file")
 #: Result tables whose columns, order and open row links carry.
 PREDICT_TABLE, SIZES_TABLE, SCALE_OUT_TABLE = TableChoices("predict"), TableChoices("sizes"), TableChoices("scale_out")
 ESTIMATE_TABLE = TableChoices("estimate")
 RESULT_TABLES = (PREDICT_TABLE, SIZES_TABLE, SCALE_OUT_TABLE, ESTIMATE_TABLE)
-#: What is estimated until another network is chosen.
-FIRST_NETWORK = "ResNet50"
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
+
+
+#: The text that stands for "left empty on purpose" in a link.
+EMPTY = "none"
+
+Number = TypeVar("Number", int, float)
+
+
+def one_of(options: Iterable[str]) -> Callable[[str], str]:
+    """A parser that takes one of `options`."""
+    allowed = tuple(options)
+
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(text)
+        return text
+
+    return parse
+
+
+def some_of(options: Iterable[str]) -> Callable[[str], list[str]]:
+    """A parser that takes names out of `options`, joined by commas."""
+    one = one_of(options)
+    return lambda text: list(dict.fromkeys(one(part) for part in text.split(",") if part))
+
+
+def true_or_false(text: str) -> bool:
+    """The two words of Python."""
+    return one_of(("True", "False"))(text) == "True"
+
+
+def whole_between(smallest: int, largest: int) -> Callable[[str], int]:
+    """A parser that takes a whole number within the bounds."""
+    return _between(int, smallest, largest)
+
+
+def whole_or_empty(smallest: int, largest: int) -> Callable[[str], int | None]:
+    """As `whole_between`, or empty."""
+    whole = whole_between(smallest, largest)
+    return lambda text: None if text == EMPTY else whole(text)
+
+
+def parse_network(text: str) -> str:
+    """A network's name or its number of parameters, as it is typed; which there are, the page says."""
+    if len(text) > LONGEST_NETWORK or not text.isprintable():
+        raise ValueError(text[:LONGEST_NETWORK])
+    return text
+
+
+def positive_or_empty(text: str) -> float | None:
+    """A finite number above 0, or empty."""
+    if text == EMPTY:
+        return None
+    number = float(text)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(text)
+    return number
+
+
+def number_between(smallest: float, largest: float) -> Callable[[str], float]:
+    """A parser that takes a number within the bounds."""
+    return _between(float, smallest, largest)
+
+
+def _between(read: Callable[[str], Number], smallest: Number, largest: Number) -> Callable[[str], Number]:
+    def parse(text: str) -> Number:
+        number = read(text)
+        if not smallest <= number <= largest:
+            raise ValueError(text)
+        return number
+
+    return parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +176,11 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
     return {setting.key: setting for setting in found}
 
 
+def _first_of(key: str, options: Sequence[str]) -> Setting:
+    """One of these, the first until another is chosen."""
+    return Setting(key, options[0], one_of(options))
+
+
 def method_options(resources: Resources) -> tuple[str, ...]:
     """Methods that can be chosen: the default one by that name, then all others."""
     models = resources.models
@@ -156,7 +197,7 @@ def _network_settings(resources: Resources) -> Iterator[Setting]:
     yield from _slot_settings(resources, SECOND_SLOT, (resources.sample_pair("batch") or (first, first))[1])
     yield Setting("second_batch", None, whole_or_empty(1, MAX_IMAGES))
     yield Setting("second_pixels", None, whole_or_empty(1, MAX_IMAGES))
-    yield Setting("measured_at", MEASURED_AT[0], one_of(MEASURED_AT))
+    yield _first_of("measured_at", ("same", "other"))
     for name in resources.catalog:
         yield Setting(measured_key(name), None, positive_or_empty, sparse=True)
     yield Setting("method", DEFAULT_METHOD, one_of(method_options(resources)))
@@ -181,31 +222,31 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("gpu", [], some_of(known.gpus))
     yield Setting("gpu_count", [], some_of(known.gpu_counts))
     yield Setting("min_memory_gib", None, positive_or_empty)
-    yield Setting("sureness", SURENESS_WORDS[0], one_of(SURENESS_WORDS))
-    yield Setting("market", MARKET_CHOICES[0], one_of(MARKET_CHOICES))
+    yield _first_of("sureness", SURENESS_WORDS)
+    yield _first_of("market", MARKET_CHOICES)
     yield Setting("region", None, one_of(known.regions))
     yield Setting("spot_discount", None, whole_or_empty(1, 99))
     yield Setting("retired", False, true_or_false)
     for name in resources.catalog:
         yield Setting(price_key(name), None, positive_or_empty, sparse=True)
     yield Setting("whole_nodes", False, true_or_false)
-    yield Setting("per", PER[0], one_of(PER))
-    yield Setting("preset", PRESETS[0], one_of(PRESETS))
+    yield _first_of("per", ("training", "epoch", "step"))
+    yield _first_of("preset", ("gpus", "original", "aws", "all"))
     yield Setting("drawn", [], some_of({offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu}))
-    yield Setting("chart", CHARTS[0], one_of(CHARTS))
-    yield Setting("sort", SORTS[0], one_of(SORTS))
+    yield _first_of("chart", ("bars", "scatter", "table"))
+    yield _first_of("sort", ("latency", "cost", "name"))
     yield Setting("against", USUAL_PLAN, str)
 
 
 def _sizes_settings() -> Iterator[Setting]:
-    yield Setting("axis", AXES[0], one_of(AXES))
-    yield Setting("shows", SHOWS[0], one_of(SHOWS))
-    yield Setting("each_at", EACH_AT[0], one_of(EACH_AT))
-    yield Setting("sizes_view", SIZES_VIEWS[0], one_of(SIZES_VIEWS))
-    yield Setting("scale", SCALES[0], one_of(SCALES))
+    yield _first_of("axis", tuple(AXIS_RANGE))
+    yield _first_of("shows", ("latency", "images", "time", "cost"))
+    yield _first_of("each_at", ("size", "largest"))
+    yield _first_of("sizes_view", ("curves", "scaler"))
+    yield _first_of("scale", ("log", "linear"))
     yield Setting("scaler_instance", ORIGINAL[-1], one_of(ORIGINAL))
-    yield Setting("scaler_method", SCALE_METHODS[0], one_of(SCALE_METHODS))
-    for axis in AXES:
+    yield _first_of("scaler_method", SCALE_METHODS)
+    for axis in AXIS_RANGE:
         yield Setting(scaler_key("min", axis), None, positive_or_empty)
         yield Setting(scaler_key("max", axis), None, positive_or_empty)
         yield Setting(scaler_key("at", axis), 128, whole_between(*AXIS_RANGE[axis]))
@@ -213,8 +254,8 @@ def _sizes_settings() -> Iterator[Setting]:
 
 def _estimate_settings() -> Iterator[Setting]:
     """The network without a profile, and its step."""
-    yield Setting("net_from", NETWORK_FROM[0], one_of(NETWORK_FROM))
-    yield Setting("net", FIRST_NETWORK, one_of(named_networks()))
+    yield _first_of("net_from", ("name", "file"))
+    yield Setting("net", "ResNet50", one_of(named_networks()))
     yield Setting("net_pixels", None, whole_or_empty(MIN_PIXELS, MAX_PIXELS))
     yield Setting("net_batch", 32, whole_between(1, MOST_BATCH))
     yield Setting("net_optimiser", next(iter(OPTIMISERS)), one_of(OPTIMISERS))
@@ -223,30 +264,30 @@ def _estimate_settings() -> Iterator[Setting]:
 
 def _scale_out_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("network", None, parse_network)
-    yield Setting("gradients", GRADIENTS[0], one_of(GRADIENTS))
-    yield Setting("one_gpu", ONE_GPU[0], one_of(ONE_GPU))
+    yield _first_of("gradients", ("fp32", "fp16"))
+    yield _first_of("one_gpu", ("predicted", "typed"))
     yield Setting("one_gpu_ms", None, positive_or_empty)
     yield Setting("one_gpu_batch", 64, whole_between(1, MAX_IMAGES))
     yield Setting("one_gpu_on", None, one_of({offer.gpu for offer in resources.catalog.values()}))
-    yield Setting("out_shows", OUT_SHOWS[0], one_of(OUT_SHOWS))
+    yield _first_of("out_shows", ("speed_up", "step", "time", "cost"))
     yield Setting("strategy", STRATEGIES[0].value, one_of(STRATEGIES))
-    yield Setting("batch_kept", BATCH_KEPT[0], one_of(BATCH_KEPT))
+    yield _first_of("batch_kept", ("each", "all"))
     yield Setting("batch_of_all", None, whole_or_empty(2, MAX_IMAGES))
     yield Setting("gpus", None, whole_or_empty(2, MOST_GPUS))
 
 
 def _other_settings(resources: Resources) -> Iterator[Setting]:
     """Those of Compare, Accuracy and About."""
-    yield Setting("view", VIEWS[0], one_of(VIEWS))
+    yield _first_of("view", VIEWS)
     yield Setting("open", [], some_of(SECTIONS))
-    yield Setting("part", CARDS[0], one_of(CARDS))
+    yield _first_of("part", CARDS)
     yield Setting("compare_samples", [], some_of(resources.samples))
-    yield Setting("compare_by", COMPARE_BY[0], one_of(COMPARE_BY))
+    yield _first_of("compare_by", ("latency", "cost"))
     yield Setting("inspect", None, one_of((ON_PREDICT, *resources.samples)))
 
 
 def _manycore_settings() -> Iterator[Setting]:
-    yield Setting("manycore_from", MANYCORE_FROM[0], one_of(MANYCORE_FROM))
+    yield _first_of("manycore_from", ("published", "named", "flops"))
     yield Setting("manycore_network", "large", one_of(PUBLISHED))
     yield Setting("manycore_name", "ResNet50", one_of(named_networks()))
     yield Setting("manycore_pixels", 224, whole_between(MIN_PIXELS, MAX_PIXELS))
@@ -256,7 +297,7 @@ def _manycore_settings() -> Iterator[Setting]:
     yield Setting("manycore_test_images", None, whole_or_empty(0, MOST_IMAGES))
     yield Setting("manycore_epochs", None, whole_or_empty(1, MOST_EPOCHS))
     yield Setting("manycore_threads", None, whole_or_empty(FEWEST_THREADS, MOST_THREADS))
-    yield Setting("manycore_shows", MANYCORE_SHOWS[0], one_of(MANYCORE_SHOWS))
+    yield _first_of("manycore_shows", ("time", "speedup"))
 
 
 def _table_settings(table: TableChoices) -> Iterator[Setting]:
@@ -266,7 +307,7 @@ def _table_settings(table: TableChoices) -> Iterator[Setting]:
 
 
 def _slot_settings(resources: Resources, slot: Slot, sample: str) -> Iterator[Setting]:
-    yield Setting(slot.key("source"), SOURCES[0], one_of(SOURCES))
+    yield _first_of(slot.key("source"), ("sample", "upload", "paste"))
     yield Setting(slot.key("sample"), sample, one_of(resources.samples))
     if slot.sets_anchor:
         yield Setting(slot.anchor_key, None, _anchor_in(resources), follows_profile=True)

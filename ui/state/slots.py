@@ -1,8 +1,13 @@
-"""The places that hold a profile: the one that every page is about, and one of another size of the same network."""
+"""The places that hold a profile, the one that every page is about and one of another size, and their latencies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import streamlit as st
+
+from profet_core import InputError
+from profet_core.units import latency_to_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +49,23 @@ PROFILE_SLOT = Slot("", "anchor")
 #: The profile of another size of the same network, from the same anchor.
 SECOND_SLOT = Slot("second", "anchor", sets_anchor=False)
 ALL_SLOTS = (PROFILE_SLOT, SECOND_SLOT)
+
+
+def typed_latency_ms(slot: Slot) -> float | None:
+    """The latency in `slot`, milliseconds; None if the field is empty."""
+    number = st.session_state.get(slot.key("latency"))
+    return None if number is None else latency_to_ms(number, st.session_state[slot.key("unit")])
+
+
+def usable_latency_ms(slot: Slot) -> float | None:
+    """As `typed_latency_ms`; None also for what is no latency."""
+    try:
+        return typed_latency_ms(slot)
+    except InputError:
+        return None
+
+
+def use_latency_ms(slot: Slot, latency_ms: float | None) -> None:
+    """Put a latency into the field, in milliseconds."""
+    st.session_state[slot.key("latency")] = latency_ms
+    st.session_state[slot.key("unit")] = "ms"

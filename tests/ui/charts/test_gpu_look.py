@@ -43,9 +43,6 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 def test_no_two_gpus_of_the_data_sheets_look_alike():
     looks = {name: gpu_look(name) for name in load_gpus()}
     assert len(set(looks.values())) == len(looks)
-    # A line has no marker, and a marker no dash: either tells them apart.
-    assert len({(look.colour, look.symbol) for look in looks.values()}) == len(looks)
-    assert len({(look.colour, look.dash) for look in looks.values()}) == len(looks)
 
 
 def test_forms_of_a_model_share_its_colour(catalog):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from pages.estimate.columns import estimate_columns
-from pages.scale_out.columns import out_columns
-from pages.sizes.columns import size_columns
+from pages.scale_out.columns import OUT_COLUMNS
+from pages.sizes.columns import SIZE_COLUMNS
 from profet_core.advice.plans import Plan
 from profet_core.latency import Interval
 from profet_core.memory.fit import FitAnswer, Verdict
@@ -16,14 +16,14 @@ from tests.made.step_times import offer, planned, row
 from ui.charts.gpu_look import gpu_look
 from ui.result_table.columns import Cell, Column, Order, exported_rows, sorted_rows
 from ui.result_table.plan_columns import (
-    images_column,
-    instance_column,
-    memory_column,
+    IMAGES,
+    INSTANCE,
+    MEMORY,
+    STEP,
+    TRAINING_COST,
     range_column,
-    step_column,
     step_range_column,
     sureness_column,
-    training_cost_column,
 )
 
 
@@ -42,13 +42,13 @@ FITS = Row(
 TOO_SMALL = Row(planned(row("fast", 50), offer("fast", 4.8)), FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "too small"))
 ROWS = (FITS, TOO_SMALL)
 COLUMNS: tuple[Column[Row], ...] = (
-    instance_column(),
-    step_column(),
-    step_range_column(lambda one: one.ends, tip=""),
-    images_column(),
-    training_cost_column(),
-    memory_column(),
-    sureness_column(),
+    INSTANCE,
+    STEP,
+    step_range_column(lambda one: one.ends),
+    IMAGES,
+    TRAINING_COST,
+    MEMORY,
+    sureness_column("latency_ms"),
 )
 
 
@@ -62,7 +62,7 @@ def test_a_row_as_it_is_read():
         Cell("fits, ≤ 512"),
         Cell("good", mark="●●●"),
     ]
-    assert instance_column().drawn(TOO_SMALL).beneath.endswith(", does not fit")
+    assert INSTANCE.drawn(TOO_SMALL).beneath.endswith(", does not fit")
     assert [column.drawn(TOO_SMALL).text for column in COLUMNS[2:]] == ["–", "1,280", "$2.40", "does not fit", "good"]
 
 
@@ -90,11 +90,11 @@ def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
 def test_a_range_is_sorted_by_its_upper_end_and_stands_beneath_its_number():
     wide, narrow = Row(FITS.plan, ends=Interval(10, 300)), Row(FITS.plan, ends=Interval(100, 200))
     column = range_column(
-        key="range",
-        title="Range",
-        ends=lambda one: one.ends and (one.ends.low_ms, one.ends.high_ms),
-        words="{:g} to {:g}".format,
-        names=("low_ms", "high_ms"),
+        "range",
+        "Range",
+        lambda one: one.ends and (one.ends.low_ms, one.ends.high_ms),
+        "{:g} to {:g}".format,
+        ("low_ms", "high_ms"),
         beneath="latency_ms",
     )
     assert sorted_rows((wide, TOO_SMALL, narrow), [column], Order("range")) == [narrow, wide, TOO_SMALL]
@@ -105,7 +105,7 @@ def test_a_range_is_sorted_by_its_upper_end_and_stands_beneath_its_number():
     ]
 
 
-@pytest.mark.parametrize("columns", [size_columns(), out_columns(), estimate_columns(compared=True)])
+@pytest.mark.parametrize("columns", [SIZE_COLUMNS, OUT_COLUMNS, estimate_columns(compared=True)])
 def test_no_page_has_a_column_twice_and_each_range_stands_beneath_a_column_there(columns):
     keys = [column.key for column in columns]
     assert len(set(keys)) == len(keys)

@@ -1,0 +1,228 @@
+"""Custom instances, prices and GPUs: in a visitor's session, over what every visitor sees, and never in another's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from profet_core import Catalog, CatalogError, InputError
+from profet_core.answers.questions import Knowledge
+from profet_core.catalog import Instance, load_shipped
+from profet_core.catalog.own import laid_over, own_row, own_text, parse_own
+from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus, own_gpu_of, own_gpus_text, parse_own_gpus
+from profet_core.transfer.own_gpu import check_own_gpu
+from ui.state.held import forget_other_anchors, rename_anchor
+from ui.state.resources import Resources, load_resources
+from ui.state.settings import price_key
+
+#: Of one visitor.
+MAX_ROWS = 200
+_INSTANCES = "own:instances"
+#: What pages show as it is.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnInstances:
+    """A visitor's rows, and the catalogue with them laid over it."""
+
+    rows: tuple[Instance, ...]
+    catalog: Catalog
+
+
+def own_instances() -> tuple[Instance, ...]:
+    """The visitor's rows, in the order they came."""
+    held: OwnInstances | None = st.session_state.get(_INSTANCES)
+    return held.rows if held else ()
+
+
+def with_own_instances(resources: Resources) -> Resources:
+    """What every visitor shares, with this visitor's rows over it."""
+    held: OwnInstances | None = st.session_state.get(_INSTANCES)
+    return replace(resources, catalog=held.catalog) if held else resources
+
+
+def add_own_instances(shared: Catalog, text: str, taken: Collection[str] = ()) -> None:
+    """Lay the rows of a file over those the visitor has.
+
+    Parameters
+    ----------
+    shared : the catalogue that every visitor sees.
+    text : of a CSV file as the command line keeps it.
+    taken : names of instances that the visitor has otherwise, in lower case.
+
+    Raises
+    ------
+    CatalogError : one line that names the row and column that is wrong; nothing is changed.
+    """
+    new = parse_own(text, shared)
+    for row in new:
+        _check(row, taken)
+    put_own_instances(shared, laid_over(own_instances(), new))
+
+
+def checked_own_instance(shared: Catalog, cells: Mapping[str, str], taken: Collection[str] = ()) -> Instance:
+    """A row of the cells of a file; see `profet_core.catalog.own.own_row`.
+
+    Parameters
+    ----------
+    taken : as in `add_own_instances`.
+
+    Raises
+    ------
+    ProfetError : one line that names what is wrong.
+    """
+    name = cells["instance"]
+    same = next((known for known in shared if known.lower() == name.lower()), name)
+    if same != name:
+        raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
+    row = own_row(cells, shared)
+    _check(row, taken)
+    shared.with_own([row])
+    return row
+
+
+def put_own_instances(shared: Catalog, rows: Sequence[Instance]) -> None:
+    """Replace the visitor's rows.
+
+    Raises
+    ------
+    CatalogError : one line that names what is wrong; nothing is changed.
+    """
+    keys = [row.offer_key for row in rows]
+    twice = next((row for row in rows if keys.count(row.offer_key) > 1), None)
+    if twice is not None:
+        raise CatalogError(f"{twice.name} has two prices in {twice.region}, {twice.market}: keep one.")
+    if len(rows) > MAX_ROWS:
+        raise CatalogError(f"You would have {len(rows)} rows of your own, and {MAX_ROWS} is all there is room for.")
+    if rows:
+        st.session_state[_INSTANCES] = OwnInstances(tuple(rows), shared.with_own(rows))
+    else:
+        st.session_state.pop(_INSTANCES, None)
+
+
+def own_csv() -> str:
+    """The visitor's rows as a file of the command line's; two examples while there are none."""
+    rows = own_instances()
+    return own_text(rows or _examples(), load_shipped())
+
+
+def _check(row: Instance, taken: Collection[str]) -> None:
+    if row.name.lower() in taken:
+        raise CatalogError(f"{row.name} is the instance of a custom GPU: give this row another name.")
+    if not _NAME.fullmatch(row.name):
+        raise CatalogError(f"An instance's name has letters, digits, dots and dashes, unlike {row.name!r}.")
+    for column, text in (("gpu", row.gpu), ("region", row.region), ("os", row.os)):
+        if not _SHOWN.fullmatch(text):
+            raise CatalogError(f"{row.name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
+
+
+def _examples() -> list[Instance]:
+    known = load_shipped()["g4dn.xlarge"]
+    price = replace(known, usd_per_hour=0.4, as_of="2026-11-01", source="our contract")
+    machine = replace(price, name="my.l4", gpu="L4", gpu_memory_gib=24.0, vcpus=8, usd_per_hour=0.55, region="any")
+    return [price, machine]
+
+
+_GPUS = "own:gpus"
+_EXAMPLE = {
+    "gpu": "my card",
+    "like": "GeForce RTX 3090",
+    "memory_gib": "12",
+    "images_per_s": "400",
+    "network": "ResNet50",
+    "batch_size": "64",
+    "precision": "tf32",
+    "usd_per_hour": "0.1",
+    "as_of": "2026-11-01",
+    "source": "our measurement",
+}
+
+
+def own_gpus() -> tuple[OwnGpu, ...]:
+    """The visitor's GPUs, in the order they came."""
+    return st.session_state.get(_GPUS, ())
+
+
+def own_gpu_instances() -> frozenset[str]:
+    """Names of the instances that the visitor's GPUs are."""
+    return frozenset(row.instance for row in own_gpus())
+
+
+def visitors_resources() -> Resources:
+    """What every visitor shares, with this visitor's instances and GPUs over it."""
+    return _with_gpus(without_own_gpus(), own_gpus())
+
+
+def put_own_gpus(rows: Mapping[int, OwnGpu], before: Mapping[int, OwnGpu]) -> None:
+    """Replace the visitor's GPUs; a profile recorded on a renamed one stays so.
+
+    Parameters
+    ----------
+    before : the GPUs until now, by the same numbers.
+
+    Raises
+    ------
+    InputError : they can't be together, or a name is taken; nothing is changed.
+    """
+    _keep(list(rows.values()))
+    old, new = ({row.name for row in some.values()} for some in (before, rows))
+    for number, row in rows.items():
+        if number in before and before[number].name not in new and row.name not in old:
+            rename_anchor(before[number].name, row.name)
+    forget_other_anchors(visitors_resources())
+
+
+def add_own_gpus(text: str) -> None:
+    """Add the GPUs of a file, as the command line keeps it; one of the same name is replaced.
+
+    Raises
+    ------
+    InputError : one line that names what is wrong; nothing is changed.
+    """
+    new = parse_own_gpus(text, load_resources().gpus)
+    names = {row.instance for row in new}
+    _keep([*(row for row in own_gpus() if row.instance not in names), *new])
+    forget_other_anchors(visitors_resources())
+
+
+def own_gpus_csv() -> str:
+    """The visitor's GPUs as a file of the command line's; an example while there are none."""
+    return own_gpus_text(own_gpus() or [own_gpu_of(_EXAMPLE, load_resources().gpus)])
+
+
+def without_own_gpus() -> Resources:
+    """What every visitor shares, with this visitor's instances over it."""
+    return with_own_instances(load_resources())
+
+
+def check_own(own: OwnGpu) -> None:
+    """Check a GPU against the catalog and the models.
+
+    Raises
+    ------
+    InputError : the catalog has its instance, or the models can't place it.
+    """
+    shared = without_own_gpus()
+    if own.instance in shared.catalog:
+        raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
+    if shared.models.transfer is not None:
+        check_own_gpu(shared.models.transfer, own)
+
+
+def _keep(rows: Sequence[OwnGpu]) -> None:
+    for row in rows:
+        check_own(row)
+    st.session_state[_GPUS] = checked_own_gpus(rows)
+    for row in rows:
+        # Left from an instance that was called so.
+        st.session_state.pop(price_key(row.instance), None)
+
+
+def _with_gpus(resources: Resources, own: Sequence[OwnGpu]) -> Resources:
+    known = Knowledge(resources.models, resources.catalog, resources.gpus).with_own_gpus(own)
+    return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus) if own else resources
