@@ -45,7 +45,8 @@ def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log
     return {
         "title": {"text": title},
         "type": "log" if log else "linear",
-        "range": [math.log10(low), math.log10(high)] if log else [low, high],
+        # A little beyond: Plotly leaves out a tick that rounding puts outside.
+        "range": [math.log10(low), math.log10(high) + 1e-3] if log else [low, high],
         "tickvals": list(ticks),
         "ticktext": [f"{tick:,}" for tick in ticks],
         "showgrid": False,
