@@ -29,7 +29,7 @@ class Factors:
     ----------
     curves : log k and log m as each of several tables has them; the step's speed-up is their geometric mean.
     bound : log k that no kernel exceeds. log_half_width : half a 90% interval of the step's log speed-up.
-    log_offset : added to the mean of the curves.
+    log_offset : added to the log speed-up of the curves' mean.
     """
 
     curves: tuple[tuple[float, float], ...]
