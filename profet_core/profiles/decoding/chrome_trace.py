@@ -22,7 +22,9 @@ MAX_ENTRY_CHARACTERS = 2 * 2**20
 #: Of what is kept: properties of GPUs, numbers of ranks, a version.
 MAX_KEPT_CHARACTERS = 2**16
 #: A trace of 300 MB has a million events; many more are so short that they say nothing.
-MAX_EVENTS = 5_000_000
+MAX_EVENTS = 2_000_000
+#: What stands among events and is none.
+MAX_OTHERS = 1_000
 #: Times beyond this, microseconds (30,000 years), are damage.
 MAX_TIME_US = 1e18
 #: Numbers of processes and threads may be texts ("Spans").
@@ -107,7 +109,7 @@ class ChromeTrace:
 
     def _list(self) -> Iterator[Event]:
         self._take("[")
-        self._ended_at = 0
+        self._ended_at = others = 0
         while self._next(_SEPARATOR) != "]":
             for event in self._whole_events() or (self._value(),):
                 self._count += 1
@@ -115,6 +117,10 @@ class ChromeTrace:
                     raise ProfileError(f"The trace has more than {MAX_EVENTS:,} events: record fewer steps.")
                 if isinstance(event, dict):
                     yield event
+                    continue
+                others += 1
+                if others > MAX_OTHERS:
+                    raise self._damaged()
         self._at += 1
 
     def _whole_events(self) -> list[object]:

@@ -104,3 +104,10 @@ def test_a_chrome_trace_is_told_by_its_content(head, expected):
 )
 def test_what_is_a_time(value, time_us):
     assert event_time_us(value) == time_us
+
+
+@pytest.mark.parametrize("entry", [b"{},", b"null,"])
+def test_entries_that_say_nothing_have_an_end(entry, monkeypatch):
+    monkeypatch.setattr(chrome_trace, "MAX_EVENTS", 1_000)
+    with pytest.raises(ProfileError):
+        list(ChromeTrace(Content(b'{"traceEvents":[' + entry * 1_001 + b"{}]}")).events())
