@@ -88,10 +88,10 @@ def test_the_documented_method_has_no_bounds_and_no_likeness(document, run, samp
 
 
 def test_warnings_are_in_the_json_and_on_stderr_in_text(run, document, tmp_path):
-    path = written(tmp_path, {"operations": {"Device_Conv2D": 9e4}, "meta": {"precision": "tf32", "steps": 1}})
-    (first, *_) = document("predict", path, "--anchor", "g3s.xlarge")["warnings"]
-    assert first.startswith("The profile's precision is tf32")
-    status, out, err = run("predict", path, "--anchor", "g3s.xlarge")
+    path = written(tmp_path, {"operations": {"Device_Conv2D": 9e4}, "meta": {"precision": "amp", "steps": 1}})
+    (first, *_) = document("predict", path, "--anchor", "g4dn.xlarge")["warnings"]
+    assert "AMP" in first
+    status, out, err = run("predict", path, "--anchor", "g4dn.xlarge")
     assert status == 0
     assert f"warning: {first}\n" in err
     assert "warning" not in out

@@ -119,7 +119,7 @@ def test_its_sources_run_alone(task):
     import filelock
 
     copied = [path for path in (task.parent / "code").rglob("*") if path.is_file()]
-    assert {path.suffix for path in copied} <= {".py", ".csv", ".html"}
+    assert {path.suffix for path in copied} <= {".py", ".csv", ".html", ".typed"}
     code = (
         f"import sys; sys.path[:0] = ['.', {str(Path(filelock.__file__).parents[1])!r}]\n"
         "import profet_collect.cells.child\nfrom profet_cli.main import main\nsys.exit(main(['collect', '--help']))"
