@@ -65,7 +65,8 @@ def test_a_body_that_is_no_json_is_malformed(body, line, port):
 def test_numbers_of_a_query_that_make_no_sense_are_refused_as_on_the_command_line(post_file, sample):
     answer = post_file("/v1/predict", sample.data, anchor=sample.anchor, latency_ms="nan")
     assert answer.status == 422 and "above 0, not nan" in answer.error
-    for name, value in {"steps": "9" * 5000, "latency_ms": "x", "price": "g4dn.xlarge", "trust_latency": "perhaps"}.items():
+    wrong = {"steps": "9" * 5000, "latency_ms": "x", "price": "g4dn.xlarge", "trust_latency": "perhaps"}
+    for name, value in wrong.items():
         path = "/v1/cost" if name == "price" else "/v1/predict"
         answer = post_file(path, sample.data, anchor=sample.anchor, **{name: value})
         assert answer.status == 422 and answer.error.startswith(f"{name} must be")
