@@ -54,7 +54,7 @@ def own_gpus(options: argparse.Namespace) -> tuple[OwnGpu, ...]:
 
 
 def open_catalog(options: argparse.Namespace) -> Catalog:
-    """The catalog with the user's own file over it, which is looked for as `own_gpus` does."""
+    """The catalog with the user's file over it, which is looked for as `own_gpus` does."""
     return load_catalog(own=_in_folder(options, OWN_NAME))
 
 

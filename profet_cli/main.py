@@ -80,7 +80,7 @@ def _run(arguments: Sequence[str], started: Callable[[], None]) -> None:
     try:
         options = parsed(arguments)
         started()
-        # What a script of the user's own lacks is its own error.
+        # What a script of the user's lacks is its own error.
         runs_a_script = options.command == "profile"
         options.run(options)
     except ModuleNotFoundError as error:

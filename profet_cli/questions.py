@@ -18,7 +18,7 @@ Training = TypeVar("Training", bound=TrainingQuestion)
 
 
 def open_knowledge(options: argparse.Namespace) -> Knowledge:
-    """The models the arguments name, else the shipped ones, and the catalog with the user's own files over it."""
+    """The models the arguments name, else the shipped ones, and the catalog with the user's files over it."""
     return Knowledge(open_models(options), open_catalog(options), load_gpus()).with_own_gpus(own_gpus(options))
 
 

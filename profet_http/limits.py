@@ -1,6 +1,6 @@
 """What one request may take, and how many are in work at once."""
 
-#: Files in a request's body, all together; larger ones are for `profet convert`, on the user's own machine.
+#: Files in a request's body, all together; larger ones are for `profet convert`, on the user's machine.
 MAX_FILE_BYTES = 30 * 2**20
 #: A JSON body: three profiles of a thousand operations each have 200 KB.
 MAX_JSON_BYTES = 2**20

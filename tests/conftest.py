@@ -1,4 +1,4 @@
-"""What every test may use: the shipped models, catalogue and sample traces, and how hypothesis runs."""
+"""What every test may use: the shipped models, catalog and sample traces, and how hypothesis runs."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def show_text(path: Path, **figures: object) -> None:
 
 
 def show_code(code: str, *, wrap_lines: bool = False) -> None:
-    """Code to copy, all of it in the text's colour: some of the highlighter's fall short of WCAG's 4.5 : 1."""
+    """Code to copy, all of it in the text's color: some of the highlighter's fall short of WCAG's 4.5 : 1."""
     st.code(code, language=None, wrap_lines=wrap_lines)
 
 

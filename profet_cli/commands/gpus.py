@@ -1,4 +1,4 @@
-"""`profet gpus`: GPUs of the user's own, each an instance of the catalog."""
+"""`profet gpus`: GPUs of the user's, each an instance of the catalog."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _cheapest(catalog: Catalog, name: str, market: str, providers: Sequence[str]
 
 
 def _rentable(catalog: Catalog, names: Sequence[str], market: str, providers: Sequence[str] = CLOUDS) -> list[Instance]:
-    """The first, which is the usual, offer of each in the market; not those of a price of the user's own."""
+    """The first, which is the usual, offer of each in the market; not those of a price of the user's."""
     found: dict[str, Instance] = {}
     for name in names:
         for offer in catalog.offers(name):

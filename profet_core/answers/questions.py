@@ -25,7 +25,7 @@ class Knowledge:
     gpus: Gpus
 
     def with_own_gpus(self, own: Sequence[OwnGpu]) -> Knowledge:
-        """With GPUs of the user's own, each an instance of the catalog.
+        """With GPUs of the user's, each an instance of the catalog.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class TrainingQuestion(ProfileQuestion):
     Attributes
     ----------
     images, validation_images : per epoch; images None: the training is one step, whatever its batch size.
-    price : instance -> a price of the user's own, US dollars an hour.
+    price : instance -> a price of the user's, US dollars an hour.
     at_batch, at_pixels : other sizes than the profiled ones.
     second : another profile of the network, recorded on the anchor at another size; with it sizes between are more
         accurate. `second_batch`, `second_pixels`, `second_latency_ms`, `second_steps`: as those of `profile`.

@@ -185,7 +185,7 @@ class Models:
 
     @cached_property
     def own_layers(self) -> tuple[OwnLayer, ...]:
-        """Models of the user's own machines, laid over these; none where nobody trained any."""
+        """Models of the user's machines, laid over these; none where nobody trained any."""
         records = read_layers(self.folder, str(self.manifest["checksum"]))
         return tuple(OwnLayer(record, _layer_models(self.folder, record)) for record in records)
 

@@ -25,7 +25,7 @@ class OwnModels:
     written : date of the newest of its files, UTC, ISO 8601; empty: they are gone.
     instances : that models learned from profiles of. networks : that were profiled there.
     sharpened : GPUs of which a few workloads were measured.
-    layers : models of the user's own machines over these.
+    layers : models of the user's machines over these.
     base_ships : the models beneath are those that ship with this version.
     """
 

@@ -1,4 +1,4 @@
-"""Rows of a catalogue agree with the data sheet of their GPU."""
+"""Rows of a catalog agree with the specs of their GPU."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from profet_core.errors import InputError
 def agreeing(row: Instance) -> Instance:
     """The row, unless it gives the memory of a whole node as that of one of its GPUs.
 
-    Another memory than the data sheet's is another GPU of that name, which has a price only.
+    Another memory than the specs' is another GPU of that name, which has a price only.
 
     Raises
     ------
-    InputError : saying what the data sheet has.
+    InputError : saying what the specs has.
     """
     gpus = load_gpus()
     share_gib = row.gpu_memory_gib / row.gpu_count

@@ -17,7 +17,7 @@ A100_40, A100_40_PCIE = "A100-SXM4-40GB", "A100-PCIE-40GB"
 A100_80, A100_80_PCIE = "A100-SXM4-80GB", "A100-PCIE-80GB"
 V100, V100_PCIE = "Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"
 
-#: A GPU of SkyPilot's lists -> its data sheet, where the cloud leaves no choice.
+#: A GPU of SkyPilot's lists -> its specs, where the cloud leaves no choice.
 USUAL_GPUS = {
     "A10": "A10",
     "A100-40GB": A100_40,
@@ -51,7 +51,7 @@ class Machines:
     ----------
     pattern : matched at the start of the cloud's own name of the machine.
     host : generation of the host's processor, as the cloud publishes it; "" if it doesn't.
-    gpu : its data sheet, where it is not the usual one of the list's name.
+    gpu : its specs, where it is not the usual one of the list's name.
     assumed : what the name does not tell and is taken for granted.
     retired : why it can't be rented any more; "" if it can.
     """
@@ -63,7 +63,7 @@ class Machines:
     retired: str = ""
 
     def gpu_of(self, listed: str) -> str:
-        """The data sheet of the GPU that the list of prices calls `listed`.
+        """The specs of the GPU that the list of prices calls `listed`.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class Cloud:
 
     Attributes
     ----------
-    short_name : the list's name of a machine -> its name in the catalogue, behind "provider/".
+    short_name : the list's name of a machine -> its name in the catalog, behind "provider/".
     """
 
     machines: tuple[Machines, ...]
@@ -174,7 +174,7 @@ CLOUDS = {
 
 
 def offer_name(provider: str, machine: str) -> str:
-    """The name in the catalogue: AWS's as they are, others behind their cloud, such as 'gcp/a2-highgpu-1g'."""
+    """The name in the catalog: AWS's as they are, others behind their cloud, such as 'gcp/a2-highgpu-1g'."""
     return machine if provider == "aws" else f"{provider}/{_cloud(provider).short_name(machine)}"
 
 

@@ -1,4 +1,4 @@
-"""All offers of the catalogue, by instance: the usual one first, others by market and region."""
+"""All offers of the catalog, by instance: the usual one first, others by market and region."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MARKET_ORDER = (OWN_PRICE, ON_DEMAND, MARKETPLACE)
 
 
 class Catalog(Mapping[str, Instance]):
-    """Instances by name, in the catalogue's order, each at its usual price. Immutable.
+    """Instances by name, in the catalog's order, each at its usual price. Immutable.
 
-    The usual price of an instance is on-demand where there is such an offer; among those one from the user's own file
+    The usual price of an instance is on-demand where there is such an offer; among those one from the user's file
     before a shipped one, then `HOME_REGION`, then the cheapest. `offers` has them all.
     """
 
@@ -85,11 +85,11 @@ class Catalog(Mapping[str, Instance]):
 
     @property
     def all_offers(self) -> tuple[Instance, ...]:
-        """Every offer of every instance, in the catalogue's order."""
+        """Every offer of every instance, in the catalog's order."""
         return tuple(row for rows in self._offers.values() for row in rows)
 
     def with_prices(self, usd_per_hour: Mapping[str, float]) -> Catalog:
-        """A copy in which the named instances cost a price of the user's own, US dollars an hour.
+        """A copy in which the named instances cost a price of the user's, US dollars an hour.
 
         It replaces the usual offer; the others of an instance stay.
         """
@@ -102,15 +102,15 @@ class Catalog(Mapping[str, Instance]):
         return Catalog(rows)
 
     def with_own(self, own: Iterable[Instance]) -> Catalog:
-        """The catalogue with offers of the user's own laid over it.
+        """The catalog with offers of the user's laid over it.
 
         One replaces the offer of the same instance, region, os and market; others are added, new instances at the end.
         An own row's status, vcpus and host count for all offers of its instance; its provider and GPUs must be the
-        catalogue's.
+        catalog's.
 
         Raises
         ------
-        CatalogError : naming the instance and column in which an own row contradicts the catalogue or another own row.
+        CatalogError : naming the instance and column in which an own row contradicts the catalog or another own row.
         """
         own = [replace(row, own=True) for row in own]
         first = {row.name: row for row in reversed(own)}

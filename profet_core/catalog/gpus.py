@@ -1,4 +1,4 @@
-"""What data sheets say of each GPU: clocks, peak rates, memory and bandwidth."""
+"""What specs say of each GPU: clocks, peak rates, memory and bandwidth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from profet_core.catalog.tables import Row, number_in, read_records, shipped_tex
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
 
-#: Share by which a memory may be off its data sheet's.
+#: Share by which a memory may be off the specs'.
 _MEMORY_TOLERANCE = 0.1
 _MEMORY = re.compile(r"\b([1-9]\d{0,3}) ?GB\b", re.IGNORECASE)
 #: How a GPU is built in, where it is made in several ways.
@@ -99,7 +99,7 @@ class Gpus(Mapping[str, Gpu]):
 
     Attributes
     ----------
-    own : names of those that are the user's own.
+    own : names of those that are the user's.
     """
 
     def __init__(self, gpus: list[Gpu], own: Collection[str] = ()) -> None:
@@ -126,11 +126,11 @@ class Gpus(Mapping[str, Gpu]):
 
     @property
     def shipped(self) -> Gpus:
-        """Without the user's own."""
+        """Without the user's."""
         return Gpus([gpu for name, gpu in self.items() if name not in self.own]) if self.own else self
 
     def with_own(self, own: Iterable[Gpu]) -> Gpus:
-        """With GPUs of the user's own after them; a name means one of these only where it means no other.
+        """With GPUs of the user's after them; a name means one of these only where it means no other.
 
         Own ones that are here already stay, but for one of the same name.
         """
@@ -174,7 +174,7 @@ class Gpus(Mapping[str, Gpu]):
         raise InputError(f"Unknown GPU {name!r}{meant} Known GPUs: {', '.join(self)}.")
 
     def check_memory(self, name: str, memory_gib: float | None) -> None:
-        """Refuse a memory that no GPU of that name has; a name without a data sheet may have any.
+        """Refuse a memory that no GPU of that name has; a name without specs may have any.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class Gpus(Mapping[str, Gpu]):
 
 @cache
 def load_gpus() -> Gpus:
-    """The GPUs whose data sheets ship with the catalogue; read once."""
+    """The GPUs whose specs ship with the catalog; read once."""
     required = [field.name for field in fields(Gpu) if field.name != "name"]
     return Gpus(read_records(shipped_text("gpus.csv"), "The GPU table", key="gpu", required=required, make=_gpu))
 

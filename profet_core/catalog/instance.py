@@ -1,4 +1,4 @@
-"""One offer of the catalogue: an instance, its GPU, and what renting it costs in one region and market."""
+"""One offer of the catalog: an instance, its GPU, and what renting it costs in one region and market."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
 #: Auction prices of private hosts: they change by the hour and are never shown as on-demand.
 MARKETPLACE = "marketplace"
-#: Hardware of one's own, at what an hour of it costs; it is there whatever the market.
+#: Hardware of your own, at what an hour of it costs; it is there whatever the market.
 OWN_HARDWARE = "own"
 MARKETS = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, OWN_HARDWARE)
 #: What `Catalog.with_prices` calls a price that somebody typed in.
@@ -26,7 +26,7 @@ OWN_PRICE = "own price"
 #: What an instance is, whoever rents it out and for how much.
 MACHINE_COLUMNS = ("provider", "gpu", "gpu_count", "gpu_memory_gib", "vcpus", "host", "status")
 OFFER_COLUMNS = ("region", "os", "market", "usd_per_hour", "as_of", "source")
-#: A catalogue in one file: the columns of one's own file and of `load_catalog(path)`, in order.
+#: A catalog in one file: the columns of your own file and of `load_catalog(path)`, in order.
 FILE_COLUMNS = (
     "instance",
     "gpu",
@@ -65,9 +65,9 @@ class Instance:
     region, os, market : what the price is for; market is one of `MARKETS`, or `OWN_PRICE`.
     as_of : date of the price: year, year-month or year-month-day.
     source : where the price is from.
-    own : the row is from the user's own file.
+    own : the row is from the user's file.
     machine_source : where GPU and status are from; of a retired instance also why it is.
-    provider : the cloud that rents it out, such as "aws"; `OWN_PROVIDER` for what is one's own.
+    provider : the cloud that rents it out, such as "aws"; `OWN_PROVIDER` for what is your own.
     host : generation of the host's processor, such as "cascade-lake"; "" where it is not known.
     """
 

@@ -1,4 +1,4 @@
-"""How an instance's GPUs reach one another, their host, and other nodes: what data sheets and clouds say of each."""
+"""How an instance's GPUs reach one another, their host, and other nodes: what specs and clouds say of each."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ASSUMED_NETWORK_GBIT_PER_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """The links of a node. Bandwidths are data sheets', one direction.
+    """The links of a node. Bandwidths are specs', one direction.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ _COLUMNS = (
 
 @cache
 def load_interconnects() -> Interconnects:
-    """The table that ships with the catalogue.
+    """The table that ships with the catalog.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Loads the shipped catalogue and lays the user's own file over it."""
+"""Loads the shipped catalog and lays the user's file over it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ OWN_LEFT_OUT = (
 
 
 def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalog:
-    """Read and validate a catalogue.
+    """Read and validate a catalog.
 
     Parameters
     ----------
     path : a CSV file with the columns `FILE_COLUMNS` (`OPTIONAL_COLUMNS` may lack), read alone; if None, the shipped
-        catalogue with the user's own file laid over it.
+        catalog with the user's file laid over it.
     own : that file; if None, see `own_path`.
 
     Raises
@@ -57,7 +57,7 @@ def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalo
 
 
 def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None]:
-    """The shipped catalogue with the user's own file over it, and what is wrong with that file.
+    """The shipped catalog with the user's file over it, and what is wrong with that file.
 
     For what must go on with the shipped rows when the own file is damaged: then they come alone, with one line that
     says what to repair.
@@ -75,7 +75,7 @@ def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None
 
 
 def load_served_catalog() -> tuple[Catalog, str | None]:
-    """The catalogue that a server shows to everyone, and what is wrong with the own file that it is to show.
+    """The catalog that a server shows to everyone, and what is wrong with the own file that it is to show.
 
     The own file of whoever started the server is theirs: it is shown only where `$PROFET_APP_INSTANCES` says so, or
     lies in the folder that `$PROFET_HOME` has the server serve.
@@ -88,7 +88,7 @@ def load_served_catalog() -> tuple[Catalog, str | None]:
 
 
 def load_shipped() -> Catalog:
-    """The shipped catalogue alone: `instances.csv` says what each instance is, `prices.csv` what it costs.
+    """The shipped catalog alone: `instances.csv` says what each instance is, `prices.csv` what it costs.
 
     Raises
     ------

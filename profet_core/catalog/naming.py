@@ -65,6 +65,6 @@ def _gpu_words(gpu: str, model: str) -> str:
 
 
 def gpu_and_cloud(offer: Instance) -> str:
-    """'V100, Verda'; of what is one's own the GPU alone, for its name is one's own too."""
+    """'V100, Verda'; of what is your own the GPU alone, for its name is your own too."""
     own = offer.provider == OWN_PROVIDER
     return gpu_words(offer) if own else f"{gpu_words(offer)}, {cloud_words(offer.provider)}"

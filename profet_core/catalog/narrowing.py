@@ -26,9 +26,9 @@ class Narrowing:
 
     Attributes
     ----------
-    provider : clouds, such as "aws", in capitals or not; "own" for one's own.
+    provider : clouds, such as "aws", in capitals or not; "own" for your own.
     region : a whole region, or a part of one such as "US" of "Texas, US, NA".
-    market : one of `offers.MARKET_CHOICES`; hardware of one's own counts in each.
+    market : one of `offers.MARKET_CHOICES`; hardware of your own counts in each.
     gpu : GPUs by their name or model, such as "V100" or "A100 80GB".
     gpu_count : numbers of GPUs of a whole offer.
     min_memory_gib : of one GPU, at least.
@@ -89,7 +89,7 @@ class Narrowing:
         return {name: asks for name, asks in every.items() if name in self.given}
 
     def places(self) -> dict[str, Callable[[Instance], bool]]:
-        """As `conditions`, those that hardware of one's own always meets: here it must be there like any other."""
+        """As `conditions`, those that hardware of your own always meets: here it must be there like any other."""
         every = {"region": self._region_has, "market": self._market_has}
         return {name: asks for name, asks in every.items() if name in self.given}
 
@@ -119,7 +119,7 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
 def narrowed_catalog(
     catalog: Catalog, narrowing: Narrowing, gpus: Gpus | None = None
 ) -> tuple[Catalog, frozenset[str]]:
-    """The catalogue in which the wanted instances have their wanted offers only, and the names of these.
+    """The catalog in which the wanted instances have their wanted offers only, and the names of these.
 
     The usual price of an instance is then the usual one of its wanted offers; other instances stay as they are, for
     predictions rest on them.

@@ -10,7 +10,7 @@ from profet_core.catalog.instance import OWN_PRICE, OWN_PROVIDER, Instance
 def without_larger_nodes(offers: Iterable[Instance], keep: Collection[str] = ()) -> list[Instance]:
     """Offers with one GPU, in their order; of a GPU that is rented in nodes only, those of its smallest nodes.
 
-    What is one's own stays, whatever its size, and so do the instances `keep`.
+    What is your own stays, whatever its size, and so do the instances `keep`.
     """
     every = list(offers)
     least: dict[str, int] = {}

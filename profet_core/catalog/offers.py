@@ -1,4 +1,4 @@
-"""What can be rented at which price: the catalogue's offers of a market, the user's own prices laid over them."""
+"""What can be rented at which price: the catalog's offers of a market, the user's prices laid over them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GUESSED = "guessed:"
 
 
 class NoOffersError(InputError):
-    """The catalogue has no offer in that market and region."""
+    """The catalog has no offer in that market and region."""
 
 
 def offers_in_market(
@@ -28,15 +28,15 @@ def offers_in_market(
     own_usd_per_hour: Mapping[str, float] | None = None,
     spot_discount: float | None = None,
 ) -> tuple[Instance, ...]:
-    """The offers to choose from, at most one of an instance and market, in the catalogue's order.
+    """The offers to choose from, at most one of an instance and market, in the catalog's order.
 
     Parameters
     ----------
-    market : one of `MARKET_CHOICES`; hardware of one's own counts in each.
-    region : None: the catalogue's usual region where the instance has an offer there, else its cheapest.
-    own_usd_per_hour : instance -> a price of the user's own; it replaces the instance's offers in every market.
+    market : one of `MARKET_CHOICES`; hardware of your own counts in each.
+    region : None: the catalog's usual region where the instance has an offer there, else its cheapest.
+    own_usd_per_hour : instance -> a price of the user's; it replaces the instance's offers in every market.
     spot_discount : share that spot is cheaper than on-demand, 0 to 1, for instances without a spot price in the
-        catalogue; None: no guess is made.
+        catalog; None: no guess is made.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def is_guess(offer: Instance) -> bool:
 
 
 def _one_a_market(offers: tuple[Instance, ...], region: str | None) -> dict[str, Instance]:
-    """Market -> the instance's usual offer there; the catalogue has the usual ones first."""
+    """Market -> the instance's usual offer there; the catalog has the usual ones first."""
     found: dict[str, Instance] = {}
     for offer in offers:
         if region in (None, offer.region) or offer.market == OWN_HARDWARE:

@@ -36,13 +36,13 @@ OWN_VARIABLE = "PROFET_INSTANCES"
 #: Which own file a server shows to everyone: `own`, the one of the command line here, or a path; set but empty: none;
 #: unset: that of the folder in `$PROFET_HOME`, which the server was told to serve.
 APP_VARIABLE = "PROFET_APP_INSTANCES"
-#: The file in a folder of one's own.
+#: The file in a folder of your own.
 OWN_NAME = "instances.csv"
 _COMMAND_LINES = "own"
 
 
 def own_path() -> Path | None:
-    """Where the user's own file is or would be: `$PROFET_INSTANCES`, else `instances.csv` in `$PROFET_HOME`, else
+    """Where the user's file is or would be: `$PROFET_INSTANCES`, else `instances.csv` in `$PROFET_HOME`, else
     `profet/instances.csv` in the folder for settings (`%APPDATA%` on Windows; elsewhere `$XDG_CONFIG_HOME` or
     `~/.config`); None if there is no such place.
     """
@@ -85,7 +85,7 @@ def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
     """The rows of an own file; none if there is no file.
 
     An empty cell about the machine means what `shipped` says of that instance; of an instance it does not have, one
-    available GPU with the memory its data sheet gives.
+    available GPU with the memory its specs gives.
 
     Raises
     ------
@@ -119,14 +119,14 @@ def own_row(cells: Row, shipped: Catalog) -> Instance:
     known = shipped.get(cells["instance"])
     filled = {**cells, **{column: _machine_cell(cells, column, known) for column in MACHINE_COLUMNS}}
     row = instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
-    # What contradicts the shipped catalogue is refused where it is laid over it.
+    # What contradicts the shipped catalog is refused where it is laid over it.
     return row if known else agreeing(row)
 
 
 def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
     """Put `rows` in the place of the own file, whole or not at all.
 
-    What `shipped` knows of a machine is left empty, so that a later catalogue can correct it.
+    What `shipped` knows of a machine is left empty, so that a later catalog can correct it.
 
     Raises
     ------

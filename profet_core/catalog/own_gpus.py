@@ -1,4 +1,4 @@
-"""GPUs of the user's own: a data sheet, one throughput that is known of it, and what an hour of it costs."""
+"""GPUs of the user's: specs, one throughput that is known of it, and what an hour of it costs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from profet_core.units import positive_number, whole_number
 OWN_GPUS_VARIABLE = "PROFET_GPUS"
 #: The file beside the own instances.
 OWN_GPUS_NAME = "gpus.csv"
-#: More are no hardware of one's own.
+#: More are no hardware of your own.
 MAX_OWN_GPUS = 20
 PRECISIONS = ("fp32", "tf32")
-#: A cell for a data sheet's figure that the GPU lacks; an empty one means the figure of the GPU that it is like.
+#: A cell for the specs' figure that the GPU lacks; an empty one means the figure of the GPU that it is like.
 HAS_NONE = "none"
 #: Where no price is given, an hour costs its electricity: the power limit at this price, about what firms pay.
 USD_PER_KWH = 0.20
 GIVEN = "given by the user"
 
-#: Figures of a data sheet that may differ from those of the GPU that it is like.
+#: Figures of specs that may differ from those of the GPU that it is like.
 SHEET_COLUMNS = ("fp32_tflops", "tf32_tensor_dense_tflops", "memory_gib", "bandwidth_gb_per_s", "tdp_w")
 _THROUGHPUT_COLUMNS = ("images_per_s", "network", "pixels", "batch_size", "precision")
 _SPEED_COLUMNS = ("times_reference", "times_log_sd")
@@ -97,12 +97,12 @@ class SpeedPoint:
 
 @dataclass(frozen=True, slots=True)
 class OwnGpu:
-    """A GPU of the user's own.
+    """A GPU of the user's.
 
     Attributes
     ----------
-    like : full name of the shipped GPU whose data sheet it takes what it doesn't say from.
-    point : what is known of its speed; None: its data sheet alone.
+    like : full name of the shipped GPU whose specs it takes what it doesn't say from.
+    point : what is known of its speed; None: its specs alone.
     usd_per_hour : None: its electricity.
     as_of : date of what is known, as of a price. source : where the point is from.
     """
@@ -131,7 +131,7 @@ class OwnGpu:
 
     @property
     def offer(self) -> Instance:
-        """One such GPU as an instance of the user's own hardware."""
+        """One such GPU as an instance of the user's hardware."""
         priced = self.usd_per_hour is not None
         electricity = f"electricity for {self.gpu.tdp_w:g} W at ${USD_PER_KWH:g} per kWh, assumed"
         return Instance(
@@ -224,7 +224,7 @@ def changed_cells(own: OwnGpu, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def own_gpus_path() -> Path | None:
-    """Where the user's own GPUs are or would be: `$PROFET_GPUS`, else `gpus.csv` beside the own instances."""
+    """Where the user's GPUs are or would be: `$PROFET_GPUS`, else `gpus.csv` beside the own instances."""
     named = os.environ.get(OWN_GPUS_VARIABLE)
     if named is not None:
         return Path(named) if named.strip() else None
@@ -315,7 +315,7 @@ def write_own_gpus(path: Path, rows: Sequence[OwnGpu]) -> None:
 
 
 def with_offers_of(catalog: Catalog, own: Iterable[OwnGpu]) -> Catalog:
-    """The catalogue with an instance of each own GPU; one that it names already stays as it is."""
+    """The catalog with an instance of each own GPU; one that it names already stays as it is."""
     new = [row.offer for row in own if row.instance not in catalog]
     return catalog.with_own([*(row for row in catalog.all_offers if row.own), *new]) if new else catalog
 

@@ -1,4 +1,4 @@
-"""Which prices of the catalogue a published list changes, and whether the changes are believable."""
+"""Which prices of the catalog a published list changes, and whether the changes are believable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PublishedPrice:
 
     Attributes
     ----------
-    provider, gpu, vcpus, host : of the machine, for an instance that the catalogue lacks; `gpu` None: no data sheet.
+    provider, gpu, vcpus, host : of the machine, for an instance that the catalog lacks; `gpu` None: no specs.
     """
 
     instance: str
@@ -42,12 +42,12 @@ class PublishedPrice:
 
 @dataclass(frozen=True, slots=True)
 class PriceChange:
-    """An offer at its published price beside what the catalogue had.
+    """An offer at its published price beside what the catalog had.
 
     Attributes
     ----------
-    offer : the row to lay over the catalogue.
-    old_usd_per_hour : the same offer's price so far; None: there was none. new : the catalogue lacked the instance.
+    offer : the row to lay over the catalog.
+    old_usd_per_hour : the same offer's price so far; None: there was none. new : the catalog lacked the instance.
     kept : the user typed this price in; it stays.
     doubt : why the price is not believable; None: it is.
     """
@@ -68,10 +68,10 @@ class PriceChange:
 def price_changes(
     catalog: Catalog, published: Iterable[PublishedPrice], *, source_prefix: str, with_new: bool = False
 ) -> list[PriceChange]:
-    """What a published list says of the catalogue's instances, in the catalogue's order, then of new ones.
+    """What a published list says of the catalog's instances, in the catalog's order, then of new ones.
 
-    Of several prices of one offer (zones) the lowest counts. An instance that the catalogue does not have is left out,
-    unless new ones are asked for, its GPU has a data sheet, and it has a price.
+    Of several prices of one offer (zones) the lowest counts. An instance that the catalog does not have is left out,
+    unless new ones are asked for, its GPU has specs, and it has a price.
 
     Parameters
     ----------
@@ -97,11 +97,11 @@ def price_changes(
 
 
 def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[PublishedPrice]:
-    """A published list without rows that no catalogue can hold: a damaged name, or a new instance's price that is none.
+    """A published list without rows that no catalog can hold: a damaged name, or a new instance's price that is none.
 
     Raises
     ------
-    CatalogError : an instance of the catalogue has no price there that is one, so the list is damaged.
+    CatalogError : an instance of the catalog has no price there that is one, so the list is damaged.
     """
     found = []
     for price in published:
@@ -121,7 +121,7 @@ def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list
 
 
 def new_instances(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[str]:
-    """Names of instances that the catalogue lacks and whose GPU has a data sheet."""
+    """Names of instances that the catalog lacks and whose GPU has specs."""
     listed = (price for price in published if price.gpu is not None and price.usd_per_hour)
     return sorted({price.instance for price in listed if price.instance not in catalog})
 

@@ -1,4 +1,4 @@
-"""Reads the catalogue's CSV files into typed records: one clear line for what is wrong, with its row and column."""
+"""Reads the catalog's CSV files into typed records: one clear line for what is wrong, with its row and column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Cells = Mapping[str, str | None]
 
 
 def shipped_text(name: str) -> str:
-    """The text of a CSV file that ships with the catalogue."""
+    """The text of a CSV file that ships with the catalog."""
     return resources.files("profet_core.catalog").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -60,7 +60,7 @@ def read_records(
     ----------
     text : CSV with a header. what : what the file is, to open an error's sentence.
     key : the column that names a row. required : columns that every row must have. optional : empty where they lack.
-    make : row -> record; its `InputError` becomes the catalogue's.
+    make : row -> record; its `InputError` becomes the catalog's.
     may_be_empty : a header without rows is fine.
 
     Raises

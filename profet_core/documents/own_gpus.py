@@ -1,4 +1,4 @@
-"""GPUs of the user's own as one JSON document."""
+"""GPUs of the user's as one JSON document."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _TOGETHER = 40_000
 class TreeStack:
     """Ensembles whose answer is the sum of their trees' leaves.
 
-    All nodes are in one table. A split's two children are neighbours: the left one, for values up to the threshold, and
+    All nodes are in one table. A split's two children are neighbors: the left one, for values up to the threshold, and
     the right one after it.
 
     Attributes

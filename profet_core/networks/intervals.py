@@ -31,7 +31,7 @@ class IntervalScale:
 
     log half width = quantile[pair] * exp(offset[pair] + spread * log(s + 0.01) + distance * log(d + 0.02)), with s the
     standard deviation of the members' logarithms and d the distance from the training data. After locally weighted
-    (normalised) conformal prediction; with 15 architectures its finite-sample guarantee is weak: it is checked on
+    (normalized) conformal prediction; with 15 architectures its finite-sample guarantee is weak: it is checked on
     architectures that neither members nor interval saw. Doubt that the repair of a truncated profile leaves is added.
     """
 

@@ -1,4 +1,4 @@
-"""What an optimiser's update moves and keeps, by the operation that a profile shows."""
+"""What an optimizer's update moves and keeps, by the operation that a profile shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 from profet_core.operations.kinds import stem
 from profet_core.profiles.record import DEVICE_PREFIX, Profile
 
-#: Values that an optimiser keeps for each parameter, by the operation that updates it (TensorFlow's
+#: Values that an optimizer keeps for each parameter, by the operation that updates it (TensorFlow's
 #: ResourceApply... with the variables it takes beside `var`; PyTorch's fused ones with the state lists they take).
 #: Momentum keeps its velocity, Adam two moments, AMSGrad the largest second moment too.
 STATE_COPIES: Mapping[str, int] = MappingProxyType(
@@ -35,7 +35,7 @@ def traffic_factor(copies: float) -> float:
 
 
 def state_copies(profile: Profile) -> float:
-    """Copies of the parameters that the optimiser of a profile keeps: 0 for plain SGD and where none is known.
+    """Copies of the parameters that the optimizer of a profile keeps: 0 for plain SGD and where none is known.
 
     Several optimisers count by the parameters they update: their time over what they move for each.
     """

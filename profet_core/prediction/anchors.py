@@ -1,4 +1,4 @@
-"""What a prediction can start from: an instance of the catalogue or a GPU, profiled or not."""
+"""What a prediction can start from: an instance of the catalog or a GPU, profiled or not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Anchor:
 
 
 def anchor_names(models: Models) -> tuple[str, ...]:
-    """All that can be chosen: the profiled instances, then every GPU with a data sheet that nobody profiled.
+    """All that can be chosen: the profiled instances, then every GPU with specs that nobody profiled.
 
     Of these first the ones of which steps were measured.
     """
@@ -48,7 +48,7 @@ def anchor_names(models: Models) -> tuple[str, ...]:
 
 
 def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
-    """The anchor of a name: an instance of the catalogue, or a GPU as its data sheet or a profile names it.
+    """The anchor of a name: an instance of the catalog, or a GPU as its specs or a profile names it.
 
     Raises
     ------

@@ -31,7 +31,7 @@ def caveats(
 
     Parameters
     ----------
-    own_range : of the anchor, where models of the user's own learned from its profiles.
+    own_range : of the anchor, where models of the user's learned from its profiles.
     """
     known = own_range or (None if anchor.gpu else models.ranges[anchor.instance])
     found = [

@@ -1,4 +1,4 @@
-"""Predictions from a GPU that nobody profiled: its profiles are carried to profiled instances, and predicted from each.
+"""Predictions from an unprofiled GPU: its profiles are carried to profiled instances, and predicted from each.
 
 Leaving each of the four out as anchor, the law alone and the models fed by it err on different steps: their geometric
 mean, half and half, errs less than either (`profet validate --transfer`).
@@ -59,7 +59,7 @@ class CarriedBatch(ProfileBatch):
 
 @dataclass(frozen=True)
 class ForeignEstimates:
-    """Profiles of a GPU that nobody profiled, told of every profiled instance.
+    """Profiles of an unprofiled GPU, told of every profiled instance.
 
     Attributes
     ----------

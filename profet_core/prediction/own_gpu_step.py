@@ -1,4 +1,4 @@
-"""The speed of a GPU of the user's own, from the latency of a profiled step that they measured on it."""
+"""The speed of a GPU of the user's, from the latency of a profiled step that they measured on it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def speed_of_step(
 
     Raises
     ------
-    InputError : no speed that its data sheet could have gives such a step.
+    InputError : no speed that its specs could have gives such a step.
     what `predict` raises.
     """
     positive_number("A step's latency", measured_ms)

@@ -1,4 +1,4 @@
-"""What models of the user's own machines tell of a profile: in place of what the law alone tells of the same pairs."""
+"""What models of the user's machines tell of a profile: in place of what the law alone tells of the same pairs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from profet_core.transfer.model import TransferModel
 
 @dataclass(frozen=True)
 class OwnTarget:
-    """Latencies on one instance, by models of the user's own.
+    """Latencies on one instance, by models of the user's.
 
     Attributes
     ----------
     estimates : of several targets; `row` is this one's. law_share : as `LayerRecord` has it.
-    machine : the target, where it is a machine of the user's own; None: an instance of the models themselves.
+    machine : the target, where it is a machine of the user's; None: an instance of the models themselves.
     """
 
     estimates: Estimates
@@ -78,11 +78,11 @@ class OwnTarget:
 
 @dataclass(frozen=True)
 class OwnTold:
-    """All that models of the user's own tell of profiles recorded on one anchor.
+    """All that models of the user's tell of profiles recorded on one anchor.
 
     Attributes
     ----------
-    targets : by instance. anchor : the machine that the profiles were recorded on, if it is the user's own.
+    targets : by instance. anchor : the machine that the profiles were recorded on, if it is the user's.
     anchor_range : what the profiles of that machine span that its models learned from.
     """
 
@@ -104,7 +104,7 @@ class OwnTold:
         return others.get(instance) if own is None else own.member_ms(number)
 
     def likeness(self, number: int) -> Likeness | None:
-        """How like the profile is to what was measured on the user's own anchor."""
+        """How like the profile is to what was measured on the user's anchor."""
         if self.anchor is None:
             return None
         return next((one.estimates.likeness[number] for one in self.targets.values()), None)
@@ -114,7 +114,7 @@ NOTHING_TOLD = OwnTold({})
 
 
 def own_told(models: Models, batch: ProfileBatch, anchor: Anchor, *, ran_in_tf32: bool, tf32: bool) -> OwnTold:
-    """Run the models of the user's own on all profiles.
+    """Run the models of the user's on all profiles.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def own_told(models: Models, batch: ProfileBatch, anchor: Anchor, *, ran_in_tf32
 
 
 def with_own_models(told: OwnTold, found: ForeignEstimates) -> ForeignEstimates:
-    """Estimates from profiles of a GPU that the models don't know, where models of the user's own tell the profiled
+    """Estimates from profiles of a GPU that the models don't know, where models of the user's tell the profiled
     instances: other GPUs are reached from these latencies.
     """
     names = list(found.estimates.targets)
@@ -164,7 +164,7 @@ def own_rows(
     recorded: AnchorSteps,
     placed: Mapping[str, Placed],
 ) -> Iterable[StepTime]:
-    """The law's rows of one profile, those in their place that models of the user's own tell.
+    """The law's rows of one profile, those in their place that models of the user's tell.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def own_rows(
 
 
 def is_own_target(models: Models, gpu: Gpu, tf32: bool = True) -> bool:
-    """Whether models of the user's own tell of a machine with this GPU, in this precision."""
+    """Whether models of the user's tell of a machine with this GPU, in this precision."""
     return any(
         machine.gpu == gpu.name
         and _in_precision(models, machine, tf32)

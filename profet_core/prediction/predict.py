@@ -59,7 +59,7 @@ class _Request:
 
     @property
     def estimated(self) -> list[str]:
-        """Targets of the method itself; GPUs that nobody profiled take all profiled instances."""
+        """Targets of the method itself; unprofiled GPUs take all profiled instances."""
         profiled, own = self.models.instances, self.anchor.instance
         return [
             name for name in (profiled if self.offers.by_instance else self.targets) if name in profiled and name != own
@@ -90,12 +90,12 @@ def predict(
 
     Parameters
     ----------
-    anchor : what the profile was recorded on: an instance of the catalogue, or a GPU by its name.
+    anchor : what the profile was recorded on: an instance of the catalog, or a GPU by its name.
     latency_ms : measured step latency on the anchor, milliseconds.
     method : "default", or "profet": with the latency the median of three members, without it the mean of two
         (arXiv:2208.05130).
     targets : instances to predict; if None all that the method can: the measured ones, and with the default method
-        those of the catalogue whose GPU is known.
+        those of the catalog whose GPU is known.
     trust_latency : use `latency_ms` even if it makes no sense beside the profile.
     tf32 : the training runs convolutions and products in TF32 on GPUs that have it (Ampere and later), as frameworks do
         unasked. Measured instances have none.
@@ -170,7 +170,7 @@ def predict_many(
 
 
 def _from_foreign(request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool) -> Predictions:
-    """Predictions from a GPU that nobody profiled: of the steps that ran in TF32, and of the others."""
+    """Predictions from an unprofiled GPU: of the steps that ran in TF32, and of the others."""
     told = [_in_tf32(step.profile, tf32) for step in steps]
     found: dict[int, Callable[[], Prediction]] = {}
     for ran_in_tf32 in set(told):
@@ -201,7 +201,7 @@ def _in_one_precision(
 
 
 def _own_told(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32: bool) -> OwnTold:
-    """What models of the user's own tell; the documented ensemble is what it was."""
+    """What models of the user's tell; the documented ensemble is what it was."""
     if request.method.kind != "classes":
         return NOTHING_TOLD
     return own_told(request.models, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
@@ -240,7 +240,7 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
 
 
 def _priced(models: Models, catalog: Catalog, anchor: str) -> list[str]:
-    """The profiled instances that the catalogue has; models of one's own may know others.
+    """The profiled instances that the catalog has; models of your own may know others.
 
     Raises
     ------
@@ -299,7 +299,7 @@ class _Predicted:
     Attributes
     ----------
     recorded : the steps as `unprofiled_steps` takes them. reached : on other GPUs; None: the models reach none.
-    told : by models of the user's own. carried_note : of latencies on profiled instances, where nobody profiled the
+    told : by models of the user's. carried_note : of latencies on profiled instances, where nobody profiled the
         anchor's GPU; empty where somebody did.
     """
 

@@ -22,7 +22,7 @@ class InstancePrediction(StepTime):
 
     The basis is "given" for the anchor, whose latency is None if nobody gave it; "measured" for an instance that was
     profiled for the training data; "derived" for one whose GPU ran the same networks in other measurements;
-    "transferred" for one whose GPU nobody profiled.
+    "transferred" for one with an unprofiled GPU.
 
     Attributes
     ----------

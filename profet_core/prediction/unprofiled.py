@@ -1,4 +1,4 @@
-"""Step times on the catalogue's instances whose GPU nobody profiled, from what is known of the profiled ones."""
+"""Step times on the catalog's instances with an unprofiled GPU, from what is known of the profiled ones."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class PlacedOffers:
 
 
 def unprofiled_gpus(models: Models, catalog: Catalog) -> PlacedOffers:
-    """Instances of the catalogue that were not profiled but have a known GPU: that GPU and the host; the surer bases
+    """Instances of the catalog that were not profiled but have a known GPU: that GPU and the host; the surer bases
     first.
 
-    Empty if these models have no transfer. Names are looked up once for a catalogue.
+    Empty if these models have no transfer. Names are looked up once for a catalog.
     """
     return catalog.resolved(models, lambda: PlacedOffers(MappingProxyType(_placed(models, catalog))))
 
@@ -87,7 +87,7 @@ def _placed(models: Models, catalog: Catalog) -> dict[str, Placed]:
             if gpu is not None:
                 by_basis[key] = found[_basis(models, transfer, gpu)]
         gpu = sheets[key]
-        # A price without a data sheet is shown in the catalogue only.
+        # A price without specs is shown in the catalog only.
         if gpu is not None and name not in models.ranges:
             by_basis[key][name] = gpu, host_named(entry.host)
     return {name: placed for rows in found.values() for name, placed in rows.items()}
@@ -113,7 +113,7 @@ def _profiled(transfer: TransferModel) -> dict[str, str]:
 
 
 def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
-    """What a prediction for each instance of the catalogue rests on; absent where only a price is known."""
+    """What a prediction for each instance of the catalog rests on; absent where only a price is known."""
     found = dict.fromkeys(models.instances, Basis.MEASURED)
     if models.transfer is not None:
         placed = unprofiled_gpus(models, catalog).by_instance

@@ -1,4 +1,4 @@
-"""A step recorded on a GPU that nobody profiled, as if it had been recorded on GPUs that were: the law, inverted.
+"""A step recorded on an unprofiled GPU, as if it had been recorded on GPUs that were: the law, inverted.
 
 Work is carried back kind by kind by the same speeds that carry it there; copy, start, tails and launches are told apart
 as on profiled instances, by what is typical of those.
@@ -18,7 +18,7 @@ from profet_core.transfer.parts import StepParts, shares
 from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms, least_bound_ms
 from profet_core.transfer.targets import Target
 
-#: Gaps of a GPU that nobody profiled say little of its host: where the GPU bounds the step, launches take at most this
+#: Gaps of an unprofiled GPU say little of its host: where the GPU bounds the step, launches take at most this
 #: many times the reference GPU's work. Chosen with one of the four left out as anchor.
 MOST_LAUNCHES = 1.0
 #: A step's work takes at most this many times what its profile shows of it; what of a latency is left then is no GPU's.
@@ -30,7 +30,7 @@ LEAST_FLOOR_PER_IDLE = 0.1
 
 @dataclass(frozen=True)
 class ForeignSteps:
-    """Steps recorded on a GPU that nobody profiled.
+    """Steps recorded on an unprofiled GPU.
 
     Attributes
     ----------

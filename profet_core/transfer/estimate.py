@@ -1,4 +1,4 @@
-"""Latency on GPUs that nobody profiled, from what is known of the step on GPUs that were.
+"""Latency on unprofiled GPUs, from what is known of the step on GPUs that were.
 
 Two ways, and an estimate's basis names the one it took. Derived: the GPU ran the same networks in another source of
 measurements (`derived.py`). Transferred: the step's work is carried over from each profiled instance, kind by kind, and
@@ -31,7 +31,7 @@ Placed = tuple[Gpu, Host]
 
 @dataclass(frozen=True)
 class TransferEstimate:
-    """Latencies of many steps on a GPU that nobody profiled, with a 90% interval under the assumption in `note`.
+    """Latencies of many steps on an unprofiled GPU, with a 90% interval under the assumption in `note`.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ class Evidence:
 
     Attributes
     ----------
-    gpu : full name of the GPU whose speed this is. measured_on : of the GPU that ran; empty for data sheets alone.
+    gpu : full name of the GPU whose speed this is. measured_on : of the GPU that ran; empty for specs alone.
     tables : published tables that tell it, 0 for other sources. said : what a user says of a GPU of their own, or how
         many of its steps were measured.
     """

@@ -88,7 +88,7 @@ class TransferModel:
     ----------
     reference : profiled instance that published points are relative to.
     spread : errors of leave-one-GPU-out with a benchmark point. anchor_spread : with the GPU left out as anchor.
-    sheet_log_sd, relative_log_sd, same_chip_log_sd, kernel_log_sd : error of a speed that is told by data sheets alone,
+    sheet_log_sd, relative_log_sd, same_chip_log_sd, kernel_log_sd : error of a speed that is told by specs alone,
         by those beside a GPU with published points, by those of one chip, and by kernels.
     points, fp32_points, derived : by full GPU name; `fp32_points` of GPUs whose `points` are TF32.
     sharpened : by full GPU name and TF32, GPUs of which a few workloads were measured.

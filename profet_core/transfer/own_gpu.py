@@ -1,4 +1,4 @@
-"""GPUs of the user's own, as transfer knows GPUs: a data sheet, and the speed that one throughput tells."""
+"""GPUs of the user's, as transfer knows GPUs: specs, and the speed that one throughput tells."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from profet_core.units import format_significant
 #: What an FP32 throughput says of a GPU in TF32, and leaves open: published networks gain 1.1 to 1.8 times.
 TF32_LOG_GAIN = math.log(1.4)
 TF32_LOG_SD = math.log(1.8 / 1.1) / (2 * NORMAL_90)
-#: Of a data sheet's peak a step gets at most this much (fast algorithms of convolution take fewer operations than are
+#: Of the specs' peak a step gets at most this much (fast algorithms of convolution take fewer operations than are
 #: counted) and at least this little.
 MOST_OF_PEAK, LEAST_OF_PEAK = 3.0, 0.001
-#: Between a speed that was measured and one by data sheet there is at most this factor.
+#: Between a speed that was measured and one by specs there is at most this factor.
 _SHEET_FACTOR = 10.0
 
 
 def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
-    """The model with data sheets and speeds of the user's own GPUs; what it says of the others stays.
+    """The model with specs and speeds of the user's GPUs; what it says of the others stays.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
 
 
 def check_own_gpu(model: TransferModel, own: OwnGpu) -> None:
-    """Refuse a speed that the data sheet can't have.
+    """Refuse a speed that the specs can't have.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _in_tf32(point: OwnPoint) -> OwnPoint:
 
 
 def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) -> None:
-    """Between a share of the data sheet's peak that no step gets, and one that none falls below."""
+    """Between a share of the specs' peak that no step gets, and one that none falls below."""
     tf32_tflops = gpu.tf32_tensor_dense_tflops if point.precision == "tf32" else None
     peak = max(gpu.fp32_tflops, tf32_tflops or 0.0)
     per_s = 1_000 * peak / gflop_per_image
@@ -116,7 +116,7 @@ def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) 
 
 
 def speed_bounds(model: TransferModel, gpu: Gpu) -> tuple[float, float]:
-    """The slowest and the fastest, times the reference, that its data sheet leaves room for."""
+    """The slowest and the fastest, times the reference, that its specs leaves room for."""
     low, high = _sheet_range(model, gpu)
     return low / _SHEET_FACTOR, high * _SHEET_FACTOR
 
@@ -133,7 +133,7 @@ def _check_speed(model: TransferModel, gpu: Gpu, log_speed: float) -> None:
 
 
 def _sheet_range(model: TransferModel, gpu: Gpu) -> tuple[float, float]:
-    """The least and the most that a figure of the data sheet is times the reference's."""
+    """The least and the most that a figure of the specs is times the reference's."""
     reference = model.gpus[model.reference_gpu]
     ratios = [
         gpu.fp32_tflops / reference.fp32_tflops,

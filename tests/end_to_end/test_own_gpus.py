@@ -1,4 +1,4 @@
-"""From machines of one's own to a number in the app: collected, imported, trained, validated, priced, predicted, and
+"""From machines of your own to a number in the app: collected, imported, trained, validated, priced, predicted, and
 measured again.
 
 This machine's processor stands in for two GPUs: on one thread and on two. All of it is measured; nothing is made up.

@@ -1,4 +1,4 @@
-"""A profile of any GPU: recognised by its name, answered, and never shown as if models had learned from that GPU."""
+"""A profile of any GPU: recognized by its name, answered, and never shown as if models had learned from that GPU."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.pages.conftest import (
 
 VGG = "vgg16-224px-b16-g3s"
 A100, RTX = "A100-SXM4-80GB", "GeForce RTX 2080 Ti"
-#: GPUs that nobody profiled, as frameworks name them, and by their data sheet; no offer has the second one.
+#: unprofiled GPUs, as frameworks name them, and by their specs; no offer has the second one.
 FOREIGN = {"NVIDIA A100-SXM4-80GB": A100, "NVIDIA GeForce RTX 2080 Ti": RTX}
 foreign = pytest.mark.parametrize(("named", "gpu"), FOREIGN.items(), ids=FOREIGN.values())
 

@@ -1,4 +1,4 @@
-"""Models, data and catalogue of one's own in one folder: the app shows them, and says what they rest on."""
+"""Models, data and catalog of your own in one folder: the app shows them, and says what they rest on."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""How a GPU is drawn: its colour and dash, the same on every page."""
+"""How a GPU is drawn: its color and dash, the same on every page."""
 
 from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
 
-#: Told apart by readers of any colour vision, and at least 3:1 against the light and the dark background;
+#: Told apart by readers of any color vision, and at least 3:1 against the light and the dark background;
 #: `tests/ui/charts/test_gpu_look.py` computes both.
 SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE = (
     *("#119bdf", "#b98f03", "#589257", "#c13e80"),
@@ -16,7 +16,7 @@ COLORS = (SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """By plotly's names; where two GPUs share a colour, the dash differs."""
+    """By plotly's names; where two GPUs share a color, the dash differs."""
 
     colour: str
     dash: str
@@ -24,7 +24,7 @@ class Look:
 
 _DASHES = ("solid", "dash", "dot", "longdash")
 _OTHER_DASHES = ("dashdot", "longdashdot", "12px,4px")
-#: Full names of the data sheet. There are more GPUs than colours: forms of a model share one.
+#: Full names of the specs. There are more GPUs than colors: forms of a model share one.
 _GPUS = {
     SKY: ("Tesla T4", "GeForce RTX 2080 Ti", "GeForce RTX 4090", "RTX 6000 Ada Generation"),
     OCHRE: ("A10G", "Tesla K80", "A10", "A40"),

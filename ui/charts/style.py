@@ -1,4 +1,4 @@
-"""What all figures share: colours that read on light and on dark, axes, frame, and how a page shows them."""
+"""What all figures share: colors that read on light and on dark, axes, frame, and how a page shows them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Cell:
     ----------
     text : as read aloud too. beneath : a second line, smaller.
     mark : drawn before the text, not read aloud.
-    colour : of a swatch before the text: a GPU's, as in the charts.
+    color : of a swatch before the text: a GPU's, as in the charts.
     """
 
     text: str

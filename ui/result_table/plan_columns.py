@@ -36,7 +36,7 @@ def hidden(column: Column[Row], **changes: Any) -> Column[Row]:
 
 
 def machine_cell(row: PlanRow, name: str, gpus: str) -> Cell:
-    """A machine by its name, in its GPU's colour; beneath it its GPUs and what is special about it."""
+    """A machine by its name, in its GPU's color; beneath it its GPUs and what is special about it."""
     plan = row.plan
     said = (
         gpus,

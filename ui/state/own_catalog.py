@@ -28,7 +28,7 @@ _SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
 
 @dataclass(frozen=True, slots=True)
 class OwnInstances:
-    """A visitor's rows, and the catalogue with them laid over it."""
+    """A visitor's rows, and the catalog with them laid over it."""
 
     rows: tuple[Instance, ...]
     catalog: Catalog
@@ -51,7 +51,7 @@ def add_own_instances(shared: Catalog, text: str, taken: Collection[str] = ()) -
 
     Parameters
     ----------
-    shared : the catalogue that every visitor sees.
+    shared : the catalog that every visitor sees.
     text : of a CSV file as the command line keeps it.
     taken : names of instances that the visitor has otherwise, in lower case.
 

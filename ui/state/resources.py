@@ -28,8 +28,8 @@ class Resources:
     Attributes
     ----------
     profiles : sample name -> its trace, read.
-    gpus : data sheets.
-    server_rows : how many offers of the catalogue are from the server's own list of instances.
+    gpus : specs.
+    server_rows : how many offers of the catalog are from the server's own list of instances.
     served : what the server loaded; None: nothing that can change.
     """
 
@@ -57,7 +57,7 @@ class Resources:
         return anchor_names(self.models)
 
     def anchor_label(self, name: str) -> str:
-        """'g4dn.xlarge (Tesla T4)' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU; one's own as it is called."""
+        """'g4dn.xlarge (Tesla T4)' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU; your own as it is called."""
         if name in self.catalog:
             return self.instance_label(name)
         label = gpu_label(name) if name in load_gpus() else name
@@ -138,7 +138,7 @@ class OfferChoices:
 
 
 def offer_choices(resources: Resources) -> OfferChoices:
-    """Those of the catalogue with the visitor's own rows."""
+    """Those of the catalog with the visitor's own rows."""
     offers = resources.catalog.all_offers
     # Links join names by commas.
     gpus = {gpu_model(name) for name in {offer.gpu for offer in offers} if "," not in name}

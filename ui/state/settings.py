@@ -156,7 +156,7 @@ def measured_key(instance: str) -> str:
 
 
 def price_key(instance: str) -> str:
-    """Setting of a price of the user's own."""
+    """Setting of a price of the user's."""
     return f"price_{instance}"
 
 

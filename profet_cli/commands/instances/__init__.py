@@ -1,4 +1,4 @@
-"""`profet instances`: the catalog, the user's own rows in it, and prices of today."""
+"""`profet instances`: the catalog, the user's rows in it, and prices of today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`profet instances add`: lays a row of the user's own over the catalog."""
+"""`profet instances add`: lays a row of the user's over the catalog."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def writable_path() -> Path:
 
 
 def known_gpus() -> Gpus:
-    """The GPUs with specs, the user's own after them."""
+    """The GPUs with specs, the user's after them."""
     shipped = load_gpus()
     return shipped.with_own(row.gpu for row in read_own_gpus(own_gpus_path(), shipped))
 

@@ -1,4 +1,4 @@
-"""`profet instances refresh`: today's published prices, laid over the catalog in the user's own file."""
+"""`profet instances refresh`: today's published prices, laid over the catalog in the user's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`profet instances remove`: takes rows of the user's own file away."""
+"""`profet instances remove`: takes rows of the user's file away."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ def _operation_output(name: str, shapes: tuple[Shape, ...], recorded: _Recorded)
 
 
 def _is_own_class(layer: LayerRecord) -> bool:
-    """A class of the user's own may be called as one of Keras', and do something else."""
+    """A class of the user's may be called as one of Keras', and do something else."""
     module, registered = layer.record.get("module"), layer.record.get("registered_name")
     if module is None:
         # Keras 2 writes modules nowhere, and registered names before a mark.

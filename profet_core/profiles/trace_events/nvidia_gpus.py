@@ -5,7 +5,7 @@ from __future__ import annotations
 _GIB = 2**30
 
 #: Compute capability, multiprocessors, least memory in GiB of what is sold for servers, and name; boards for desks with
-#: as many multiprocessors have less memory. Facts: NVIDIA's data sheets.
+#: as many multiprocessors have less memory. Facts: NVIDIA's specs.
 _SERVER_GPUS = (
     ((3, 7), 13, 10, "Tesla K80"),
     ((5, 2), 16, 7, "Tesla M60"),

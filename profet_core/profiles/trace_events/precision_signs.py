@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 #: Kernels that a compiler made below this share of the time are a part of the step: Keras 2.11 to 2.15 compile the
-#: optimiser's update alone.
+#: optimizer's update alone.
 MIN_COMPILED_SHARE = 0.05
 #: Kernels of 16 bits below this share of the time are conversions at the edges, not mixed precision.
 MIN_SHARE = 0.02

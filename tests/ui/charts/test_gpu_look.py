@@ -1,4 +1,4 @@
-"""Each GPU has its own look, which readers of any colour vision tell apart on both backgrounds."""
+"""Each GPU has its own look, which readers of any color vision tell apart on both backgrounds."""
 
 from __future__ import annotations
 

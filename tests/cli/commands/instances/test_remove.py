@@ -1,4 +1,4 @@
-"""`profet instances remove`: the user's own rows only."""
+"""`profet instances remove`: the user's rows only."""
 
 from __future__ import annotations
 
