@@ -1,20 +1,29 @@
-"""A latency estimate with its prediction interval and basis."""
+"""`Estimate`: how long a step takes, how sure that is, and on what basis."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import final
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, Self, TypeAlias, final
+
+import numpy as np
+
+from profet_core.messages import Code, Note, words_of
 
 #: A step is limited by its host where launches take this share of what the GPU would.
 HOST_BOUND_SHARE = 0.75
-#: Power in which the GPU's part and launches add up where neither hides the other: no step turns from one to the other
-#: at once. It costs 0.2 points on GPUs held out, and halves how often a larger step is predicted faster.
-JOINED = 4.0
-#: Two-sided 90% quantile of the normal distribution.
-NORMAL_90 = 1.645
+#: Exponent of the smooth maximum of the GPU's part and launches: no step turns from one to the other at once. It costs
+#: 0.2 points on GPUs held out, and halves how often a larger step is predicted faster.
+SMOOTH_MAX_POWER = 4.0
+#: Share of latencies that an interval is to cover.
+LEVEL = 0.90
+
+#: A number, or an array of numbers.
+Values: TypeAlias = Any
 
 
 class Basis(StrEnum):
@@ -66,33 +75,32 @@ _WORDS = {
 }
 
 
+@lru_cache(maxsize=16)
+def quantile(level: float = LEVEL) -> float:
+    """Half the width of a two-sided interval at a level, in standard deviations.
+
+    >>> round(quantile(0.9), 3)
+    1.645
+    """
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def log_sd_of(log_half_width: Values, level: float = LEVEL) -> Values:
+    """Standard deviation of the logarithm that has an interval of this half width, in the logarithm, at a level.
+
+    >>> round(log_sd_of(math.log(1.2)), 4)
+    0.1108
+    """
+    return log_half_width / quantile(level)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Both ends of the interval of a latency, milliseconds; its width is given in the logarithm.
-
-    >>> Interval.around(100, math.log(1.25))
-    Interval(low_ms=80.0, high_ms=125.0)
-    >>> Interval(80, 125).scaled(2)
-    Interval(low_ms=160, high_ms=250)
-    """
+    """Both ends of the interval of a latency, milliseconds."""
 
     low_ms: float
     high_ms: float
-
-    @classmethod
-    def around(cls, latency_ms: float, log_half_width: float) -> Interval:
-        """As wide on either side of a latency."""
-        return cls(latency_ms * math.exp(-log_half_width), latency_ms * math.exp(log_half_width))
-
-    @classmethod
-    def within_factor(cls, latency_ms: float, factor: float) -> Interval:
-        """From a latency over `factor` to as many times the latency.
-
-        >>> Interval.within_factor(100, 1.25)
-        Interval(low_ms=80.0, high_ms=125.0)
-        """
-        return cls(latency_ms / factor, latency_ms * factor)
 
     @property
     def log_half_width(self) -> float:
@@ -103,30 +111,20 @@ class Interval:
         """
         return math.log(self.high_ms / self.low_ms) / 2
 
-    def scaled(self, factor: float) -> Interval:
-        """Both ends times `factor`: the relative width stays."""
-        return Interval(self.low_ms * factor, self.high_ms * factor)
-
-    def widened(self, log_half_width: float) -> Interval:
-        """Wider by this much in the logarithm, on either side."""
-        if log_half_width == 0:
-            return self
-        return Interval(self.low_ms * math.exp(-log_half_width), self.high_ms * math.exp(log_half_width))
-
 
 @final
 @dataclass(frozen=True, slots=True)
-class RelativeInterval:
-    """Interval of log(latency / latency on `instance`): errors that both share cancel in it."""
+class Relative:
+    """Standard deviation of log(latency / latency on `instance`): errors that both share cancel in it."""
 
     instance: str
-    log_half_width: float
+    log_sd: Values
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Parts of a latency on an unprofiled GPU: `free_ms` and `launch_ms`, combined.
+    """Parts of a latency on an unprofiled GPU, whose smooth maximum it is.
 
     Attributes
     ----------
@@ -138,82 +136,182 @@ class Reach:
     (True, False)
     """
 
-    weights: Mapping[str, float]
-    free_ms: float
-    launch_ms: float = 0.0
+    weights: Mapping[str, Values]
+    free_ms: Values
+    launch_ms: Values = 0.0
 
     @property
     def limited_by_host(self) -> bool:
         """A GPU twice as fast would hardly be faster."""
-        return self.launch_ms >= HOST_BOUND_SHARE * self.free_ms
+        return bool(self.launch_ms >= HOST_BOUND_SHARE * self.free_ms)
 
-    def scaled(self, factor: float) -> Reach:
+    def scaled(self, factor: Values) -> Reach:
         """Both latencies times `factor`."""
         return Reach(self.weights, self.free_ms * factor, self.launch_ms * factor)
 
+    def at(self, number: int) -> Reach:
+        """Of one profile, by its number."""
+        weights = {name: powers.item(number) for name, powers in self.weights.items()}
+        return Reach(weights, self.free_ms.item(number), self.launch_ms.item(number))
 
-#: What `StepTime.note` begins with where a faster GPU would take as long.
-LIMITED_BY_HOST = "limited by CPU launch overhead"
-#: The same where there is room for a word.
+
+#: What a host-bound latency is called where there is room for a word.
 HOST_LIMITED = "host-limited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepTime:
-    """One instance's step latency.
+class Estimate:
+    """A latency, or those of many profiles: arrays of one shape then. Errors are log-normal.
+
+    The latency is kept, not its logarithm: one that is given comes back to the last digit.
 
     Attributes
     ----------
     latency_ms : milliseconds a training step; None: not known.
-    interval : None where none is known.
-    note : what a latency that was not measured is based on, or how the price belongs to it; empty if nothing is to say.
+    log_sd : standard deviation of the latency's logarithm; 0 for what was measured, None where nothing is known.
+    basis : what stands behind it. notes : what to say of it.
+    least_ms : no end of an interval lies below.
     relative : of a derived or transferred latency, how it lies to another instance's; None where that is not known.
     reach : parts of a derived or transferred latency; None elsewhere.
+
+    >>> step = Estimate(latency_ms=100.0, log_sd=log_sd_of(math.log(1.25)))
+    >>> step.interval_at(0.9)
+    Interval(low_ms=80.0, high_ms=125.0)
+    >>> step.scaled(2).latency_ms, step.widened(0.0) == step
+    (200.0, True)
     """
 
-    instance: str
-    latency_ms: float | None
-    basis: Basis
-    interval: Interval | None = None
-    note: str = ""
-    relative: RelativeInterval | None = None
+    latency_ms: Values
+    log_sd: Values = None
+    basis: Basis = Basis.MEASURED
+    notes: tuple[Note, ...] = ()
+    least_ms: float = 0.0
+    relative: Relative | None = None
     reach: Reach | None = None
 
-    def on(self, instance: str) -> StepTime:
-        """The same of another instance. Faster than `dataclasses.replace`: offers of a GPU are many."""
-        return StepTime(
-            instance=instance,
-            latency_ms=self.latency_ms,
+    @classmethod
+    def exact(cls, latency_ms: np.ndarray) -> Estimate:
+        """Latencies without an error of their own."""
+        return Estimate(latency_ms=latency_ms, log_sd=np.zeros(latency_ms.shape))
+
+    def at(self, number: int) -> Estimate:
+        """That of one profile, by its number, from arrays over profiles."""
+        relative = self.relative
+        return Estimate(
+            latency_ms=self.latency_ms.item(number),
+            log_sd=self.log_sd.item(number),
             basis=self.basis,
-            interval=self.interval,
-            note=self.note,
-            relative=self.relative,
-            reach=self.reach,
+            notes=self.notes,
+            relative=relative and Relative(relative.instance, relative.log_sd.item(number)),
+            reach=self.reach and self.reach.at(number),
         )
+
+    def widened(self, log_sd: Values) -> Self:
+        """With an independent error more; the same to the ratio to another instance."""
+        relative = self.relative
+        return replace(
+            self,
+            log_sd=log_sd if self.log_sd is None else combined_sd(self.log_sd, log_sd),
+            relative=relative and Relative(relative.instance, combined_sd(relative.log_sd, log_sd)),
+        )
+
+    def scaled(self, factor: Values) -> Self:
+        """So many times as long, as sure as before; parts likewise."""
+        return replace(
+            self,
+            latency_ms=self.latency_ms * factor,
+            least_ms=self.least_ms * factor,
+            reach=self.reach and self.reach.scaled(factor),
+        )
+
+    def noted(self, *notes: Note) -> Self:
+        """With notes before its own."""
+        return replace(self, notes=(*notes, *self.notes))
+
+    def interval_at(self, level: float = LEVEL) -> Interval | None:
+        """Interval that covers this share of one latency's error; None where that is not known."""
+        if self.log_sd is None or self.latency_ms is None:
+            return None
+        factor = math.exp(quantile(level) * self.log_sd)
+        low_ms = min(max(self.latency_ms / factor, self.least_ms), self.latency_ms)
+        return Interval(low_ms, self.latency_ms * factor)
+
+    @property
+    def log_half_width(self) -> Values:
+        """Half an interval's width, in the logarithm."""
+        return quantile() * self.log_sd
 
     @property
     def limited_by_host(self) -> bool:
         """The host needs longer to launch the step than the GPU to compute it: GPUs tie where this holds."""
         return self.reach is not None and self.reach.limited_by_host
 
+    @property
+    def note(self) -> str:
+        """Its notes as one line; empty if nothing is to say."""
+        return words_of((_HOST_BOUND, *self.notes) if self.limited_by_host else self.notes)
 
-def carried_steps(latencies_ms: Mapping[str, float], predicted: Iterable[StepTime]) -> list[StepTime]:
-    """Latencies at another batch size, without intervals; what was no measurement of its GPU there is none here.
 
-    Parameters
-    ----------
-    latencies_ms : instance -> milliseconds a step at the other batch size.
-    predicted : the rows they were scaled from, with the basis of each.
+_HOST_BOUND = Note(Code.HOST_BOUND)
+
+
+def combined_sd(*log_sds: Values) -> Values:
+    """Standard deviation of a sum of independent errors.
+
+    >>> combined_sd(3.0, 4.0)
+    5.0
     """
-    rows = {row.instance: row for row in predicted}
-    return [_carried(name, latency_ms, rows.get(name)) for name, latency_ms in latencies_ms.items()]
+    return sum(one * one for one in log_sds) ** 0.5
 
 
-def _carried(instance: str, latency_ms: float, row: StepTime | None) -> StepTime:
-    notes = (Basis.CARRIED.words, row.note if row else "")
-    return StepTime(
-        instance=instance,
-        latency_ms=latency_ms,
-        basis=row.basis if row and row.basis.is_rough else Basis.CARRIED,
-        note="; ".join(note for note in notes if note),
-    )
+def smooth_max(free_ms: Values, launch_ms: Values) -> Values:
+    """A step of what the GPU and what launches take: the longer, and a little more where they are close.
+
+    >>> smooth_max(100.0, 0.0), round(smooth_max(100.0, 100.0), 1)
+    (100.0, 118.9)
+    """
+    return (free_ms**SMOOTH_MAX_POWER + launch_ms**SMOOTH_MAX_POWER) ** (1 / SMOOTH_MAX_POWER)
+
+
+def sd_of_ratio(log_sd: float, other: float, correlation: float) -> float:
+    """Standard deviation of the logarithm of a ratio. Fully correlated errors of one size cancel out.
+
+    >>> sd_of_ratio(0.3, 0.4, correlation=0), sd_of_ratio(0.3, 0.3, correlation=1)
+    (0.5, 0.0)
+    """
+    return math.sqrt((log_sd - other) ** 2 + 2 * (1 - correlation) * log_sd * other)
+
+
+def join(estimates: Sequence[Estimate], weights: Sequence[Values]) -> Estimate:
+    """Weighted geometric mean: latencies to the power of their weights. Their errors are taken for one and the same."""
+    pairs = list(zip(estimates, weights, strict=True))
+    log_ms = sum(weight * np.log(one.latency_ms) for one, weight in pairs)
+    return Estimate(latency_ms=np.exp(log_ms), log_sd=sum(abs(weight) * one.log_sd for one, weight in pairs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTime(Estimate):
+    """One instance's step latency."""
+
+    instance: str
+    latency_ms: float | None
+    log_sd: float | None = None
+
+    @classmethod
+    def of(cls, instance: str, estimate: Estimate) -> StepTime:
+        """An estimate, of an instance. Faster than `dataclasses.replace`: offers of a GPU are many."""
+        return StepTime(
+            instance=instance,
+            latency_ms=estimate.latency_ms,
+            log_sd=estimate.log_sd,
+            basis=estimate.basis,
+            notes=estimate.notes,
+            least_ms=estimate.least_ms,
+            relative=estimate.relative,
+            reach=estimate.reach,
+        )
+
+    @property
+    def interval(self) -> Interval | None:
+        """At `LEVEL`; None for what was given, and where none is known."""
+        return None if self.basis is Basis.GIVEN else self.interval_at()

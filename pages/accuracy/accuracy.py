@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import streamlit as st
 
 from profet_core.artifacts.own_models import own_models
-from profet_core.latency import NORMAL_90
+from profet_core.latency import quantile
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.resources import Resources
@@ -77,7 +77,7 @@ def _own_models(resources: Resources) -> None:
                 "Precision": _precision(one.tf32),
                 "Measurements": f"{one.cells}",
                 "Networks": f"{one.networks}",
-                "Interval": f"+{100 * math.expm1(NORMAL_90 * one.log_sd):.0f}%",
+                "Interval": f"+{100 * math.expm1(quantile() * one.log_sd):.0f}%",
             }
             for one in own.sharpened
         ]

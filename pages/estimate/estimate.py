@@ -17,7 +17,7 @@ from profet_core.answers.narrowed import market_offers, narrowed_rows
 from profet_core.estimate.amounts import WORK, step_amounts
 from profet_core.estimate.corrections import BoostedTrees, LogLinear
 from profet_core.estimate.disagreement import disagreement_words, disagreements
-from profet_core.estimate.estimate import Estimate, estimate
+from profet_core.estimate.estimate import NetworkEstimate, estimate
 from profet_core.estimate.model import LIGHTGBM, LOG_LINEAR, XGBOOST, EstimateModel, estimate_model_of
 from profet_core.layers.counts import Counts
 from profet_core.prediction.records import Prediction
@@ -69,7 +69,7 @@ def body(resources: Resources) -> None:
     st.caption("A profile of one training step gives better predictions. See Predict and Accuracy.")
 
 
-def _estimated(resources: Resources, question: EstimateQuestion) -> Estimate:
+def _estimated(resources: Resources, question: EstimateQuestion) -> NetworkEstimate:
     state = st.session_state
     found = estimate(
         resources.models,
@@ -84,7 +84,7 @@ def _estimated(resources: Resources, question: EstimateQuestion) -> Estimate:
     return replace(found, name=question.name)
 
 
-def _network_words(found: Estimate) -> str:
+def _network_words(found: NetworkEstimate) -> str:
     network = found.network
     return (
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers:,} layers, "
@@ -109,7 +109,7 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
     return prediction, (unknown, *other_sizes(held.profile, question))
 
 
-def _rows(resources: Resources, found: Estimate, profiled: Prediction | None) -> list[EstimateRow]:
+def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[EstimateRow]:
     """A row for each offer that the filter leaves, the cheapest first."""
     state, values, narrowing = st.session_state, offer_values(resources), chosen_narrowing(resources)
     workload = Workload(

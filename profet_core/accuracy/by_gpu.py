@@ -10,7 +10,7 @@ from enum import Enum
 from profet_core.accuracy.published import PublishedTable
 from profet_core.accuracy.transfer import TransferAccuracy
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import NORMAL_90
+from profet_core.latency import combined_sd, quantile
 from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import evidence_of, known_speed
@@ -103,10 +103,10 @@ def _half_width(accuracy: TransferAccuracy, model: TransferModel, gpu: Gpu, know
     if instance is not None and instance in accuracy.by_gpu:
         return accuracy.by_gpu[instance].point[known].median_interval_pct
     if sharpened := model.sharpened_gpu(gpu, True):
-        return 100 * math.expm1(NORMAL_90 * sharpened.log_sd)
+        return 100 * math.expm1(quantile() * sharpened.log_sd)
     if law := model.derived.get(gpu.name):
-        return 100 * math.expm1(NORMAL_90 * math.hypot(law.log_sd, law.bias_log_sd))
-    return 100 * math.expm1(known_speed(model, gpu, True).log_half_width)
+        return 100 * math.expm1(quantile() * combined_sd(law.log_sd, law.bias_log_sd))
+    return 100 * math.expm1(quantile() * known_speed(model, gpu, True).step_log_sd)
 
 
 def _instance(model: TransferModel, gpu: Gpu) -> str | None:

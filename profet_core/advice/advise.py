@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from profet_core.advice.certainty import INTERVAL_LEVEL
 from profet_core.advice.comparison import chance_to_dominate, compare
 from profet_core.advice.frontier import frontier
 from profet_core.advice.picks import Criterion, Pick, pick_of
@@ -17,7 +16,7 @@ from profet_core.advice.within import Within, within_limits
 from profet_core.catalog import Instance
 from profet_core.catalog.nodes import without_larger_nodes
 from profet_core.errors import InputError
-from profet_core.latency import StepTime
+from profet_core.latency import LEVEL, StepTime
 from profet_core.memory.fit import FitAnswer, Verdict
 from profet_core.units import S_PER_HOUR
 
@@ -110,7 +109,7 @@ def advise(
     include_retired: bool = False,
     fits: Mapping[str, FitAnswer] | None = None,
     nodes: Mapping[str, Node] | None = None,
-    interval_level: float | None = INTERVAL_LEVEL,
+    interval_level: float | None = LEVEL,
 ) -> Advice:
     """The sensible picks for one training.
 
@@ -128,7 +127,7 @@ def advise(
     ------
     InputError : a count out of range, or nothing is left to choose from.
     """
-    request = Request(workload, limits or Limits(), interval_level or INTERVAL_LEVEL)
+    request = Request(workload, limits or Limits(), interval_level or LEVEL)
     plans, excluded = _plans(request, rows, _Market(_by_instance(offers), include_retired, fits or {}, nodes or {}))
     if not plans:
         reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from profet_core.latency import Basis
-
-#: Level of the intervals that the default method gives.
-INTERVAL_LEVEL = 0.90
+from profet_core.latency import LEVEL, Basis, quantile
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
 #: predicted on one takes longer on the other too. Mean over 12 pairs of targets of the shipped models' held-out
@@ -23,17 +20,6 @@ SUREST = 0.999
 #: The same for derived and transferred latencies, whose intervals come from a handful of GPUs.
 SUREST_ESTIMATE = 0.99
 _NORMAL = NormalDist()
-
-
-def deviation_of_interval(log_half_width: float, level: float = INTERVAL_LEVEL) -> float:
-    """Standard deviation of the logarithm of a latency, from half its two-sided interval's width in the logarithm.
-
-    The error is taken for log-normal: at level 0.9 the log half-width over 1.645.
-
-    >>> round(deviation_of_interval(math.log(1.2)), 4)
-    0.1108
-    """
-    return log_half_width / _quantile(level)
 
 
 def surest_certainty(*bases: Basis) -> float:
@@ -57,7 +43,7 @@ def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float
 
     Parameters
     ----------
-    deviation : of the logarithm of A over B, see `deviation_of_ratio`.
+    deviation : of the logarithm of A over B, see `latency.sd_of_ratio`.
     surest : the highest confidence.
 
     >>> chance_less(1.0, 0.1), round(chance_less(0.9, 0.1), 3), chance_less(0.1, 0.1)
@@ -72,22 +58,13 @@ def _bounded(chance: float, surest: float) -> float:
     return min(max(chance, 1 - surest), surest)
 
 
-def deviation_of_ratio(deviation_a: float, deviation_b: float, correlation: float) -> float:
-    """Standard deviation of the logarithm of A over B. Fully correlated errors of one size cancel out.
-
-    >>> deviation_of_ratio(0.3, 0.4, correlation=0), deviation_of_ratio(0.3, 0.3, correlation=1)
-    (0.5, 0.0)
-    """
-    return math.sqrt((deviation_a - deviation_b) ** 2 + 2 * (1 - correlation) * deviation_a * deviation_b)
-
-
-def interval_ends(value: float, deviation: float, level: float = INTERVAL_LEVEL) -> tuple[float, float]:
+def interval_ends(value: float, deviation: float, level: float = LEVEL) -> tuple[float, float]:
     """Both ends of the interval around `value` that holds this share of a log-normal error.
 
     >>> tuple(round(end, 1) for end in interval_ends(100, 0.1))
     (84.8, 117.9)
     """
-    factor = math.exp(_quantile(level) * deviation)
+    factor = math.exp(quantile(level) * deviation)
     return value / factor, value * factor
 
 
@@ -110,8 +87,3 @@ def format_certainty(chance: float) -> str:
     if 0.99 < chance < 1:
         return "over 99%"
     return f"{whole_percent(chance)}%"
-
-
-def _quantile(level: float) -> float:
-    """Of the standard normal distribution: the two-sided interval's upper end."""
-    return _NORMAL.inv_cdf((1 + level) / 2)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from profet_core.advice.certainty import INTERVAL_LEVEL, format_certainty, whole_percent
+from profet_core.advice.certainty import format_certainty, whole_percent
 from profet_core.advice.plans import Plan
+from profet_core.latency import LEVEL
 
 #: Below this confidence two offers are statistically tied.
 CLOSE_CALL = 0.80
 #: The same where the GPU of one was not profiled: the interval must exclude a tie, and the 90% one leaves 5% on that
 #: side. How often such claims about the A10G came true is in `profet validate --transfer`.
-CLOSE_CALL_OF_ESTIMATES = (1 + INTERVAL_LEVEL) / 2
+CLOSE_CALL_OF_ESTIMATES = (1 + LEVEL) / 2
 
 
 def is_claimed(chance: float, a: Plan, b: Plan) -> bool:

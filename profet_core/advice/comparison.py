@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import final
 
 from profet_core.advice.certainty import (
     ERROR_CORRELATION,
-    INTERVAL_LEVEL,
     chance_less,
-    deviation_of_ratio,
     interval_ends,
     surest_certainty,
 )
 from profet_core.advice.plans import Plan
-from profet_core.latency import Basis
+from profet_core.latency import LEVEL, Basis, combined_sd, sd_of_ratio
 
 
 @final
@@ -75,7 +72,7 @@ class Comparison:
         return self.uncertainty and self.uncertainty.dominates
 
 
-def compare(a: Plan, b: Plan, level: float = INTERVAL_LEVEL) -> Comparison:
+def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
     """Confidence that A is faster or cheaper than B.
 
     Errors of one GPU's latency are one and the same on every offer of it; those of scaling out to all GPUs of a node
@@ -142,8 +139,8 @@ def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:
         # The same row on another market: whatever its error, it is the same.
         return 0.0 if same_speed(a, b) and a.latency_ms == b.latency_ms else None
     of_one_gpu = _deviation_of_one_gpu(a, b)
-    scaling = 0.0 if same_speed(a, b) else math.hypot(a.scaling_deviation, b.scaling_deviation)
-    return None if of_one_gpu is None else math.hypot(of_one_gpu, scaling) if scaling else of_one_gpu
+    scaling = 0.0 if same_speed(a, b) else combined_sd(a.scaling_deviation, b.scaling_deviation)
+    return None if of_one_gpu is None else combined_sd(of_one_gpu, scaling) if scaling else of_one_gpu
 
 
 def same_speed(a: Plan, b: Plan) -> bool:
@@ -155,9 +152,9 @@ def _deviation_of_one_gpu(a: Plan, b: Plan) -> float | None:
     """Of the ratio of both steps on one GPU each."""
     for one, other in ((a, b), (b, a)):
         if one.relative is not None and one.relative.instance == other.instance:
-            return one.relative.deviation
+            return one.relative.log_sd
     of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
-    return None if of_a is None or of_b is None else deviation_of_ratio(of_a, of_b, _correlation(a, b))
+    return None if of_a is None or of_b is None else sd_of_ratio(of_a, of_b, _correlation(a, b))
 
 
 def _correlation(a: Plan, b: Plan) -> float:

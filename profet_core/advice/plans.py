@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import final
 
-from profet_core.advice.certainty import chance_at_most, deviation_of_interval, surest_certainty
+from profet_core.advice.certainty import chance_at_most, surest_certainty
 from profet_core.advice.request import Request
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import OWN_HARDWARE
 from profet_core.catalog.naming import gpu_and_cloud, machine_words
 from profet_core.cost import cost_usd
-from profet_core.latency import Basis, Interval, StepTime
+from profet_core.latency import Basis, Interval, Relative, StepTime
 from profet_core.units import MS_PER_S, positive_number
 
 
@@ -29,25 +29,16 @@ class TotalInterval:
 
 @final
 @dataclass(frozen=True, slots=True)
-class RelativeDeviation:
-    """Standard deviation of log(latency / latency on `instance`), where it is known better than from both errors."""
-
-    instance: str
-    deviation: float
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Node:
     """How a training uses all GPUs of a node: each takes the workload's batch, so a step has `gpus` times the images.
 
     Attributes
     ----------
-    log_half_width : of the interval of scaling alone, beside that of one GPU's step.
+    log_sd : of scaling alone, beside that of one GPU's step.
     """
 
     gpus: int
-    log_half_width: float
+    log_sd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +66,7 @@ class Plan:
     latency_ms: float
     latency_note: str
     deviation: float | None
-    relative: RelativeDeviation | None
+    relative: Relative | None
     total_s: float
     total_usd: float
     interval: TotalInterval | None
@@ -157,7 +148,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
     ----------
     node : `row` is of a step on all its GPUs; None: on one.
     """
-    limits, level = request.limits, request.interval_level
+    limits = request.limits
     gpus = 1 if node is None else node.gpus
     work = request.workload
     if gpus > 1:
@@ -165,7 +156,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
     steps = work.steps
     low, middle, high = (steps * factor for factor in work.loading_factors)
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
-    deviation = 0.0 if row.basis.is_exact else _deviation(row, level, node)
+    deviation = 0.0 if row.basis.is_exact else row.log_sd
     total_s, total_usd = _totals(middle, latency_ms, offer)
     return Plan(
         offer=offer,
@@ -173,7 +164,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         latency_ms=latency_ms,
         latency_note=row.note,
         deviation=deviation,
-        relative=_relative(row, level),
+        relative=row.relative,
         total_s=total_s,
         total_usd=total_usd,
         interval=row.interval and _total_interval((low, high), row.interval, offer),
@@ -183,23 +174,9 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         limited_by_host=row.limited_by_host,
         gpus=gpus,
         batch_size=work.batch_size,
-        scaling_deviation=0.0 if node is None else deviation_of_interval(node.log_half_width, level),
+        scaling_deviation=0.0 if node is None else node.log_sd,
         step_interval=row.interval,
     )
-
-
-def _deviation(row: StepTime, level: float, node: Node | None) -> float | None:
-    """A node's from the upper half of its interval: the lower ends at one GPU's step."""
-    if row.interval is None or row.latency_ms is None:
-        return None
-    half = row.interval.log_half_width if node is None else math.log(row.interval.high_ms / row.latency_ms)
-    return deviation_of_interval(half, level)
-
-
-def _relative(row: StepTime, level: float) -> RelativeDeviation | None:
-    if row.relative is None:
-        return None
-    return RelativeDeviation(row.relative.instance, deviation_of_interval(row.relative.log_half_width, level))
 
 
 def _totals(steps: float, latency_ms: float, offer: Instance) -> tuple[float, float]:

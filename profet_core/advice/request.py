@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from profet_core.advice.certainty import INTERVAL_LEVEL
 from profet_core.cost import MEASURED_EPOCH_FACTOR, epoch_steps
 from profet_core.errors import InputError
+from profet_core.latency import LEVEL
 from profet_core.units import S_PER_HOUR, positive_number, whole_number
 
 #: A limit counts as kept where the chance of it is at least this, unless the user asks for another certainty.
@@ -90,4 +90,4 @@ class Request:
 
     workload: Workload
     limits: Limits
-    interval_level: float = INTERVAL_LEVEL
+    interval_level: float = LEVEL

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from profet_core.latency import NORMAL_90, Basis, Interval
+from profet_core.latency import Basis, log_sd_of
 
 if TYPE_CHECKING:
     from profet_core.advice.plans import Plan
 
-#: Half the widths of a 90% interval, as a share of the latency, up to which a number is good, and fair.
-GOOD_HALF_WIDTH, FAIR_HALF_WIDTH = 0.20, 0.50
+#: Standard deviations of the logarithm up to which a number is good, and fair: 90% intervals of +20% and +50%.
+GOOD_LOG_SD, FAIR_LOG_SD = log_sd_of(math.log(1.2)), log_sd_of(math.log(1.5))
 
 
 class Sureness(IntEnum):
@@ -47,30 +47,25 @@ class MeasuredErrors:
 MEASURED_ERRORS = {Sureness.GOOD: MeasuredErrors(4.8, 11.4), Sureness.FAIR: MeasuredErrors(10.8, 22.1)}
 
 
-def sureness(basis: Basis, interval: Interval | None) -> Sureness:
+def sureness(basis: Basis, log_sd: float | None) -> Sureness:
     """Confidence in a latency, or in a number computed from it.
 
     The interval decides: it is as wide as the members disagree and as the profile is unlike the training data. A GPU
     that nobody profiled is never "good", nor are several at once: no measurement could check its interval.
 
-    >>> sureness(Basis.GIVEN, None).word, sureness(Basis.MEASURED, Interval.within_factor(100, 1.15)).word
+    >>> sureness(Basis.GIVEN, None).word, sureness(Basis.MEASURED, 0.1).word
     ('good', 'good')
-    >>> sureness(Basis.DERIVED, Interval.within_factor(100, 1.15)).word, sureness(Basis.CARRIED, None).word
+    >>> sureness(Basis.DERIVED, 0.1).word, sureness(Basis.CARRIED, None).word
     ('fair', 'rough')
     """
     if basis.is_exact:
         return Sureness.GOOD
-    if interval is None:
-        return Sureness.ROUGH
-    half_width = math.expm1(interval.log_half_width)
-    if half_width > FAIR_HALF_WIDTH:
+    if log_sd is None or log_sd > FAIR_LOG_SD:
         return Sureness.ROUGH
     unmeasured = basis.is_rough or basis is Basis.SCALED_OUT
-    return Sureness.FAIR if unmeasured or half_width > GOOD_HALF_WIDTH else Sureness.GOOD
+    return Sureness.FAIR if unmeasured or log_sd > GOOD_LOG_SD else Sureness.GOOD
 
 
 def plan_sureness(plan: Plan) -> Sureness:
     """Confidence in a plan's time and cost, that of its step latency."""
-    if plan.deviation is None:
-        return sureness(plan.basis, None)
-    return sureness(plan.basis, Interval.around(plan.latency_ms, NORMAL_90 * plan.deviation))
+    return sureness(plan.basis, plan.deviation)

@@ -9,8 +9,8 @@ from profet_core.advice.plans import Node, Plan
 from profet_core.catalog import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.latency import Basis, StepTime
-from profet_core.prediction.records import node_note
-from profet_core.scaleout.caveats import host_memory_caveat
+from profet_core.messages import Code, Note
+from profet_core.scaleout.caveats import shares_host_memory
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep, best_step
@@ -121,24 +121,26 @@ def on_gpus(
         gradients=gradients.gradients,
         pixels=gradients.pixels,
         tensors=gradients.tensors,
-        interval=row.interval,
+        log_sd=0.0 if row.basis.is_exact else row.log_sd,
     )
     links = load_interconnects().of(offer)
     step = best_step(model, one, links, gpus, strategies_of(strategy))
-    alone_note = row.note.removesuffix(node_note(offer)).removesuffix("; ")
-    of_all = row if gpus == 1 else _scaled(row, step, links, alone_note)
-    return OnGpus(step, of_all, Node(gpus, step.log_half_width or 0.0))
+    of_all = row if gpus == 1 else _scaled(row, step, links)
+    return OnGpus(step, of_all, Node(gpus, step.log_sd or 0.0))
 
 
-def _scaled(row: StepTime, step: ScaledStep, links: Interconnect, alone_note: str) -> StepTime:
+def _scaled(row: StepTime, step: ScaledStep, links: Interconnect) -> StepTime:
     """Nothing is known of the error where nothing is known of one GPU's."""
     assumed = f" (assumed: {links.assumed})" if links.assumed else ""
-    how = f"{step.gpus} GPUs by {step.strategy.words} over {links.among(step.layout.gpus_per_node).link.words}{assumed}"
-    notes = (how, host_memory_caveat(step, links), alone_note)
+    link = links.among(step.layout.gpus_per_node).link.words
+    how = Note.of(Code.SCALED_OUT, gpus=step.gpus, strategy=step.strategy.words, link=link, assumed=assumed)
+    through_host = (Note(Code.HOST_MEMORY),) if shares_host_memory(step, links) else ()
+    of_one = tuple(note for note in row.notes if note.code is not Code.NODE_PRICE)
     return replace(
         row,
         latency_ms=step.latency_ms,
-        interval=step.interval if row.basis.is_exact or row.interval is not None else None,
+        log_sd=step.estimate.log_sd if row.basis.is_exact or row.log_sd is not None else None,
+        least_ms=step.estimate.least_ms,
         basis=row.basis if row.basis.is_rough else Basis.SCALED_OUT,
-        note="; ".join(note for note in notes if note),
+        notes=(how, *through_host, *of_one),
     )

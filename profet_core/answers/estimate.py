@@ -14,7 +14,7 @@ from profet_core.catalog.offers import NoOffersError
 from profet_core.cost import CostTable, cost_table
 from profet_core.errors import InputError
 from profet_core.estimate.disagreement import Disagreement, disagreements
-from profet_core.estimate.estimate import Estimate, estimate
+from profet_core.estimate.estimate import NetworkEstimate, estimate
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.precision.names import AS_PROFILED
@@ -92,7 +92,7 @@ def named_question(
 class EstimateAnswer:
     """The estimate; its costs where images are told; the profile's prediction and how both differ, if there is one."""
 
-    estimate: Estimate
+    estimate: NetworkEstimate
     costs: CostTable | None
     profiled: Prediction | None
     disagreements: Sequence[Disagreement]
@@ -145,7 +145,7 @@ def _check_wanted(
         )
 
 
-def _narrowed(found: Estimate, narrowing: Narrowing, names: Collection[str]) -> Estimate:
+def _narrowed(found: NetworkEstimate, narrowing: Narrowing, names: Collection[str]) -> NetworkEstimate:
     rows = tuple(narrowed_rows(found.rows, narrowing, names, ""))
     kept = {row.instance for row in rows}
 
@@ -155,7 +155,7 @@ def _narrowed(found: Estimate, narrowing: Narrowing, names: Collection[str]) -> 
     return replace(found, rows=rows, regimes=of(found.regimes), fits=of(found.fits))
 
 
-def _costs(knowledge: Knowledge, question: EstimateQuestion, found: Estimate) -> CostTable | None:
+def _costs(knowledge: Knowledge, question: EstimateQuestion, found: NetworkEstimate) -> CostTable | None:
     if question.images is None:
         if question.validation_images:
             raise InputError("Also give the training images per epoch.")

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from profet_core.cost import CostRow, CostTable
 from profet_core.documents.parts import Document, memory_document, rented_document
 from profet_core.estimate.disagreement import Disagreement
-from profet_core.estimate.estimate import Estimate
+from profet_core.estimate.estimate import NetworkEstimate
+from profet_core.latency import LEVEL
 from profet_core.layers.counts import Counts
 from profet_core.prediction.records import InstancePrediction
 
 #: Share of held-out latencies inside the intervals.
-INTERVAL_LEVEL = 0.9
 
 
 def estimate_document(
-    found: Estimate,
+    found: NetworkEstimate,
     costs: CostTable | None,
     anchor: str | None,
     disagreements: Sequence[Disagreement],
@@ -35,7 +35,7 @@ def estimate_document(
         "batch_size": found.batch_size,
         "method": found.method,
         "counts": _counts_document(found.network),
-        "interval_level": INTERVAL_LEVEL,
+        "interval_level": LEVEL,
         "estimates": [_row_document(found, row, by_instance.get(row.instance)) for row in found.rows],
         "memory": memory_document(found.fits),
         "profile": None
@@ -59,7 +59,7 @@ def _counts_document(network: Counts) -> Document:
     }
 
 
-def _row_document(found: Estimate, row: InstancePrediction, cost: CostRow | None) -> Document:
+def _row_document(found: NetworkEstimate, row: InstancePrediction, cost: CostRow | None) -> Document:
     interval = row.interval
     return {
         "instance": row.instance,

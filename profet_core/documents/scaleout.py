@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from profet_core.documents.parts import Document, rented_document
-from profet_core.latency import StepTime
+from profet_core.latency import LEVEL, StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep
 from profet_core.scaleout.training import CurveRow, ScaledTraining
-
-INTERVAL_LEVEL = 0.9
 
 
 def scaleout_document(answer: ScaledTraining) -> Document:
@@ -39,7 +37,7 @@ def scaleout_document(answer: ScaledTraining) -> Document:
         "curve": [_curve_row(row) for row in answer.curve],
         "last_paying": answer.last_paying,
         "offers": [_plan(plan) for plan in answer.plans],
-        "interval_level": INTERVAL_LEVEL,
+        "interval_level": LEVEL,
         "warnings": list(answer.warnings),
     }
 

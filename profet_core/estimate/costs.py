@@ -13,7 +13,7 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.estimate.amounts import StepAmounts
-from profet_core.latency import JOINED
+from profet_core.latency import smooth_max
 from profet_core.transfer.hosts import Host, host_named
 
 
@@ -70,4 +70,5 @@ class GpuCosts:
         """
         work_ms: FloatArray = self.parts_ms(amounts).sum(axis=1) * np.exp(-np.asarray(log_gain, float))
         launch_ms = self.launch_ms(amounts, host)
-        return (work_ms**JOINED + launch_ms**JOINED) ** (1 / JOINED) + self.fixed_ms(amounts, host)
+        found: FloatArray = smooth_max(work_ms, launch_ms) + self.fixed_ms(amounts, host)
+        return found

@@ -17,9 +17,10 @@ from profet_core.estimate.memory import OPTIMISERS, counted_fit
 from profet_core.estimate.model import DEFAULT, METHODS, EstimateModel, estimate_model_of
 from profet_core.estimate.reach import KnownSteps, reached_ms, speed_weights
 from profet_core.estimate.regimes import BATCHES, PIXELS, Regime, measured_network, regime_of
-from profet_core.latency import LIMITED_BY_HOST, NORMAL_90, Basis, Interval, Reach, StepTime
+from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
 from profet_core.layers.counts import Counts
 from profet_core.memory.fit import FitAnswer
+from profet_core.messages import Code, Note
 from profet_core.precision.names import AS_PROFILED, FP32, asked_precision, is_half
 from profet_core.prediction.in_precision import (
     FP32_FROM_TF32,
@@ -33,7 +34,6 @@ from profet_core.prediction.records import InstancePrediction, priced_row
 from profet_core.prediction.unprofiled import unprofiled_gpus
 from profet_core.transfer.derived import derive
 from profet_core.transfer.estimate import Placed
-from profet_core.transfer.known import Latencies
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import target_of
 from profet_core.units import whole_number
@@ -43,7 +43,7 @@ MOST_BATCH = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class NetworkEstimate:
     """Step latencies of one network on every offer, inferred from its layers.
 
     Attributes
@@ -81,19 +81,19 @@ class _Question:
     def regime(self, *, gpu_measured: bool) -> Regime:
         return regime_of(self.network, self.name, self.batch_size, gpu_measured=gpu_measured)
 
-    def log_half_width(self, regime: Regime) -> float:
+    def log_sd(self, regime: Regime) -> float:
         """As the split was judged; a batch beyond the measured ones comes to what else was not measured."""
-        width = self.model.log_half_widths[regime][self.method]
-        if regime is Regime.LARGER_BATCH or self.batch_size <= BATCHES[1]:
-            return width
-        return math.hypot(width, self.model.log_half_widths[Regime.LARGER_BATCH][self.method])
+        widths = [self.model.log_half_widths[regime][self.method]]
+        if regime is not Regime.LARGER_BATCH and self.batch_size > BATCHES[1]:
+            widths.append(self.model.log_half_widths[Regime.LARGER_BATCH][self.method])
+        return float(log_sd_of(combined_sd(*widths)))
 
 
 @dataclass(frozen=True, slots=True)
 class _OnGpu:
     """A latency on one GPU in one host, before it is an offer's."""
 
-    step: StepTime
+    step: Estimate
     by_method: Mapping[str, float]
     regime: Regime
 
@@ -109,7 +109,7 @@ def estimate(
     method: str = DEFAULT,
     optimiser: str = "sgd",
     precision: str = AS_PROFILED,
-) -> Estimate:
+) -> NetworkEstimate:
     """Step latency of a network on every offer, or on `targets`.
 
     Parameters
@@ -137,7 +137,7 @@ def estimate(
     placed = _placed(models, transfer, catalog, targets)
     found = {one: _in_precision(models, question, one, asked) for one in dict.fromkeys(placed.values())}
     rows = [priced_row(catalog[instance], found[one].step, found[one].by_method) for instance, one in placed.items()]
-    return Estimate(
+    return NetworkEstimate(
         network=network,
         name=name,
         batch_size=batch_size,
@@ -160,7 +160,7 @@ class Step:
     tf32: bool = True
 
 
-def estimated_step(model: EstimateModel, transfer: TransferModel, step: Step, placed: Placed) -> StepTime:
+def estimated_step(model: EstimateModel, transfer: TransferModel, step: Step, placed: Placed) -> Estimate:
     """One step on a GPU in a host, which no offer need have."""
     return _on_gpu(_asked(model, transfer, step), placed).step
 
@@ -217,7 +217,7 @@ def _in_precision(models: Models, question: _Question, placed: Placed, asked: st
     log_speedup = factors.log_speedup(share, launch_ms / (step.latency_ms or 1.0)) * (-1 if from_tf32 else 1)
     note = FP32_FROM_TF32 if from_tf32 else speedup_note(gpu, asked, log_speedup)
     by_method = {name: ms * math.exp(-log_speedup) for name, ms in found.by_method.items()}
-    changed = faster_step(step, log_speedup, factors.log_half_width, note)
+    changed = faster_step(step, log_speedup, factors.log_sd, note)
     return replace(found, step=changed, by_method=by_method)
 
 
@@ -236,13 +236,21 @@ def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
     """The GPU was measured, in this host or in another one."""
     host, regime = placed[1], question.regime(gpu_measured=True)
     by_method = {name: _measured_ms(question, name, instance, placed) for name in METHODS}
-    half = question.log_half_width(regime)
-    costs = question.model.costs[instance]
     reach = _reach(question, {instance: 1.0}, instance, 0.0, placed)
-    if host.name != costs.host:
-        half = math.hypot(half, NORMAL_90 * host.log_sd * _host_share(reach))
-    step = _step(by_method[question.method], Basis.MEASURED, half, regime.words, reach)
+    step = Estimate(
+        latency_ms=by_method[question.method],
+        log_sd=question.log_sd(regime),
+        basis=Basis.MEASURED,
+        notes=(_note(regime),),
+        reach=reach,
+    )
+    if host.name != question.model.costs[instance].host:
+        step = step.widened(host.log_sd * _host_share(reach))
     return _OnGpu(step, by_method, regime)
+
+
+def _note(regime: Regime) -> Note:
+    return Note.of(Code.REGIME, said=regime.words)
 
 
 def _measured_ms(question: _Question, method: str, instance: str, placed: Placed) -> float:
@@ -253,24 +261,20 @@ def _measured_ms(question: _Question, method: str, instance: str, placed: Placed
 def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
     """Another source ran measured networks on the GPU beside two that were measured."""
     law, regime = question.transfer.derived[gpu.name], question.regime(gpu_measured=True)
-    half = question.log_half_width(regime)
+    log_sd = np.array([question.log_sd(regime)])
 
-    def derived(one: str) -> Latencies:
+    def derived(one: str) -> Estimate:
         there = {
-            name: Latencies(known.costs.latency_ms(question.amounts) * np.exp(known.log_ratio), np.array([half]))
+            name: Estimate(latency_ms=known.costs.latency_ms(question.amounts) * np.exp(known.log_ratio), log_sd=log_sd)
             for name, known in question.known[one].items()
             if name in law.instances
         }
-        return derive(law, there)
+        return derive(law, there, gpu, question.tf32).at(0)
 
-    by_method = {name: float(derived(name).latency_ms[0]) for name in METHODS}
-    width = float(derived(question.method).log_half_width[0])
-    if question.tf32 != law.tf32 and gpu.tf32_tensor_dense_tflops:
-        width = math.hypot(width, NORMAL_90 * law.other_precision_log_sd)
-    unseen = question.regime(gpu_measured=False)
-    latency_ms = by_method[question.method]
-    step = _step(latency_ms, Basis.DERIVED, width, law.note(gpu, question.tf32), Reach(law.powers, latency_ms))
-    return _OnGpu(step, by_method, unseen)
+    by_method = {name: derived(name).latency_ms for name in METHODS}
+    # The known latencies' errors are of this network, not of its profile: nothing is known of the ratio.
+    step = replace(derived(question.method), relative=None)
+    return _OnGpu(step, by_method, question.regime(gpu_measured=False))
 
 
 def _on_other(question: _Question, placed: Placed) -> _OnGpu:
@@ -286,13 +290,15 @@ def _on_other(question: _Question, placed: Placed) -> _OnGpu:
     weights = speed_weights(costs, log_speed)
     nearest = max(weights, key=lambda name: weights[name])
     reach = _reach(question, weights, nearest, log_speed - costs[nearest].log_speed, placed)
-    half = math.hypot(
-        question.log_half_width(regime),
-        NORMAL_90 * speed.log_sd * (1 - _host_share(reach)),
-        NORMAL_90 * host.log_sd * _host_share(reach),
+    share = _host_share(reach)
+    step = Estimate(
+        latency_ms=by_method[question.method],
+        log_sd=combined_sd(question.log_sd(regime), speed.log_sd * (1 - share), host.log_sd * share),
+        basis=Basis.TRANSFERRED,
+        notes=(_note(regime), speed.evidence.note),
+        reach=reach,
     )
-    note = f"{regime.words}; {speed.evidence.note}"
-    return _OnGpu(_step(by_method[question.method], Basis.TRANSFERRED, half, note, reach), by_method, regime)
+    return _OnGpu(step, by_method, regime)
 
 
 def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed) -> Reach:
@@ -306,17 +312,6 @@ def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_
 def _host_share(reach: Reach) -> float:
     """How much of a step its host decides, 0 to 1."""
     return reach.launch_ms / (reach.launch_ms + reach.free_ms)
-
-
-def _step(latency_ms: float, basis: Basis, half: float, note: str, reach: Reach) -> StepTime:
-    return StepTime(
-        instance="",
-        latency_ms=latency_ms,
-        basis=basis,
-        interval=Interval.around(latency_ms, half),
-        note=f"{LIMITED_BY_HOST}; {note}" if reach.limited_by_host else note,
-        reach=reach,
-    )
 
 
 def _fits(

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.arrays import FloatArray
-from profet_core.latency import NORMAL_90
+from profet_core.latency import combined_sd, log_sd_of
 from profet_core.units import SMALLEST_NUMBER
 
 #: Offsets inside the logarithms, so that equal members or a twin in the data don't promise a width of nothing.
 SPREAD_OFFSET, DISTANCE_OFFSET = 0.01, 0.02
-#: A thousand times up or down says that nothing is known. Fitted on few networks, the scale runs away beyond them, to
-#: more than a number can hold.
-MOST_LOG_HALF_WIDTH = math.log(1_000)
+#: An interval of a thousand times up or down says that nothing is known. Fitted on few networks, the scale runs away
+#: beyond them, to more than a number can hold.
+MOST_LOG_SD = log_sd_of(math.log(1_000))
 _MOST_LOG_SCALE = 100.0
 #: Weight of a profile's total time beside its class shares in the distance.
 TOTAL_WEIGHT = 0.05
@@ -29,7 +29,8 @@ BAND_WORDS = ("like", "somewhat unlike", "unlike", "very unlike")
 class IntervalScale:
     """How wide an interval is: the scale of the log error on left-out architectures, times a conformal quantile.
 
-    log half width = quantile[pair] * exp(offset[pair] + spread * log(s + 0.01) + distance * log(d + 0.02)), with s the
+    Half its width in the logarithm at `level`, and from it the standard deviation of a log-normal error with that
+    interval: quantile[pair] * exp(offset[pair] + spread * log(s + 0.01) + distance * log(d + 0.02)), with s the
     standard deviation of the members' logarithms and d the distance from the training data. After locally weighted
     (normalized) conformal prediction; with 15 architectures its finite-sample guarantee is weak: it is checked on
     architectures that neither members nor interval saw. Doubt that the repair of a truncated profile leaves is added.
@@ -42,17 +43,10 @@ class IntervalScale:
     quantile: Mapping[str, Mapping[str, float]]
     error_by_distance: Sequence[float]
 
-    def log_half_width(
-        self, anchor: str, target: str, member_ms: FloatArray, distance: FloatArray, doubt: FloatArray
-    ) -> FloatArray:
-        """`log_half_widths` of one target, (profiles,); `member_ms`: (profiles, members)."""
-        half: FloatArray = self.log_half_widths(anchor, [target], member_ms[None], distance, doubt)[0]
-        return half
-
-    def log_half_widths(
+    def log_sd(
         self, anchor: str, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray, doubt: FloatArray
     ) -> FloatArray:
-        """Half width in the logarithm, at most `MOST_LOG_HALF_WIDTH`, (targets, profiles).
+        """Standard deviation in the logarithm, at most `MOST_LOG_SD`, (targets, profiles).
 
         Parameters
         ----------
@@ -63,7 +57,7 @@ class IntervalScale:
         log_scale = offset + scale_features(member_ms, distance) @ np.array([self.spread, self.distance])
         # Cut before the power too: zero times infinity is no number.
         scale: FloatArray = np.exp(np.minimum(log_scale, _MOST_LOG_SCALE))
-        return np.minimum(np.hypot(quantile * scale, NORMAL_90 * doubt), MOST_LOG_HALF_WIDTH)
+        return np.minimum(combined_sd(log_sd_of(quantile * scale, self.level), doubt), MOST_LOG_SD)
 
 
 def scale_features(member_ms: FloatArray, distance: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
+from profet_core.latency import log_sd_of
 from profet_core.precision.names import BF16
 from profet_core.precision.speedup import SAME_SPEED, USUAL_PEAK_RATIO, Factors, peak_bound, peak_ratio, tf32_bound
 
@@ -57,12 +58,12 @@ class PrecisionModel:
     def amp(self, gpu: Gpu, precision: str) -> Factors:
         """Factors of AMP or BF16 over what the GPU does unasked: TF32 where it has it, else FP32."""
         if not has_tensor_cores(gpu) or (precision == BF16 and gpu.compute_capability < AMPERE):
-            return Factors(SAME_SPEED, 0.0, self.plain_log_half_width)
+            return Factors(SAME_SPEED, 0.0, log_sd_of(self.plain_log_half_width))
         more_k, more_m = self.gpus.get(gpu.name, (0.0, 0.0))
         more_k += self.peak_power * math.log(peak_ratio(gpu) / USUAL_PEAK_RATIO)
         curves = tuple((log_k + more_k, log_m + more_m) for log_k, log_m in self.curves)
         half_width = max(self.log_half_width, self.gpu_log_half_widths.get(gpu.name, 0.0))
-        return Factors(curves, peak_bound(gpu), half_width, self.log_offset)
+        return Factors(curves, peak_bound(gpu), log_sd_of(half_width), self.log_offset)
 
     def share_of(self, flops_per_value: float) -> float:
         """Convolutions and products in the GPU work of a network that nobody profiled, 0 to 1."""
@@ -75,7 +76,7 @@ class PrecisionModel:
         if gpu.tf32_tensor_dense_tflops is None:
             return Factors(SAME_SPEED, 0.0, 0.0)
         bound = tf32_bound(gpu)
-        return Factors(((self.tf32_power * bound, 0.0),), bound, self.tf32_log_half_width)
+        return Factors(((self.tf32_power * bound, 0.0),), bound, log_sd_of(self.tf32_log_half_width))
 
 
 def has_tensor_cores(gpu: Gpu) -> bool:

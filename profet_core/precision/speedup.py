@@ -28,13 +28,13 @@ class Factors:
     Attributes
     ----------
     curves : log k and log m as each of several tables has them; the step's speed-up is their geometric mean.
-    bound : log k that no kernel exceeds. log_half_width : half a 90% interval of the step's log speed-up.
+    bound : log k that no kernel exceeds. log_sd : of the step's log speed-up.
     log_offset : added to the log speed-up of the curves' mean.
     """
 
     curves: tuple[tuple[float, float], ...]
     bound: float
-    log_half_width: float
+    log_sd: float
     log_offset: float = 0.0
 
     @property

@@ -15,7 +15,7 @@ from profet_core.networks.members import size_inputs
 from profet_core.networks.stacks import StepInputs, member_latency
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.estimates import Estimates, Likeness, combine, floors_ms
-from profet_core.prediction.refusals import unattributed_log_width
+from profet_core.prediction.refusals import unattributed_log_sd
 from profet_core.profiles.record import Profile
 from profet_core.scaling.axes import AXIS_RANGE
 
@@ -37,7 +37,7 @@ def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Seque
         member_ms=member_ms,
         joined_ms=combine(stacked, rule.combine, rule.weights),
         floor_ms=floors_ms(models, targets),
-        log_half_width=_log_half_width(scale, batch, targets, stacked, distance) if scale else None,
+        log_sd=_log_sd(scale, batch, targets, stacked, distance) if scale else None,
         interval_level=scale.level if scale else None,
         unknown=batch.unknown,
         likeness=likeness,
@@ -96,13 +96,13 @@ def _member_ms(
     return found
 
 
-def _log_half_width(
+def _log_sd(
     scale: IntervalScale, batch: ProfileBatch, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray
 ) -> FloatArray:
-    """Half the interval's width in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
-    half = scale.log_half_widths(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
-    unattributed: FloatArray = np.array([unattributed_log_width(profile) for profile in batch.profiles])
-    return half + unattributed
+    """Standard deviation in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
+    return scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt) + unattributed_log_sd(
+        batch.profiles
+    )
 
 
 def _likeness(scale: IntervalScale, distance: float) -> Likeness:

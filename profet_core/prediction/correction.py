@@ -100,4 +100,5 @@ def _corrected(row: InstancePrediction, factors: Mapping[str, float]) -> Instanc
     factor = factors.get(row.instance)
     if factor is None or row.latency_ms is None:
         return row
-    return replace(row, latency_ms=row.latency_ms * factor, interval=row.interval and row.interval.scaled(factor))
+    # What it is made of tells how it grows with its size: that stays in proportion.
+    return replace(row, latency_ms=row.latency_ms * factor)

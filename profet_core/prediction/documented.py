@@ -26,7 +26,7 @@ def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Seque
         member_ms=member_ms,
         joined_ms=combine(np.stack(list(member_ms.values()), axis=-1), rule.combine),
         floor_ms=floors_ms(models, targets),
-        log_half_width=None,
+        log_sd=None,
         interval_level=None,
         unknown=unknown,
         likeness=[None] * count,

@@ -12,10 +12,9 @@ import numpy as np
 from profet_core.arrays import FloatArray
 from profet_core.artifacts.models import Models
 from profet_core.errors import InputError
-from profet_core.latency import Basis, Interval, StepTime
+from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.networks.intervals import BAND_WORDS
 from profet_core.operations.unknown import UnknownOperations
-from profet_core.transfer.known import Latencies
 from profet_core.units import SMALLEST_NUMBER
 
 #: Band word -> how a sentence compares the profile with the training data.
@@ -84,7 +83,7 @@ class Estimates:
     ----------
     member_ms : member -> (targets, profiles), milliseconds.
     joined_ms : (targets, profiles), the members joined. floor_ms : (targets,), see `floors_ms`.
-    log_half_width : (targets, profiles), half the interval's width in the logarithm; None without intervals.
+    log_sd : (targets, profiles), standard deviation of the latency's logarithm; None without intervals.
     interval_level : share of predictions the interval is to cover.
     unknown : per profile, operations the method has no place for.
     likeness : per profile; None if the method doesn't measure it.
@@ -95,7 +94,7 @@ class Estimates:
     member_ms: Mapping[str, FloatArray]
     joined_ms: FloatArray
     floor_ms: FloatArray
-    log_half_width: FloatArray | None
+    log_sd: FloatArray | None
     interval_level: float | None
     unknown: Sequence[UnknownOperations]
     likeness: Sequence[Likeness | None]
@@ -107,27 +106,24 @@ class Estimates:
         return np.maximum(self.joined_ms, self.floor_ms[:, None])
 
     @property
-    def latencies(self) -> dict[str, Latencies]:
-        """Target -> latencies with their intervals' widths."""
-        return {
-            target: Latencies.measured(self.latency_ms[row])
-            if self.log_half_width is None
-            else Latencies(self.latency_ms[row], self.log_half_width[row])
-            for row, target in enumerate(self.targets)
-        }
+    def by_target(self) -> dict[str, Estimate]:
+        """Target -> its latencies, (profiles,); exact without intervals."""
+        if self.log_sd is None:
+            return {target: Estimate.exact(row) for target, row in zip(self.targets, self.latency_ms, strict=True)}
+        rows = zip(self.targets, self.latency_ms, self.log_sd, strict=True)
+        return {target: Estimate(latency_ms=latency_ms, log_sd=log_sd) for target, latency_ms, log_sd in rows}
 
     def of(self, number: int) -> ProfileEstimates:
         """The estimates for one profile, by its number."""
         latency_ms = self.latency_ms[:, number].tolist()
         members = {name: values[:, number].tolist() for name, values in self.member_ms.items()}
-        intervals: Sequence[Interval | None] = [None] * len(self.targets)
-        if self.log_half_width is not None:
-            halves = self.log_half_width[:, number].tolist()
-            intervals = [Interval.around(value_ms, half) for value_ms, half in zip(latency_ms, halves, strict=True)]
+        log_sds: Sequence[float | None] = [None] * len(self.targets)
+        if self.log_sd is not None:
+            log_sds = self.log_sd[:, number].tolist()
         return ProfileEstimates(
             steps=tuple(
-                StepTime(instance=target, latency_ms=value_ms, basis=Basis.MEASURED, interval=interval)
-                for target, value_ms, interval in zip(self.targets, latency_ms, intervals, strict=True)
+                StepTime(instance=target, latency_ms=value_ms, log_sd=log_sd, basis=Basis.MEASURED)
+                for target, value_ms, log_sd in zip(self.targets, latency_ms, log_sds, strict=True)
             ),
             member_ms={
                 target: {name: values[row] for name, values in members.items()}

@@ -16,6 +16,7 @@ from profet_core.arrays import FloatArray
 from profet_core.artifacts.methods import Method
 from profet_core.artifacts.models import Models
 from profet_core.catalog.gpus import Gpu
+from profet_core.latency import Estimate, combined_sd, log_sd_of
 from profet_core.networks.batch import ProfileBatch
 from profet_core.networks.stacks import StepInputs, known_part, without_unseen
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
@@ -23,10 +24,10 @@ from profet_core.operations.unknown import UnknownOperations
 from profet_core.prediction import by_class
 from profet_core.prediction.estimates import Estimates, floors_ms
 from profet_core.prediction.host_time import host_times_ms
-from profet_core.prediction.refusals import unattributed_log_width
+from profet_core.prediction.refusals import unattributed_log_sd
 from profet_core.transfer.anchor import AsRecorded, CarriedBack, ForeignSteps, carry_back
 from profet_core.transfer.hosts import Host
-from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.known import AnchorSteps
 from profet_core.transfer.parts import BANDWIDTH, KINDS, kind_of_class, step_parts
 from profet_core.transfer.speed import target_of
 
@@ -66,14 +67,14 @@ class ForeignEstimates:
     estimates : latencies on each of them. own_ms : on the GPU itself, (profiles,), measured or by the profile.
     recorded : the steps as if recorded on the reference instance: where other GPUs are reached from.
     known : profiled instance -> latencies to reach other GPUs from, exact: the doubt about all of them is one.
-    log_half_width : of everything that is told from these profiles, 90%, (profiles,).
+    log_sd : of everything that is told from these profiles, in the logarithm, (profiles,).
     """
 
     estimates: Estimates
     own_ms: FloatArray
     recorded: AnchorSteps
-    known: Mapping[str, Latencies]
-    log_half_width: FloatArray
+    known: Mapping[str, Estimate]
+    log_sd: FloatArray
 
 
 def foreign_estimates(
@@ -90,11 +91,12 @@ def foreign_estimates(
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
     target, speed = target_of(transfer, gpu, host, tf32)
     back = carry_back(transfer.step, transfer.reference, ForeignSteps(target, parts, batch.latency_ms))
-    half = np.hypot(transfer.anchor_spread.log_half_width(speed.log_sd), back.doubt_log)
+    log_sd = combined_sd(transfer.anchor_spread.log_sd(speed.log_sd), back.doubt_log_sd)
     if batch.latency_ms is None:
-        half = np.hypot(half, np.median([row.own_log_half_width for row in transfer.step.instances.values()]))
-    half = half + np.array([unattributed_log_width(profile) for profile in batch.profiles])
-    estimates = _joined(models, method, batch, back, half)
+        own_half = np.median([row.own_log_half_width for row in transfer.step.instances.values()])
+        log_sd = combined_sd(log_sd, log_sd_of(own_half))
+    log_sd = log_sd + unattributed_log_sd(batch.profiles)
+    estimates = _joined(models, method, batch, back, log_sd)
     reference = transfer.reference
     return ForeignEstimates(
         estimates=estimates,
@@ -105,14 +107,12 @@ def foreign_estimates(
             latency_ms=estimates.latency_ms[list(estimates.targets).index(reference)],
             floor_ms=back.floor_ms,
         ),
-        known={
-            name: Latencies.measured(row) for name, row in zip(estimates.targets, estimates.latency_ms, strict=True)
-        },
-        log_half_width=half,
+        known={name: Estimate.exact(row) for name, row in zip(estimates.targets, estimates.latency_ms, strict=True)},
+        log_sd=log_sd,
     )
 
 
-def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, half: FloatArray) -> Estimates:
+def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, log_sd: FloatArray) -> Estimates:
     """Law and models as one estimate a profiled instance."""
     names = list(back.by_instance)
     batches = {name: _carried_batch(batch, name, there) for name, there in back.by_instance.items()}
@@ -135,7 +135,7 @@ def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBa
         member_ms={},
         joined_ms=joined_ms,
         floor_ms=floor_ms,
-        log_half_width=np.broadcast_to(half, joined_ms.shape),
+        log_sd=np.broadcast_to(log_sd, joined_ms.shape),
     )
 
 

@@ -17,7 +17,8 @@ from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError, NoPredictionError
-from profet_core.latency import Basis, Interval, Reach, RelativeInterval, StepTime
+from profet_core.latency import Basis, Reach, StepTime, combined_sd, log_sd_of
+from profet_core.messages import Code, Note
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import COPY_CLASS, load_operation_classes
 from profet_core.precision.model import PrecisionModel, has_tensor_cores
@@ -38,13 +39,13 @@ from profet_core.transfer.model import TransferModel
 from profet_core.transfer.parts import CONVOLUTION, PRODUCT, StepParts, kind_of_class, step_parts
 from profet_core.transfer.speed import evidence_of, target_of
 
-#: Half a 90% interval that a compiled step adds: what fusing saves elsewhere is not measured; assumed.
-COMPILED_LOG_HALF_WIDTH = math.log(1.25)
+#: What a compiled step adds, an interval of a quarter up or down: what fusing saves elsewhere is not measured; assumed.
+COMPILED_LOG_SD = log_sd_of(math.log(1.25))
 #: What is known of a GPU's FP32 speed where it has TF32; of all others TF32 is known and FP32 follows from it.
 _FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN, Source.KERNELS, Source.SAME_CHIP)
 _CAST = DEVICE_PREFIX + "Cast"
 _NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
-FP32_FROM_TF32 = "FP32 from the TF32 speed"
+FP32_FROM_TF32 = Note(Code.FP32_FROM_TF32)
 #: What is said of every answer in half precision.
 HALF_WARNING = (
     "{name} latencies are FP32 or TF32 latencies divided by a speed-up from published pairs: plain and tuned training "
@@ -77,7 +78,7 @@ class _Base:
 
     profile: Profile
     log_slower: float = 0.0
-    log_half_width: float = 0.0
+    log_sd: float = 0.0
 
 
 def predict(
@@ -255,7 +256,7 @@ def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
         step_latency_ms=None,
         peak_memory_mib=None,
     )
-    return _Base(replace(profile, operations=operations, meta=meta), math.log(slower), factors.log_half_width)
+    return _Base(replace(profile, operations=operations, meta=meta), math.log(slower), factors.log_sd)
 
 
 def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | None) -> _Work:
@@ -284,35 +285,28 @@ def _share(parts: StepParts) -> float:
     return float(parts.compute_share[0])
 
 
-def faster_step(row: Row, log_speedup: float, log_half_width: float, note: str) -> Row:
+def faster_step(row: Row, log_speedup: float, log_sd: float, *notes: Note) -> Row:
     """A row whose step is exp(log_speedup) times as fast, give or take; launches stay."""
     if row.latency_ms is None:
         return row
     factor = math.exp(-log_speedup)
-    latency_ms, interval = row.latency_ms * factor, Interval.around(row.latency_ms * factor, log_half_width)
-    if row.interval is not None:
-        half = row.interval.log_half_width
-        interval = row.interval.scaled(factor).widened(math.hypot(half, log_half_width) - half)
-    relative, reach = row.relative, row.reach
+    reach = row.reach
     return replace(
-        row,
-        latency_ms=latency_ms,
-        interval=interval,
-        note="; ".join(part for part in (note, row.note) if part),
-        relative=relative and RelativeInterval(relative.instance, math.hypot(relative.log_half_width, log_half_width)),
+        row.widened(log_sd).noted(*notes),
+        latency_ms=row.latency_ms * factor,
         reach=reach and Reach(reach.weights, reach.free_ms * factor, reach.launch_ms),
     )
 
 
-def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> str:
+def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
     """What a row says of its precision."""
     name = _NAMES[precision]
     if not has_tensor_cores(gpu):
-        return f"{name} at FP32 speed: no tensor cores, sometimes slower"
+        return Note.of(Code.NO_TENSOR_CORES, precision=name)
     if precision == BF16 and gpu.tf32_tensor_dense_tflops is None:
-        return "BF16 at FP32 speed: no tensor cores for BF16"
+        return Note(Code.NO_BF16)
     over = "FP32" if gpu.tf32_tensor_dense_tflops is None else "TF32"
-    return f"{name}, {math.exp(log_speedup):.1f} times the speed of {over}"
+    return Note.of(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
 
 
 @dataclass(frozen=True)
@@ -372,26 +366,26 @@ class _In:
             factors, sign = Factors(((0.0, 0.0),), 0.0, 0.0), 1.0
         # Two errors of one speed-up cancel where both are of one GPU.
         cancels = same_precision and gpu.name == own.name
-        half = 0.0 if cancels else math.hypot(factors.log_half_width, self.base.log_half_width)
-        if half == 0 and not any(map(any, factors.curves)):
+        log_sd = 0.0 if cancels else combined_sd(factors.log_sd, self.base.log_sd)
+        if log_sd == 0 and not any(map(any, factors.curves)):
             return row
-        return self._changed(row, gpu, factors, sign, half, work)
+        return self._changed(row, gpu, factors, sign, log_sd, work)
 
     def _changed(
-        self, row: InstancePrediction, gpu: Gpu, factors: Factors, sign: float, half: float, work: _Work
+        self, row: InstancePrediction, gpu: Gpu, factors: Factors, sign: float, log_sd: float, work: _Work
     ) -> InstancePrediction:
         assert row.latency_ms is not None
         host: Host = host_named(row.offer.host) if row.offer.host else self.anchor.host
         launch_share = work.launch_ms * host.launch / row.latency_ms
         log_speedup = sign * factors.log_speedup(work.share, launch_share)
-        note = speedup_note(gpu, self.precision, log_speedup) if is_half(self.precision) else ""
+        notes = (speedup_note(gpu, self.precision, log_speedup),) if is_half(self.precision) else ()
         if sign < 0:
-            note = FP32_FROM_TF32
+            notes = (FP32_FROM_TF32,)
         basis = row.basis
         if basis is Basis.GIVEN:
             basis = Basis.MEASURED if self.anchor.gpu is None else Basis.CARRIED_BACK
         members = {name: ms * math.exp(-log_speedup) for name, ms in row.members.items()}
-        return replace(faster_step(row, log_speedup, half, note), basis=basis, members=members)
+        return replace(faster_step(row, log_speedup, log_sd, *notes), basis=basis, members=members)
 
     def _given_as_recorded(self, gpu: Gpu) -> bool:
         """Whether the anchor's latency is one in the precision that is asked for."""
@@ -434,7 +428,6 @@ def activation_growth(models: Models, profile: Profile, precision: str) -> float
 
 
 def _compiled(row: InstancePrediction) -> InstancePrediction:
-    if row.interval is None or row.basis is Basis.GIVEN:
-        return row
-    half = row.interval.log_half_width
-    return replace(row, interval=row.interval.widened(math.hypot(half, COMPILED_LOG_HALF_WIDTH) - half))
+    # The ratio to another instance's latency stays: both are of the same compiled step.
+    known = row.log_sd is not None and row.basis is not Basis.GIVEN
+    return replace(row, log_sd=combined_sd(row.log_sd, COMPILED_LOG_SD)) if known else row

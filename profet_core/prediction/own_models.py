@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,14 +12,15 @@ from profet_core.artifacts.models import Models, OwnLayer
 from profet_core.artifacts.own_layers import OwnMachine
 from profet_core.artifacts.training_range import TrainingRange
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import Basis, Interval, StepTime
+from profet_core.latency import Basis, Estimate, StepTime, combined_sd
+from profet_core.messages import Code, Note
 from profet_core.networks.batch import ProfileBatch
 from profet_core.prediction import by_class
 from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.estimates import Estimates, Likeness
 from profet_core.prediction.foreign import ForeignEstimates
-from profet_core.transfer.estimate import Placed, other_host_log_half_width
-from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.estimate import Placed, other_host_log_sd
+from profet_core.transfer.known import AnchorSteps
 from profet_core.transfer.model import TransferModel
 
 
@@ -49,26 +49,24 @@ class OwnTarget:
         """Joined with what the law tells, (profiles,)."""
         return np.exp(self.law_share * np.log(law_ms) + (1 - self.law_share) * np.log(self.own_ms))
 
-    def step(self, number: int, law: StepTime, other_host_log: float = 0.0) -> StepTime:
+    def step(self, number: int, law: StepTime, other_host_log_sd: float = 0.0) -> StepTime:
         """The row of one profile, from the law's; how it grows with its size the law tells alone.
 
         Parameters
         ----------
-        other_host_log : doubt about another host than the one that was measured, half a 90% interval.
+        other_host_log_sd : doubt about another host than the one that was measured.
         """
         if law.latency_ms is None:
             return law
         latency_ms = law.latency_ms**self.law_share * float(self.own_ms[number]) ** (1 - self.law_share)
-        halves = self.estimates.log_half_width
-        half = None if halves is None else math.hypot(float(halves[self.row, number]), other_host_log)
+        log_sds = self.estimates.log_sd
         return replace(
-            law,
+            law.scaled(latency_ms / law.latency_ms),
             latency_ms=latency_ms,
+            log_sd=None if log_sds is None else combined_sd(float(log_sds[self.row, number]), other_host_log_sd),
             basis=Basis.MEASURED,
-            interval=None if half is None else Interval.around(latency_ms, half),
-            note="",
+            notes=(),
             relative=None,
-            reach=law.reach and law.reach.scaled(latency_ms / law.latency_ms),
         )
 
     def member_ms(self, number: int) -> Mapping[str, float]:
@@ -151,7 +149,7 @@ def with_own_models(told: OwnTold, found: ForeignEstimates) -> ForeignEstimates:
         told.targets[name].joined_ms(law_ms) if name in told.targets else law_ms
         for name, law_ms in zip(names, found.estimates.latency_ms, strict=True)
     ]
-    known = {name: Latencies.measured(row_ms) for name, row_ms in zip(names, rows_ms, strict=True)}
+    known = {name: Estimate.exact(row_ms) for name, row_ms in zip(names, rows_ms, strict=True)}
     recorded = replace(found.recorded, latency_ms=known[found.recorded.anchor].latency_ms)
     return replace(found, known=known, recorded=recorded) if told.targets else found
 
@@ -185,9 +183,9 @@ def own_rows(
         if name is None or host is None:
             return law
         same = told.targets[name]
-        doubt = float(other_host_log_half_width(transfer.step, recorded, same.own_ms, host)[number])
-        told_there = same.step(number, law_of.get(name, law), doubt).on(law.instance)
-        return replace(told_there, note=f"latency of {name}, which has the same GPU")
+        doubt = float(other_host_log_sd(transfer.step, recorded, same.own_ms, host)[number])
+        told_there = same.step(number, law_of.get(name, law), doubt)
+        return replace(told_there, instance=law.instance, notes=(Note.of(Code.SAME_GPU, instance=name),))
 
     return map(row_of, rows)
 

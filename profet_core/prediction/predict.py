@@ -14,7 +14,8 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError, NoPredictionError
-from profet_core.latency import Basis, StepTime
+from profet_core.latency import Basis, Estimate, StepTime
+from profet_core.messages import Note
 from profet_core.networks.batch import ProfileBatch
 from profet_core.precision.names import TF32, canonical, is_half
 from profet_core.prediction import by_class, documented
@@ -37,7 +38,7 @@ from profet_core.prediction.unprofiled import (
     unprofiled_steps,
 )
 from profet_core.profiles.record import Profile
-from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.known import AnchorSteps
 from profet_core.units import positive_number
 
 
@@ -163,7 +164,7 @@ def predict_many(
     estimates = estimate(models, request.method, batch, request.estimated)
     recorded, reached = recorded_steps(batch), None
     if models.transfer is not None:
-        known = estimates.latencies
+        known = estimates.by_target
         reached = unprofiled_steps(models.transfer, recorded, batch.profiles, known, request.offers, tf32=tf32)
     told = _own_told(request, batch, ran_in_tf32=False, tf32=tf32)
     return _Predicted(request, steps, estimates, recorded, reached, told).all
@@ -190,10 +191,9 @@ def _in_one_precision(
     told = _own_told(request, batch, ran_in_tf32=ran_in_tf32, tf32=tf32)
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
     found = with_own_models(told, found)
-    own_half = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_half_width
-    own = UnprofiledAnchor(
-        request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width, ran_in_tf32
-    )
+    log_sd = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_sd
+    own_steps = Estimate(latency_ms=found.own_ms, log_sd=log_sd)
+    own = UnprofiledAnchor(request.anchor.name, gpu, own_steps, found.log_sd, ran_in_tf32)
     reached = unprofiled_steps(
         transfer, found.recorded, batch.profiles, found.known, request.offers, tf32=tf32, own=own
     )
@@ -300,7 +300,7 @@ class _Predicted:
     ----------
     recorded : the steps as `unprofiled_steps` takes them. reached : on other GPUs; None: the models reach none.
     told : by models of the user's. carried_note : of latencies on profiled instances, where nobody profiled the
-        anchor's GPU; empty where somebody did.
+        anchor's GPU; None where somebody did.
     """
 
     request: _Request
@@ -309,7 +309,7 @@ class _Predicted:
     recorded: AnchorSteps
     reached: UnprofiledSteps | None
     told: OwnTold
-    carried_note: str = ""
+    carried_note: Note | None = None
 
     @property
     def all(self) -> Predictions:
@@ -339,15 +339,16 @@ class _Predicted:
         offers = request.catalog
         # A GPU that nobody rents out has no row.
         if name in offers:
-            given = StepTime(instance=name, latency_ms=self.steps[number].latency_ms, basis=Basis.GIVEN)
+            given = Estimate(latency_ms=self.steps[number].latency_ms, log_sd=0.0, basis=Basis.GIVEN)
             yield priced_row(offers[name], given)
         measured = estimates.steps
         if self.carried_note:
-            measured = tuple(replace(row, basis=Basis.CARRIED_BACK, note=self.carried_note) for row in measured)
+            notes = (self.carried_note,)
+            measured = tuple(replace(row, basis=Basis.CARRIED_BACK, notes=notes) for row in measured)
         others = self.reached.of(number) if self.reached else []
         if told.targets:
             placed = request.offers.by_instance
-            every = [*measured, *(others[at].on(instance) for instance, at in request.offers.numbers)]
+            every = [*measured, *(StepTime.of(instance, others[at]) for instance, at in request.offers.numbers)]
             for row in own_rows(request.models, told, number, every, self.recorded, placed):
                 if row.instance in request.targets:
                     members = told.member_ms(row.instance, number, estimates.member_ms)

@@ -9,7 +9,8 @@ from typing import Any, overload
 from profet_core.catalog import Instance
 from profet_core.cost import cost_usd
 from profet_core.frames import frame_of, offer_cells, step_cells
-from profet_core.latency import StepTime
+from profet_core.latency import Estimate, StepTime
+from profet_core.messages import Code, Note
 from profet_core.operations.unknown import UnknownOperations
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.estimates import Likeness
@@ -117,25 +118,17 @@ def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
     )
 
 
-def priced_row(entry: Instance, step: StepTime, members: Mapping[str, float] | None = None) -> InstancePrediction:
-    """A step on the GPU of an offer, with its price; the note says where that is a node's."""
+def priced_row(entry: Instance, step: Estimate, members: Mapping[str, float] | None = None) -> InstancePrediction:
+    """A step on the GPU of an offer, with its price; a note says where that is a node's."""
     return InstancePrediction(
         instance=entry.name,
         latency_ms=step.latency_ms,
         basis=step.basis,
-        interval=step.interval,
-        note=step.note
-        if entry.gpu_count == 1
-        else f"{step.note}; {node_note(entry)}"
-        if step.note
-        else node_note(entry),
+        log_sd=step.log_sd,
+        notes=step.notes if entry.gpu_count == 1 else (*step.notes, Note.of(Code.NODE_PRICE, gpus=entry.gpu_count)),
+        least_ms=step.least_ms,
         relative=step.relative,
         reach=step.reach,
         members=members or {},
         offer=entry,
     )
-
-
-def node_note(entry: Instance) -> str:
-    """What a row of one GPU says last where the price is of several."""
-    return f"latency of one GPU, price of the whole machine with {entry.gpu_count}"

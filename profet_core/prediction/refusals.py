@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from profet_core.errors import NoPredictionError
+from profet_core.latency import log_sd_of
 from profet_core.operations.kinds import kind_of
 from profet_core.precision.names import canonical
 from profet_core.prediction.anchors import unknown_gpu
@@ -84,8 +88,9 @@ def check_predictable(models: Models, profile: Profile) -> None:
         raise NoPredictionError(reason)
 
 
-def unattributed_log_width(profile: Profile) -> float:
-    """By how much GPU time without an operation widens an interval on either side, in the logarithm."""
-    share = profile.unknown_share
-    # That part may take anything elsewhere, from nothing to about twice its share.
-    return -math.log1p(-share) if WARNED_UNATTRIBUTED_SHARE < share < 1 else 0.0
+def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
+    """What GPU time without an operation adds to the standard deviation of the log latency, (profiles,)."""
+    shares = [profile.unknown_share for profile in profiles]
+    # That part may take anything elsewhere, from nothing to about twice its share: an interval's half width.
+    halves = [-math.log1p(-share) if WARNED_UNATTRIBUTED_SHARE < share < 1 else 0.0 for share in shares]
+    return log_sd_of(np.array(halves))

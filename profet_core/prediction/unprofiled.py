@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,16 +13,17 @@ import numpy as np
 from profet_core.catalog import Catalog, gpu_model
 from profet_core.catalog.gpus import Gpu, Gpus
 from profet_core.errors import InputError
-from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, RelativeInterval, StepTime
+from profet_core.latency import Basis, Estimate, Reach, Relative
+from profet_core.messages import Code, Note
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.host_time import host_times_ms
 from profet_core.prediction.own_models import is_own_target
-from profet_core.prediction.refusals import unattributed_log_width
+from profet_core.prediction.refusals import unattributed_log_sd
 from profet_core.profiles.record import Profile
-from profet_core.transfer.estimate import Placed, TransferEstimate, estimate_gpus, other_host_log_half_width
+from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
 from profet_core.transfer.hosts import host_named
-from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.known import AnchorSteps, anchor_estimate
 from profet_core.transfer.parts import step_parts
 
 if TYPE_CHECKING:
@@ -128,20 +128,20 @@ class UnprofiledAnchor:
     Attributes
     ----------
     anchor : its name. latencies : of the steps on the GPU itself.
-    log_half_width : doubt about all that is told of other GPUs from its profiles, half a 90% interval, (profiles,).
+    log_sd : doubt about all that is told of other GPUs from its profiles, (profiles,).
     ran_in_tf32 : the steps, where the GPU has it.
     """
 
     anchor: str
     gpu: Gpu
-    latencies: Latencies
-    log_half_width: np.ndarray
+    latencies: Estimate
+    log_sd: np.ndarray
     ran_in_tf32: bool
 
     @property
-    def note(self) -> str:
+    def note(self) -> Note:
         """What a row that is told from its profiles rests on."""
-        return f"from a profile of {self.gpu.name}, which the models have no profiles of"
+        return Note.of(Code.UNPROFILED_ANCHOR, gpu=self.gpu.name)
 
 
 def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
@@ -152,68 +152,21 @@ def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
 
 @dataclass(frozen=True)
 class UnprofiledSteps:
-    """Steps on instances whose GPU was not profiled, estimated for each GPU and host.
-
-    Attributes
-    ----------
-    offers : the instances. estimates : one for each of `offers.distinct`, in that order.
-    widths : by how much intervals are widened on either side, in the logarithm, (profiles,).
-    doubt : about everything that is told from these profiles, half a 90% interval in the logarithm, (profiles,).
-    """
+    """Steps on instances whose GPU was not profiled: an estimate for each of `offers.distinct`, in that order."""
 
     offers: PlacedOffers
-    estimates: Sequence[_GpuEstimate]
-    widths: np.ndarray
-    doubt: np.ndarray
+    estimates: Sequence[Estimate]
 
-    def of(self, number: int) -> list[StepTime]:
-        """One profile's step on every GPU and host; `instance` is still open."""
-        width, doubt = self.widths.item(number), self.doubt.item(number)
-        return [one.step(number, width, doubt) for one in self.estimates]
-
-
-@dataclass(frozen=True, slots=True)
-class _GpuEstimate:
-    """Steps on one GPU and host.
-
-    Attributes
-    ----------
-    note : of every row. is_own : the latencies are known from the same GPU, and hold all doubt already.
-    """
-
-    found: TransferEstimate
-    note: str
-    is_own: bool
-
-    def step(self, number: int, width: float, doubt: float) -> StepTime:
-        """One profile's, with what comes to its interval."""
-        found = self.found
-        latency_ms = found.latencies.latency_ms.item(number)
-        half = found.latencies.log_half_width.item(number)
-        relative = found.relative_log_half_width.item(number)
-        if self.is_own:
-            width = 0.0
-        elif doubt:
-            half, relative = math.hypot(half, doubt), math.hypot(relative, doubt)
-        weights = {name: powers.item(number) for name, powers in found.weights.items()}
-        reach = Reach(weights, found.free_ms.item(number), found.launch_ms.item(number))
-        return StepTime(
-            instance="",
-            latency_ms=latency_ms,
-            basis=found.basis,
-            # Known latencies are that much wider already, but for the anchor's own, which counts here too.
-            interval=Interval.within_factor(latency_ms, math.exp(half)).widened(width),
-            note=f"{LIMITED_BY_HOST}; {self.note}" if reach.limited_by_host else self.note,
-            relative=RelativeInterval(found.relative_to, relative),
-            reach=reach,
-        )
+    def of(self, number: int) -> list[Estimate]:
+        """One profile's step on every GPU and host."""
+        return [one.at(number) for one in self.estimates]
 
 
 def unprofiled_steps(
     transfer: TransferModel,
     recorded: AnchorSteps,
     profiles: Sequence[Profile],
-    known: Mapping[str, Latencies],
+    known: Mapping[str, Estimate],
     offers: PlacedOffers,
     *,
     tf32: bool,
@@ -227,101 +180,72 @@ def unprofiled_steps(
         anchor's own is in `recorded`, where it is given. own : the GPU that the steps were recorded on, if nobody
         profiled it.
     """
-    count = len(profiles)
-    # The doubt about an unprofiled anchor's profiles holds it already.
-    widths = np.zeros(count) if own is not None else np.array([unattributed_log_width(one) for one in profiles])
-    doubt = np.zeros(count) if own is None else own.log_half_width
     if not offers.by_instance:
-        return UnprofiledSteps(offers, (), widths, doubt)
+        return UnprofiledSteps(offers, ())
     profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
-    latencies, more = dict(known), {}
-    if own is None and recorded.latency_ms is not None:
-        latencies[recorded.anchor] = Latencies.measured(recorded.latency_ms)
-    elif own is None:
-        latencies[recorded.anchor] = _own_latencies(transfer, recorded)
-        more[recorded.anchor] = "estimated from the profile, as none was given"
+    latencies = dict(known)
+    if own is None:
+        latencies[recorded.anchor] = anchor_estimate(transfer.step, recorded)
+        if recorded.latency_ms is None:
+            latencies[recorded.anchor] = latencies[recorded.anchor].noted(Note(Code.FROM_PROFILE))
     if recorded.floor_ms is None:
         floor_ms = transfer.step.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
         recorded = replace(recorded, floor_ms=floor_ms)
-    same = [_same_as(one[0], profiled, latencies, own, more, tf32) for one in offers.distinct]
+    same = [_same_gpu(one[0], profiled, latencies, own, tf32) for one in offers.distinct]
     wanted = [one for one, there in zip(offers.distinct, same, strict=True) if there is None]
     estimates = estimate_gpus(transfer, recorded, others, wanted, tf32=tf32)
+    # The doubt about an unprofiled anchor's profiles holds that of unattributed time already.
+    more = unattributed_log_sd(profiles) if own is None else None
     siblings = {gpu_model(name): name for name in profiled}
     found = []
     for (gpu, host), there in zip(offers.distinct, same, strict=True):
-        if there is None:
-            estimate = estimates[gpu, host]
-            note = "; ".join(part for part in (estimate.note, _sibling_note(transfer.gpus, gpu, siblings)) if part)
-            found.append(_GpuEstimate(estimate, note, is_own=False))
-        else:
-            host_half = other_host_log_half_width(transfer.step, recorded, there.latencies.latency_ms, host)
-            estimate = there.estimate(host_half)
-            found.append(_GpuEstimate(estimate, estimate.note, is_own=True))
-    return UnprofiledSteps(offers, found, widths, doubt)
+        if there is not None:
+            doubt = other_host_log_sd(transfer.step, recorded, there.latency_ms, host)
+            found.append(there.widened(doubt))
+            continue
+        estimate = estimates[gpu, host]
+        estimate = replace(estimate, notes=(*estimate.notes, *_sibling_notes(transfer.gpus, gpu, siblings)))
+        if own is not None:
+            estimate = estimate.widened(own.log_sd)
+        elif more is not None:
+            # Known latencies are that much wider already, but for the anchor's own, which counts here too.
+            estimate = replace(estimate, log_sd=estimate.log_sd + more)
+        found.append(estimate)
+    return UnprofiledSteps(offers, found)
 
 
-@dataclass(frozen=True)
-class _SameGpu:
-    """An instance or the anchor with the same GPU, its latencies there, and what they rest on."""
-
-    name: str
-    latencies: Latencies
-    basis: Basis
-    more: str = ""
-
-    @property
-    def note(self) -> str:
-        """What a row says that takes these latencies."""
-        told = f"latency of {self.name}, which has the same GPU"
-        return f"{told}; {self.more}" if self.more else told
-
-    def estimate(self, host_half: np.ndarray) -> TransferEstimate:
-        """The same latencies in another host, which may launch faster or slower: `host_half`, (profiles,)."""
-        latency_ms = self.latencies.latency_ms
-        return TransferEstimate(
-            latencies=Latencies(latency_ms, np.hypot(self.latencies.log_half_width, host_half)),
-            basis=self.basis,
-            note=self.note,
-            relative_to=self.name,
-            relative_log_half_width=host_half,
-            weights={self.name: np.ones(latency_ms.shape)},
-            free_ms=latency_ms,
-            launch_ms=np.zeros(latency_ms.shape),
-        )
-
-
-def _same_as(
+def _same_gpu(
     gpu: Gpu,
     profiled: Mapping[str, str],
-    known: Mapping[str, Latencies],
+    known: Mapping[str, Estimate],
     own: UnprofiledAnchor | None,
-    more: Mapping[str, str],
     tf32: bool,
-) -> _SameGpu | None:
-    """Where the very same GPU's latencies are known from, in the precision that is asked for, if they are."""
+) -> Estimate | None:
+    """Latencies of the very same GPU in another host, in the precision that is asked for, if they are known."""
     same_precision = own is not None and (gpu.tf32_tensor_dense_tflops is None or own.ran_in_tf32 is tf32)
     if own is not None and gpu.name == own.gpu.name and same_precision:
         # No models learned from this GPU, given as its latency may be.
-        said = "estimated from the profile, as none was given" if own.latencies.log_half_width.any() else ""
-        return _SameGpu(own.anchor, own.latencies, Basis.CARRIED_BACK, said)
-    name = profiled.get(gpu.name)
-    if name is None:
-        return None
-    found = known[name]
-    if own is None:
-        return _SameGpu(name, found, Basis.MEASURED, more.get(name, ""))
-    half = np.hypot(found.log_half_width, own.log_half_width)
-    return _SameGpu(name, Latencies(found.latency_ms, half), Basis.CARRIED_BACK, own.note)
+        name, found, basis = own.anchor, own.latencies, Basis.CARRIED_BACK
+        if found.log_sd.any():
+            found = found.noted(Note(Code.FROM_PROFILE))
+    else:
+        if gpu.name not in profiled:
+            return None
+        name = profiled[gpu.name]
+        found, basis = known[name], Basis.MEASURED
+        if own is not None:
+            found, basis = found.widened(own.log_sd).noted(own.note), Basis.CARRIED_BACK
+    nothing = np.zeros(found.latency_ms.shape)
+    return replace(
+        found.noted(Note.of(Code.SAME_GPU, instance=name)),
+        basis=basis,
+        relative=Relative(name, nothing),
+        reach=Reach({name: nothing + 1.0}, found.latency_ms, nothing),
+    )
 
 
-def _sibling_note(gpus: Gpus, gpu: Gpu, siblings: Mapping[str, str]) -> str:
+def _sibling_notes(gpus: Gpus, gpu: Gpu, siblings: Mapping[str, str]) -> tuple[Note, ...]:
     """What tells a GPU from the profiled one of the same model, if there is one; `siblings`: model -> full name."""
     sibling = siblings.get(gpus.models.get(gpu.name) or gpu.model)
-    return "" if sibling is None else f"{gpu.name}, not the {sibling} that was profiled"
-
-
-def _own_latencies(transfer: TransferModel, recorded: AnchorSteps) -> Latencies:
-    """Latencies on the anchor itself, from what its profiles show."""
-    own_ms = transfer.step.own_latency_ms(recorded.parts, recorded.anchor)
-    return Latencies(own_ms, np.full(own_ms.shape, transfer.step.instances[recorded.anchor].own_log_half_width))
+    return () if sibling is None else (Note.of(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)

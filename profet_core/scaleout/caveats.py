@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profet_core.catalog.interconnects import Interconnect, Link
+from profet_core.messages import Code, Note
 from profet_core.scaleout.law import network_doubt
 from profet_core.scaleout.step import ScaledStep
 
@@ -13,22 +14,18 @@ _MANY = 4
 #: How far from the measured network one is still like it: by a factor of 2.
 _LIKE_MEASURED = network_doubt(2 * 10 / 8)
 
-HOST_MEMORY = (
-    "machines with 4 or more GPUs that communicate through host memory vary: some took up to 3.6 times as long"
-)
 
-
-def host_memory_caveat(step: ScaledStep, links: Interconnect) -> str:
-    """`HOST_MEMORY` where it is so; else ""."""
-    return HOST_MEMORY if links.link is Link.PCIE_HOST and step.layout.gpus_per_node >= _MANY else ""
+def shares_host_memory(step: ScaledStep, links: Interconnect) -> bool:
+    """Whether many GPUs of a machine communicate through its memory, which varies."""
+    return links.link is Link.PCIE_HOST and step.layout.gpus_per_node >= _MANY
 
 
 def scaling_warnings(steps: Iterable[ScaledStep], links: Interconnect) -> list[str]:
     """Sentences on steps on one kind of node."""
     found = list(steps)
     warnings = []
-    if any(host_memory_caveat(step, links) for step in found):
-        warnings.append(f"GPUs without peer access: {HOST_MEMORY} as predicted.")
+    if any(shares_host_memory(step, links) for step in found):
+        warnings.append(f"GPUs without peer access: {Note(Code.HOST_MEMORY)} as predicted.")
     if any(step.nodes > 1 for step in found) and network_doubt(links.network_gb_per_s) > _LIKE_MEASURED:
         warnings.append(
             f"Only 10 Gb/s between machines was measured, not {links.network_gbit_per_s:g}: the intervals are "

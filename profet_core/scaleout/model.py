@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from profet_core.catalog.interconnects import Link
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
+from profet_core.latency import log_sd_of
 
 SCALEOUT_NAME = "scaleout.json"
 SCALEOUT_VERSION = 2
@@ -42,13 +43,13 @@ class Width:
     exposed: float
     doubling: float
 
-    def log_half_width(self, added_share: float, gpus: int) -> float:
-        """Of so many GPUs, two or more.
+    def log_sd(self, added_share: float, gpus: int) -> float:
+        """Standard deviation in the logarithm, of so many GPUs, two or more.
 
-        >>> Width(0.04, 0.5, 0.1).log_half_width(0.2, 8)
+        >>> round(Width(0.04, 0.5, 0.1).log_sd(0.2, 8) * 1.645, 3)
         0.34
         """
-        return self.least + self.exposed * added_share + self.doubling * math.log2(gpus / 2)
+        return float(log_sd_of(self.least + self.exposed * added_share + self.doubling * math.log2(gpus / 2)))
 
 
 @dataclass(frozen=True, slots=True)

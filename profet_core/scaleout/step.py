@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from profet_core.catalog.interconnects import Interconnect
 from profet_core.errors import InputError
-from profet_core.latency import Interval
+from profet_core.latency import Estimate, Interval, combined_sd, log_sd_of, quantile
 from profet_core.scaleout.law import (
     Links,
     Strategy,
@@ -32,20 +32,29 @@ class ScaledStep:
     Attributes
     ----------
     batch_per_gpu : images a step on each. latency_ms : of the step.
-    interval : 90%, never below the single GPU's; None: exact, or not known.
+    estimate : of the step; no end of its interval is below the single GPU's.
     one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
     sharing_ms : what sharing gradients takes within the nodes and between them, hidden or not; None of one process.
-    log_half_width : 90% half-width that scaling alone brings, in the logarithm; None on one GPU.
+    log_sd : what scaling alone brings; None on one GPU.
     """
 
     layout: Layout
     strategy: Strategy
     batch_per_gpu: int
-    latency_ms: float
-    interval: Interval | None
+    estimate: Estimate
     one_gpu_ms: float
     sharing_ms: tuple[float, float] | None
-    log_half_width: float | None
+    log_sd: float | None
+
+    @property
+    def latency_ms(self) -> float:
+        """Milliseconds a step."""
+        return float(self.estimate.latency_ms)
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the step; None: exact, or not known."""
+        return self.estimate.interval_at() if self.estimate.log_sd else None
 
     @property
     def gpus(self) -> int:
@@ -80,9 +89,9 @@ class ScaledStep:
     @property
     def speed_up_range(self) -> tuple[float, float] | None:
         """90%; what is not known of one GPU's own step is common to both and excluded, never above perfect scaling."""
-        if self.log_half_width is None:
+        if self.log_sd is None:
             return None
-        spread = math.exp(self.log_half_width)
+        spread = math.exp(quantile() * self.log_sd)
         return self.speed_up / spread, min(self.speed_up * spread, float(self.gpus))
 
 
@@ -109,18 +118,16 @@ def scaled_step(
         # What one GPU's step already has of the copy is in its latency.
         return float(scaled_ms) if layout.gpus == 1 else max(float(scaled_ms), copy_ms)
 
-    ends = _ends(step)
-    lows, middle, highs = (latency_ms(each) for each in ends)
-    half_width = _half_width(model, strategy, layout, interconnect, 1 - step.latency_ms / middle)
+    ends = tuple(latency_ms(each) for each in _ends(step))
+    log_sd = _log_sd(model, strategy, layout, interconnect, 1 - step.latency_ms / ends[1])
     return ScaledStep(
         layout=layout,
         strategy=strategy,
         batch_per_gpu=step.batch_size,
-        latency_ms=middle,
-        interval=_interval(step, (lows, middle, highs), half_width),
+        estimate=_estimate(step, ends, log_sd),
         one_gpu_ms=step.latency_ms,
         sharing_ms=(in_node, between),
-        log_half_width=half_width,
+        log_sd=log_sd,
     )
 
 
@@ -144,43 +151,40 @@ def _by_one_process(model: ScaleoutModel, step: GpuStep, layout: Layout, interco
     if step.tensors is None:
         raise InputError("Give the number of weight tensors: one process spends time on each.")
     links, tensors, gpus = Links.of(interconnect), float(step.tensors), float(layout.gpus)
-    lows, middle, highs = (
-        float(one_process_ms(model, each, gpus, links, step.gradient_bytes, tensors)) for each in _ends(step)
-    )
-    half_width = _half_width(model, Strategy.ONE_PROCESS, layout, interconnect, 1 - step.latency_ms / middle)
+    ends = tuple(float(one_process_ms(model, each, gpus, links, step.gradient_bytes, tensors)) for each in _ends(step))
+    log_sd = _log_sd(model, Strategy.ONE_PROCESS, layout, interconnect, 1 - step.latency_ms / ends[1])
     return ScaledStep(
         layout=layout,
         strategy=Strategy.ONE_PROCESS,
         batch_per_gpu=step.batch_size,
-        latency_ms=middle,
-        interval=_interval(step, (lows, middle, highs), half_width),
+        estimate=_estimate(step, ends, log_sd),
         one_gpu_ms=step.latency_ms,
         sharing_ms=None,
-        log_half_width=half_width,
+        log_sd=log_sd,
     )
 
 
 def _ends(step: GpuStep) -> tuple[float, float, float]:
     """One GPU's latency: the interval's lower end, the middle, the upper end."""
-    own = step.interval or Interval(step.latency_ms, step.latency_ms)
-    return own.low_ms, step.latency_ms, own.high_ms
+    factor = math.exp(quantile() * (step.log_sd or 0.0))
+    return step.latency_ms / factor, step.latency_ms, step.latency_ms * factor
 
 
-def _half_width(
+def _log_sd(
     model: ScaleoutModel, strategy: Strategy, layout: Layout, interconnect: Interconnect, added_share: float
 ) -> float | None:
-    """90% half-width that scaling brings, in the logarithm; None on one GPU, of which nothing is scaled."""
+    """What scaling brings; None on one GPU, of which nothing is scaled."""
     if layout.gpus == 1:
         return None
     widths = model.one_process_widths if strategy is Strategy.ONE_PROCESS else model.widths
-    within = widths[interconnect.link].log_half_width(added_share, layout.gpus)
+    within = widths[interconnect.link].log_sd(added_share, layout.gpus)
     return within if layout.nodes == 1 else within * network_doubt(interconnect.network_gb_per_s)
 
 
-def _interval(step: GpuStep, ends_ms: tuple[float, float, float], half_width: float | None) -> Interval | None:
+def _estimate(step: GpuStep, ends_ms: tuple[float, ...], log_sd: float | None) -> Estimate:
     """The single step's error as far as it reaches the step of all, and the error of scaling, together."""
-    if half_width is None:
-        return step.interval
     low_ms, latency_ms, high_ms = ends_ms
-    around = Interval.around(latency_ms, math.hypot(math.log(high_ms / low_ms) / 2, half_width))
-    return Interval(min(max(around.low_ms, _ends(step)[0]), latency_ms), around.high_ms)
+    if log_sd is None:
+        return Estimate(latency_ms=latency_ms, log_sd=step.log_sd)
+    reached = log_sd_of(math.log(high_ms / low_ms) / 2)
+    return Estimate(latency_ms=latency_ms, log_sd=combined_sd(reached, log_sd), least_ms=_ends(step)[0])

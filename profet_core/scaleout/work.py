@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profet_core.errors import InputError
-from profet_core.latency import Interval
 from profet_core.units import positive_number, whole_number
 
 #: Bytes of a gradient as it is sent: BF16 and FP16 move half of what FP32 does.
@@ -20,7 +19,7 @@ class GpuStep:
 
     Attributes
     ----------
-    latency_ms : measured or predicted. interval : 90%; None: exact, or not known.
+    latency_ms : measured or predicted. log_sd : of its logarithm; 0: exact, None: not known.
     batch_size : images a step on this one GPU.
     parameters : of the network.
     gradients : their precision as they are sent, one of `GRADIENT_BYTES`.
@@ -34,7 +33,7 @@ class GpuStep:
     gradients: str = "fp32"
     pixels: int | None = None
     tensors: int | None = None
-    interval: Interval | None = None
+    log_sd: float | None = None
 
     def __post_init__(self) -> None:
         positive_number("The step latency on one GPU", self.latency_ms)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.arrays import FloatArray
+from profet_core.latency import Estimate, combined_sd
 from profet_core.scaling.growth import AnyGrowth, CarryError
 
 #: Between two sizes errors are this much of what each end's would leave, joined: 90% of the measured latencies between
@@ -44,34 +45,26 @@ class KnownPoint:
 
     Attributes
     ----------
-    log_ms, log_half_width : (instances,), of the latencies and of their intervals.
+    log_ms, log_sd : (instances,), of the latencies.
     growth : from this size on.
     """
 
     at: SizePoint
     log_ms: FloatArray
-    log_half_width: FloatArray
+    log_sd: FloatArray
     growth: AnyGrowth
 
 
-@dataclass(frozen=True)
-class Carried:
-    """Latencies and half the 90% interval's width in the logarithm, both (instances, sizes)."""
-
-    log_ms: FloatArray
-    log_half_width: FloatArray
-
-
-def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Carried:
-    """Latencies at `sizes`; never falling in batch or area, exact at the known size."""
+def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
+    """Latencies at `sizes`, (instances, sizes); never falling in batch or area, exact at the known size."""
     away = sizes.over(known.at)
     log_ms = known.log_ms[:, None] + known.growth.log_growth(*away)
-    carrying = error.log_half_width(known.growth.share[:, None], *away)
-    return Carried(log_ms, np.hypot(known.log_half_width[:, None], carrying))
+    carrying = error.log_sd(known.growth.share[:, None], *away)
+    return Estimate(latency_ms=np.exp(log_ms), log_sd=combined_sd(known.log_sd[:, None], carrying))
 
 
-def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: Sizes) -> Carried:
-    """Latencies at `sizes`, exact at both known sizes; never falling if the known ones don't.
+def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
+    """Latencies at `sizes`, (instances, sizes), exact at both known sizes; never falling if the known ones don't.
 
     Between two sizes of which one is the larger, steps grow by the share that leads from one to the other; elsewhere by
     the mean of both profiles' estimates.
@@ -80,11 +73,12 @@ def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: S
         first, second = second, first
     log_ms = _stretched(first, second, sizes) if first.at.is_within(second.at) else _bridged(first, second, sizes)
     by_first, by_second = (
-        error.log_half_width(point.growth.share[:, None], *sizes.over(point.at)) for point in (first, second)
+        error.log_sd(point.growth.share[:, None], *sizes.over(point.at)) for point in (first, second)
     )
     within = (sizes.batch >= first.at.batch) & (sizes.batch <= second.at.batch)
     within &= (sizes.area >= first.at.area) & (sizes.area <= second.at.area)
-    return Carried(log_ms, _pooled_half(first, second, by_first, by_second, np.where(within, BETWEEN, 1.0)))
+    log_sd = _pooled_sd(first, second, by_first, by_second, np.where(within, BETWEEN, 1.0))
+    return Estimate(latency_ms=np.exp(log_ms), log_sd=log_sd)
 
 
 def _mean_growth(first: KnownPoint, second: KnownPoint, sizes: Sizes) -> FloatArray:
@@ -120,12 +114,13 @@ def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> FloatArray:
     return np.where(higher >= 0, by_wide + higher * to_deep, by_deep - higher * to_wide)
 
 
-def _pooled_half(
+def _pooled_sd(
     first: KnownPoint, second: KnownPoint, by_first: FloatArray, by_second: FloatArray, factor: FloatArray
 ) -> FloatArray:
     """The nearer of both counts more, and together they carry less far than each alone."""
-    both = np.hypot(by_first, by_second)
+    both = combined_sd(by_first, by_second)
     share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)
-    known = (1 - share) * first.log_half_width[:, None] + share * second.log_half_width[:, None]
+    known = (1 - share) * first.log_sd[:, None] + share * second.log_sd[:, None]
     carrying = factor * np.divide(by_first * by_second, both, out=np.zeros_like(both), where=both > 0)
-    return np.hypot(known, carrying)
+    found: FloatArray = combined_sd(known, carrying)
+    return found

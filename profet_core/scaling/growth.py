@@ -10,7 +10,7 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.errors import ArtifactError
-from profet_core.latency import JOINED
+from profet_core.latency import SMOOTH_MAX_POWER, combined_sd, log_sd_of
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 
 #: What a step's growth is read from, in the order of the coefficients.
@@ -149,7 +149,8 @@ class ReachedGrowth:
     def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
         """As `Growth` has it."""
         free = self.powers @ self.own.log_growth(log_batch, log_area)
-        bound = np.logaddexp(JOINED * (self.log_free[:, None] + free), JOINED * self.log_launch[:, None]) / JOINED
+        power = SMOOTH_MAX_POWER
+        bound = np.logaddexp(power * (self.log_free[:, None] + free), power * self.log_launch[:, None]) / power
         # Launches alone would leave two sizes the same time.
         return (1 - LEAST_GROWTH) * bound + LEAST_GROWTH * free
 
@@ -160,10 +161,11 @@ class ReachedGrowth:
 
 @dataclass(frozen=True)
 class CarryError:
-    """Half the 90% interval of a step that is scaled to another size, in the logarithm.
+    """Error of a step that is scaled to another size.
 
-    Along an axis half = |log ratio| ** `DISTANCE_POWER` x (of_size + of_still x (1 - s)): the farther, and the less of
-    the known step grows, the less is known. Both axes' halves are joined as those of independent errors. All >= 0.
+    Half a 90% interval in the logarithm is, along an axis, |log ratio| ** `DISTANCE_POWER` x (of_size + of_still x
+    (1 - s)): the farther, and the less of the known step grows, the less is known. Both axes' errors are
+    independent. All >= 0.
 
     Attributes
     ----------
@@ -173,13 +175,14 @@ class CarryError:
     of_size: tuple[float, float, float, float]
     of_still: tuple[float, float, float, float]
 
-    def log_half_width(self, share: FloatArray, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """Of the three's common shape; 0 at the known size."""
+    def log_sd(self, share: FloatArray, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
+        """Standard deviation in the logarithm, of the three's common shape; 0 at the known size."""
         parts: list[FloatArray] = [
             (size + still * (1 - share)) * away
             for size, still, away in zip(self.of_size, self.of_still, carry_distances(log_batch, log_area), strict=True)
         ]
-        return np.hypot(parts[0] + parts[1], parts[2] + parts[3])
+        found: FloatArray = log_sd_of(combined_sd(parts[0] + parts[1], parts[2] + parts[3]))
+        return found
 
 
 #: Errors grow a little slower than the distance: with it intervals cover as many near steps as far ones.

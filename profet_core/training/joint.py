@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from profet_core.latency import Interval
+from profet_core.latency import combined_sd, join, log_sd_of
+from profet_core.messages import Code, Note
 from profet_core.prediction.records import InstancePrediction
 from profet_core.training.known import KnownStep
 
@@ -15,7 +16,7 @@ def joint_predictions(known: Sequence[KnownStep]) -> tuple[KnownStep, ...]:
     """The known steps, none faster than one of them with a smaller batch and no more pixels.
 
     Where an instance is predicted faster at the larger size, both take one latency: the mean of the logarithms, each
-    weighted by the inverse square of its interval's width (a measured one counts alone), with an interval that covers
+    weighted by the inverse of its variance (a measured one counts alone), with an interval that covers
     their disagreement, and a note. Everything else stays as it is; so does a single step.
     """
     if len(known) != 2:
@@ -52,43 +53,43 @@ def _pooled(
     row: InstancePrediction, step: KnownStep, other: InstancePrediction, other_step: KnownStep
 ) -> tuple[InstancePrediction, InstancePrediction]:
     """Both rows at one latency; `step` is of the smaller size. What alone was measured stays as it is."""
-    halves = [_half_width(one) for one in (row, other)]
-    weights = _weights(halves)
-    logs = [math.log(one.latency_ms) if one.latency_ms is not None else math.nan for one in (row, other)]
+    log_sds = [_log_sd(one) for one in (row, other)]
+    weights = _weights(log_sds)
     alone = next((one for one, weight in zip((row, other), weights, strict=True) if weight == 1), None)
-    mean_ms = math.exp(sum(weight * log for weight, log in zip(weights, logs, strict=True)))
-    latency_ms = mean_ms if alone is None or alone.latency_ms is None else alone.latency_ms
-    known_half = sum(weight * (half or 0.0) for weight, half in zip(weights, halves, strict=True))
-    half = math.hypot(known_half, abs(logs[0] - logs[1]) / 2)
+    both = [replace(one, log_sd=log_sd or 0.0) for one, log_sd in zip((row, other), log_sds, strict=True)]
+    mean = join(both, weights)
+    latency_ms = float(mean.latency_ms) if alone is None or alone.latency_ms is None else alone.latency_ms
+    apart = log_sd_of(abs(math.log(_ms(row) / _ms(other))) / 2)
+    log_sd = combined_sd(float(mean.log_sd), apart)
 
     def joined(one: InstancePrediction, weight: float, away: KnownStep, wrongly: str) -> InstancePrediction:
         if weight == 1:
             return one
         return replace(
-            one,
+            one.scaled(latency_ms / _ms(one)).noted(Note.of(Code.COMBINED, size=away.words, how=wrongly)),
             latency_ms=latency_ms,
-            reach=one.reach and one.reach.scaled(latency_ms / (one.latency_ms or latency_ms)),
-            interval=None if one.interval is None else Interval.around(latency_ms, half),
-            note="; ".join(filter(None, (f"combined with {away.words}, which was predicted {wrongly}", one.note))),
+            log_sd=None if one.log_sd is None else log_sd,
         )
 
     return joined(row, weights[0], other_step, "faster"), joined(other, weights[1], step, "slower")
 
 
-def _half_width(row: InstancePrediction) -> float | None:
-    """Of the interval, in the logarithm; 0 for what was measured, None where nothing is known."""
-    if row.basis.is_exact:
-        return 0.0
-    return None if row.interval is None else row.interval.log_half_width
+def _ms(row: InstancePrediction) -> float:
+    return math.nan if row.latency_ms is None else row.latency_ms
 
 
-def _weights(halves: Sequence[float | None]) -> tuple[float, ...]:
+def _log_sd(row: InstancePrediction) -> float | None:
+    """0 for what was measured, None where nothing is known."""
+    return 0.0 if row.basis.is_exact else row.log_sd
+
+
+def _weights(log_sds: Sequence[float | None]) -> tuple[float, ...]:
     """Inverse squares, to a sum of 1; equal ones where one is not known or both are exact."""
-    if None in halves or all(half == 0 for half in halves):
-        return tuple(1 / len(halves) for _ in halves)
-    if 0 in halves:
-        return tuple(float(half == 0) for half in halves)
-    inverse = [(half or 1.0) ** -2 for half in halves]
+    if None in log_sds or all(log_sd == 0 for log_sd in log_sds):
+        return tuple(1 / len(log_sds) for _ in log_sds)
+    if 0 in log_sds:
+        return tuple(float(log_sd == 0) for log_sd in log_sds)
+    inverse = [(log_sd or 1.0) ** -2 for log_sd in log_sds]
     return tuple(value / sum(inverse) for value in inverse)
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError, InputError
-from profet_core.latency import JOINED, LIMITED_BY_HOST, Basis, Interval, Reach, RelativeInterval, StepTime
+from profet_core.latency import SMOOTH_MAX_POWER, Basis, Estimate, Reach, Relative, StepTime, combined_sd
+from profet_core.messages import Code, Note
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.scaling.axes import axis_range
-from profet_core.scaling.carry import Carried, KnownPoint, SizePoint, Sizes, carry_one, carry_two
+from profet_core.scaling.carry import KnownPoint, SizePoint, Sizes, carry_one, carry_two
 from profet_core.scaling.growth import Growth, ReachedGrowth, step_signs
 from profet_core.scaling.growth_file import GrowthModel
 from profet_core.training.joint import joint_predictions
@@ -137,8 +138,7 @@ class _Family:
         )
         instances = list(dict.fromkeys(row.instance for step in self.known for row in step.prediction.predictions))
         carried = self._carried(instances, sizes)
-        latencies_ms = np.exp(carried.log_ms).tolist()
-        halves = carried.log_half_width.tolist()
+        latencies_ms, log_sds = carried.latency_ms.tolist(), carried.log_sd.tolist()
         by_instance = [{row.instance: row for row in step.prediction.predictions} for step in self.known]
         found: dict[str, list[StepTime]] = {}
         alike: dict[tuple[object, ...], list[StepTime]] = {}
@@ -147,11 +147,11 @@ class _Family:
                 continue
             own = [rows[name] for rows in by_instance if name in rows]
             # Offers of a GPU that is reached from others differ in nothing but their names.
-            key = tuple((row.latency_ms, row.basis, row.note, id(row.interval), id(row.reach)) for row in own)
+            key = tuple((row.latency_ms, row.log_sd, row.basis, row.notes, id(row.reach)) for row in own)
             if key in alike and all(row.reach for row in own):
-                found[name] = [row.on(name) for row in alike[key]]
+                found[name] = [StepTime.of(name, row) for row in alike[key]]
             else:
-                alike[key] = found[name] = _rows_of(name, own, self.known, latencies_ms[place], halves[place])
+                alike[key] = found[name] = _rows_of(name, own, self.known, latencies_ms[place], log_sds[place])
         for place, size in enumerate(wanted):
             profiled = self.step_at(*size)
             for row in () if profiled is None else profiled.prediction.predictions:
@@ -159,7 +159,7 @@ class _Family:
                     found[row.instance][place] = row
         return found
 
-    def _carried(self, instances: Sequence[str], sizes: Sizes) -> Carried:
+    def _carried(self, instances: Sequence[str], sizes: Sizes) -> Estimate:
         """(instances, sizes); NaN where nothing is known."""
         points = [_point(self.growth, step, instances) for step in self.known]
         alone = [carry_one(point, self.growth.error, sizes) for point in points]
@@ -170,9 +170,10 @@ class _Family:
             best = carry_two(first, second, self.growth.error, sizes)
         # An instance that only one of the steps is known on.
         for one in alone:
-            missing = np.isnan(best.log_ms)
-            best = Carried(
-                np.where(missing, one.log_ms, best.log_ms), np.where(missing, one.log_half_width, best.log_half_width)
+            missing = np.isnan(best.latency_ms)
+            best = Estimate(
+                latency_ms=np.where(missing, one.latency_ms, best.latency_ms),
+                log_sd=np.where(missing, one.log_sd, best.log_sd),
             )
         return best
 
@@ -183,7 +184,7 @@ def _point(growth: GrowthModel, step: KnownStep, instances: Sequence[str]) -> Kn
     missing = np.array([row is None or row.latency_ms is None for row in found])
     # Where nothing is known, growth is read off any latency and then dropped.
     latency_ms = np.array([1.0 if row is None or row.latency_ms is None else row.latency_ms for row in found])
-    halves = [row.interval.log_half_width if row is not None and row.interval is not None else 0.0 for row in found]
+    log_sds = np.array([0.0 if row is None else row.log_sd or 0.0 for row in found])
     # An unprofiled anchor is represented by the instance that its profile was mapped to.
     anchor = step.prediction.read_by or step.prediction.anchor
     law = growth.laws.get(anchor)
@@ -195,7 +196,7 @@ def _point(growth: GrowthModel, step: KnownStep, instances: Sequence[str]) -> Kn
     at = SizePoint(float(step.batch_size or 1), _area(step.pixels))
     own = law.growth(instances, signs)
     grown = _reached(own, instances, [None if row is None else row.reach for row in found], latency_ms, missing)
-    return KnownPoint(at, np.where(missing, np.nan, np.log(latency_ms)), np.array(halves), grown)
+    return KnownPoint(at, np.where(missing, np.nan, np.log(latency_ms)), log_sds, grown)
 
 
 def _reached(
@@ -234,34 +235,31 @@ def _rows_of(
     rows: Sequence[StepTime],
     known: Sequence[KnownStep],
     latencies_ms: Sequence[float],
-    halves: Sequence[float],
+    log_sds: Sequence[float],
 ) -> list[StepTime]:
     """One instance's rows at many sizes, from its `rows` of the known steps."""
     source = next((row for row in rows if row.latency_ms is not None), rows[0])
     if source.latency_ms is None:
-        return [StepTime(instance=instance, latency_ms=None, basis=source.basis, note=source.note)] * len(halves)
-    said = source.note.removeprefix(LIMITED_BY_HOST).removeprefix("; ")
-    note = "; ".join(filter(None, (_carried_note(known), said)))
+        return [StepTime(instance=instance, latency_ms=None, basis=source.basis, notes=source.notes)] * len(log_sds)
+    notes = (Note.of(Code.SCALED_FROM, sizes=" and ".join(step.words for step in known)), *source.notes)
     basis = source.basis if source.basis.is_rough else Basis.CARRIED
-    known_half = source.interval.log_half_width if source.interval is not None else 0.0
-    # A method without intervals has none at other sizes either; what was measured gets one by being carried.
-    with_interval = source.interval is not None or source.basis.is_exact
+    known_sd = source.log_sd or 0.0
     made = []
-    for latency_ms, half in zip(latencies_ms, halves, strict=True):
+    for latency_ms, log_sd in zip(latencies_ms, log_sds, strict=True):
         relative = source.relative
         if relative is not None:
-            carrying = math.sqrt(max(half**2 - known_half**2, 0.0))
-            relative = RelativeInterval(relative.instance, math.hypot(relative.log_half_width, carrying))
-        reach = None if source.reach is None else _reach_at(source.reach, latency_ms)
+            carrying = math.sqrt(max(log_sd**2 - known_sd**2, 0.0))
+            relative = Relative(relative.instance, combined_sd(relative.log_sd, carrying))
         made.append(
             StepTime(
                 instance=instance,
                 latency_ms=latency_ms,
+                # A method without intervals has none at other sizes either; what was given gets one.
+                log_sd=None if source.log_sd is None else log_sd,
                 basis=basis,
-                interval=Interval.around(latency_ms, half) if with_interval else None,
-                note=f"{LIMITED_BY_HOST}; {note}" if reach is not None and reach.limited_by_host else note,
+                notes=notes,
                 relative=relative,
-                reach=reach,
+                reach=source.reach and _reach_at(source.reach, latency_ms),
             )
         )
     return made
@@ -269,9 +267,5 @@ def _rows_of(
 
 def _reach_at(reach: Reach, latency_ms: float) -> Reach:
     """What a carried latency is made of: launches stay, the free part is what joins them to it."""
-    beyond = max(latency_ms**JOINED - reach.launch_ms**JOINED, 0.0)
-    return Reach(reach.weights, beyond ** (1 / JOINED), reach.launch_ms)
-
-
-def _carried_note(known: Iterable[KnownStep]) -> str:
-    return f"scaled from {' and '.join(step.words for step in known)}"
+    beyond = max(latency_ms**SMOOTH_MAX_POWER - reach.launch_ms**SMOOTH_MAX_POWER, 0.0)
+    return Reach(reach.weights, beyond ** (1 / SMOOTH_MAX_POWER), reach.launch_ms)

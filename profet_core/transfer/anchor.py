@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.arrays import FloatArray
-from profet_core.latency import NORMAL_90
-from profet_core.transfer.carry import beside, join, kind_log_speeds
+from profet_core.latency import combined_sd, log_sd_of, smooth_max
+from profet_core.transfer.carry import kind_log_speeds, log_speed_ratio
 from profet_core.transfer.parts import StepParts, shares
 from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms, least_bound_ms
 from profet_core.transfer.targets import Target
@@ -66,13 +66,13 @@ class CarriedBack:
     ----------
     own_ms : latency on the GPU itself, measured or by the profile, (profiles,). floor_ms : launches on the reference
         host, (profiles,). by_instance : profiled instance -> the steps there.
-    doubt_log : what the host, the mix of kinds, and a latency that the profile does not explain add to half the 90%
-        interval, in the logarithm, (profiles,).
+    doubt_log_sd : what the host, the mix of kinds, and a latency that the profile does not explain leave open,
+        standard deviation in the logarithm, (profiles,).
     """
 
     own_ms: FloatArray
     floor_ms: FloatArray
-    doubt_log: FloatArray
+    doubt_log_sd: FloatArray
     by_instance: Mapping[str, AsRecorded]
 
 
@@ -87,7 +87,7 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     fixed_ms = law.copy_factor * parts.copy_ms + law.start_ms * target.host.launch
     gpu_ms = _typical(law, lambda row: row.gpu_per_busy) * parts.busy_ms
     launch_ms = _launches_ms(law, steps)
-    own_ms = join(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
+    own_ms = smooth_max(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
     launch_ms = np.minimum(launch_ms, own_ms)
     # From four fifths of the work to six of gaps the step turns from the GPU's to its launches'.
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
@@ -97,12 +97,12 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
     work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms, target.multiprocessors))
     there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
-    explained_ms = join(gpu_ms + fixed_ms, launch_ms)
+    explained_ms = smooth_max(gpu_ms + fixed_ms, launch_ms)
     host_share = 1 - gpu_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
     away = np.abs(parts.compute_share - law.instances[reference].benchmark_compute_share)
     assumed = np.hypot(target.host.log_sd * host_share, target.mix_log_sd * away * (1 - host_share))
     unexplained = np.log(np.maximum(own_ms / explained_ms, 1))
-    return CarriedBack(own_ms, floor_ms, np.hypot(NORMAL_90 * assumed, unexplained), there)
+    return CarriedBack(own_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
 
 
 def _launches_ms(law: StepLaw, steps: ForeignSteps) -> FloatArray:
@@ -140,7 +140,7 @@ def _as_recorded(
     gaps_ms = launch_ms / max(row.floor_per_idle, LEAST_FLOOR_PER_IDLE) + row.idle_ms + row.idle_per_copy * copy_ms
     idle_ms = np.maximum(gaps_ms, row.profiling_slowdown * launch_ms - kinds_ms.sum(axis=1))
     return AsRecorded(
-        latency_ms=join(free_ms, launch_ms),
+        latency_ms=smooth_max(free_ms, launch_ms),
         parts=StepParts(kinds_ms, copy_ms, idle_ms, parts.host_ms),
         kind_factors=factors,
     )
@@ -150,7 +150,7 @@ def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str,
     """Work on a profiled instance, (profiles,): the benchmark's by its speed, others' as their kinds differ from it."""
     factors = _factors(law, name, reference, steps.target)
     benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)
-    speed = np.exp(steps.target.log_speed + beside(law, name, reference))
+    speed = np.exp(steps.target.log_speed + log_speed_ratio(law, name, reference))
     there_ms: FloatArray = work_ms * (shares(steps.parts.kinds_ms) @ factors) / (benchmark @ factors) * speed
     return there_ms
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from profet_core.arrays import FloatArray
-from profet_core.latency import JOINED, NORMAL_90
+from profet_core.latency import combined_sd, smooth_max
 from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.parts import BANDWIDTH, KINDS, SCATTERED, shares
 from profet_core.transfer.step import InstanceStep, StepLaw
@@ -36,25 +36,26 @@ WEIGHTS = KernelWeights()
 
 
 @dataclass(frozen=True)
-class Carried:
+class StepsThere:
     """Steps on other GPUs; arrays of shape (targets, profiles).
 
     Attributes
     ----------
     free_ms : if the host kept up. launch_ms : what the host needs to launch the step.
-    log_half_width : half the 90% interval in the logarithm.
+    log_sd : of the latency, in the logarithm.
     weights : (targets, instances, profiles), power with which each known latency counts.
     """
 
     free_ms: FloatArray
     launch_ms: FloatArray
-    log_half_width: FloatArray
+    log_sd: FloatArray
     weights: FloatArray
 
     @property
     def latency_ms(self) -> FloatArray:
         """The longer of both, and a little more where they are close."""
-        return join(self.free_ms, self.launch_ms)
+        found: FloatArray = smooth_max(self.free_ms, self.launch_ms)
+        return found
 
 
 class Targets(tuple[Target, ...]):
@@ -63,9 +64,7 @@ class Targets(tuple[Target, ...]):
     @cached_property
     def columns(self) -> FloatArray:
         """Of the host, the GPU, and what is known of it, (columns, targets, 1); to meet one value a profile."""
-        rows = [
-            (one.host.launch, one.host.log_sd, one.multiprocessors, one.mix_log_sd, one.log_half_width) for one in self
-        ]
+        rows = [(one.host.launch, one.host.log_sd, one.multiprocessors, one.mix_log_sd, one.log_sd) for one in self]
         return np.array(rows, float).reshape(-1, 5).T[..., None]
 
     def speeds(self, law: StepLaw, names: tuple[str, ...], reference: str) -> tuple[FloatArray, FloatArray]:
@@ -82,7 +81,7 @@ class Targets(tuple[Target, ...]):
         return {}
 
 
-def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS) -> Carried:
+def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS) -> StepsThere:
     """Steps on each target: the weighted geometric mean of work carried over, then tails, copy, start and launches.
 
     Parameters
@@ -103,14 +102,14 @@ def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights:
     fixed_ms = np.array([by_host[one.host] for one in targets])
     launch_ms = known.floor_ms * launch
 
-    known_half = (weight * np.array([known.latencies[name].log_half_width for name in names])).sum(axis=1)
+    known_sd = (weight * np.array([known.latencies[name].log_sd for name in names])).sum(axis=1)
     host_share = 1 - work_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
     away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
     assumed = np.hypot(host_sd * host_share, mix_sd * away * (1 - host_share))
-    return Carried(
+    return StepsThere(
         free_ms=gpu_ms + fixed_ms,
         launch_ms=launch_ms,
-        log_half_width=np.sqrt(own**2 + known_half**2 + (NORMAL_90 * assumed) ** 2),
+        log_sd=combined_sd(own, known_sd, assumed),
         weights=weight,
     )
 
@@ -120,19 +119,14 @@ def _column(values: Iterable[float]) -> FloatArray:
     return np.array(list(values), float)[:, None]
 
 
-def join(free_ms: FloatArray, launch_ms: FloatArray) -> FloatArray:
-    """A step of what the GPU and what launches take: the longer, and a little more where they are close."""
-    return (free_ms**JOINED + launch_ms**JOINED) ** (1 / JOINED)
-
-
-def beside(law: StepLaw, name: str, reference: str) -> float:
+def log_speed_ratio(law: StepLaw, name: str, reference: str) -> float:
     """How many times faster the reference does the benchmark's work than an instance, in the logarithm."""
     return math.log(law.instances[name].benchmark_work_ms / law.instances[reference].benchmark_work_ms)
 
 
 def instance_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
     """How many times faster targets do the benchmark's work than instances, in the logarithm, (targets, instances)."""
-    known: FloatArray = np.array([beside(law, name, reference) for name in names])
+    known: FloatArray = np.array([log_speed_ratio(law, name, reference) for name in names])
     return _column(one.log_speed for one in targets) + known
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import NORMAL_90
-from profet_core.transfer.known import Latencies
+from profet_core.latency import Basis, Estimate, Reach, Relative, combined_sd
+from profet_core.messages import Code, Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,33 +47,48 @@ class DerivedLaw:
         """Instance -> the power of its latency in the law."""
         return {self.base: 1 - self.by_ratio + self.by_size, self.other: self.by_ratio}
 
-    def note(self, gpu: Gpu, tf32: bool) -> str:
+    def notes(self, gpu: Gpu, tf32: bool) -> tuple[Note, ...]:
         """Where the estimate is from, and what its interval assumes."""
-        text = (
-            f"from corrected epoch times of {self.networks} networks on this GPU; 90% if errors are log-normal "
-            "with the spread of held-out networks, and the correction errs as on T4 and V100"
-        )
-        if gpu.tf32_tensor_dense_tflops is None or tf32 == self.tf32:
-            return text
-        return f"{text}; they ran with TF32 {'allowed' if self.tf32 else 'off'}, so the interval is wider"
+        note = Note.of(Code.THIRD_PARTY, networks=self.networks)
+        if self.ran_as(gpu, tf32):
+            return (note,)
+        return note, Note.of(Code.THIRD_PARTY_TF32, how="allowed" if self.tf32 else "off")
+
+    def ran_as(self, gpu: Gpu, tf32: bool) -> bool:
+        """Whether the source ran in the precision that is asked for."""
+        return gpu.tf32_tensor_dense_tflops is None or tf32 == self.tf32
 
 
-def derive(law: DerivedLaw, known: Mapping[str, Latencies]) -> Latencies:
+def derive(law: DerivedLaw, known: Mapping[str, Estimate], gpu: Gpu | None = None, tf32: bool = True) -> Estimate:
     """Latencies on the law's GPU from those on its two instances.
 
-    The known latencies' intervals are carried through as if they erred together and against each other, at worst.
+    The known latencies' errors are taken for one and the same, with the sign that harms most.
+
+    Parameters
+    ----------
+    gpu : the law's, with the precision that is asked for; None: as the source ran.
     """
     base, other = (np.log(known[name].latency_ms) for name in law.instances)
-    logs = base + law.intercept + law.by_ratio * (other - base) + law.by_size * base
-    return Latencies(np.exp(logs), _half_width(law, known, 1 - law.by_ratio + law.by_size))
+    latency_ms = np.exp(base + law.intercept + law.by_ratio * (other - base) + law.by_size * base)
+    found = Estimate(
+        latency_ms=latency_ms,
+        log_sd=_log_sd(law, known, 1 - law.by_ratio + law.by_size),
+        basis=Basis.DERIVED,
+        relative=Relative(law.base, _log_sd(law, known, law.by_size - law.by_ratio)),
+        reach=Reach(
+            weights={name: np.full(latency_ms.shape, power) for name, power in law.powers.items()},
+            free_ms=latency_ms,
+            launch_ms=np.zeros(latency_ms.shape),
+        ),
+    )
+    if gpu is None:
+        return found
+    found = replace(found, notes=law.notes(gpu, tf32))
+    return found if law.ran_as(gpu, tf32) else found.widened(law.other_precision_log_sd)
 
 
-def relative_half_width(law: DerivedLaw, known: Mapping[str, Latencies]) -> np.ndarray:
-    """Half the 90% interval of log(latency / latency on `law.base`), (profiles,)."""
-    return _half_width(law, known, law.by_size - law.by_ratio)
-
-
-def _half_width(law: DerivedLaw, known: Mapping[str, Latencies], by_base: float) -> np.ndarray:
-    base, other = (known[name].log_half_width for name in law.instances)
-    known_half = abs(by_base) * base + abs(law.by_ratio) * other
-    return np.sqrt(known_half**2 + NORMAL_90**2 * (law.log_sd**2 + law.bias_log_sd**2))
+def _log_sd(law: DerivedLaw, known: Mapping[str, Estimate], by_base: float) -> FloatArray:
+    """(profiles,); `by_base`: power of the base's latency in what is told."""
+    base, other = (known[name].log_sd for name in law.instances)
+    found: FloatArray = combined_sd(abs(by_base) * base + abs(law.by_ratio) * other, law.log_sd, law.bias_log_sd)
+    return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from profet_core.messages import Code, Note
+
 
 class Source(Enum):
     """Where a GPU's speed is from."""
@@ -66,20 +68,16 @@ class Evidence:
                 return "specs only"
 
     @property
-    def note(self) -> str:
+    def note(self) -> Note:
         """As a prediction's note says it."""
         match self.source:
-            case Source.PUBLISHED:
-                return f"published ResNet-50 training speed of {self.measured_on}"
+            case Source.PUBLISHED | Source.SAME_CHIP | Source.RELATIVE:
+                return Note.of(Code[self.source.name], gpu=self.measured_on)
             case Source.OWN:
-                return self.said
-            case Source.SAME_CHIP:
-                return f"no published benchmark: {self.measured_on} has the same chip, scaled by specs"
+                return Note.of(Code.OWN_SPECS, said=self.said)
             case Source.KERNELS:
-                return "no published benchmark: its kernels' speeds"
-            case Source.RELATIVE:
-                return f"no published benchmark: that of {self.measured_on}, scaled by specs"
+                return Note(Code.KERNELS)
             case Source.DATA_SHEET:
-                return "no published benchmark: specs only"
+                return Note(Code.SPECS_ONLY)
             case _:
-                return self.words
+                return Note.of(Code.EVIDENCE, said=self.words)

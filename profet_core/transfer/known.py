@@ -7,27 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.latency import Estimate, log_sd_of
 from profet_core.transfer.parts import StepParts
 from profet_core.transfer.step import StepLaw
-
-
-@dataclass(frozen=True)
-class Latencies:
-    """Latencies of many steps on one instance or GPU; both of shape (profiles,).
-
-    Attributes
-    ----------
-    latency_ms : milliseconds a step.
-    log_half_width : half the 90% interval's width in the logarithm; 0 for what was measured.
-    """
-
-    latency_ms: np.ndarray
-    log_half_width: np.ndarray
-
-    @classmethod
-    def measured(cls, latency_ms: np.ndarray) -> Latencies:
-        """Latencies without an error of their own."""
-        return cls(latency_ms, np.zeros(latency_ms.shape))
 
 
 @dataclass(frozen=True)
@@ -60,12 +42,12 @@ class KnownSteps:
     law: StepLaw
     anchor: str
     parts: StepParts
-    latencies: Mapping[str, Latencies]
+    latencies: Mapping[str, Estimate]
     floor_ms: np.ndarray
     work_ms: Mapping[str, np.ndarray]
 
 
-def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latencies]) -> KnownSteps:
+def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estimate]) -> KnownSteps:
     """What is known of `recorded`, which was recorded on one of `law.instances`.
 
     Parameters
@@ -73,7 +55,7 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latenc
     others : other profiled instances -> latencies there, predicted or measured.
     """
     anchor, parts = recorded.anchor, recorded.parts
-    latencies = {**others, anchor: _anchor_latencies(law, recorded)}
+    latencies = {**others, anchor: anchor_estimate(law, recorded)}
     # Launches are the network's: on no host does its step take less.
     least_ms = np.minimum.reduce([row.latency_ms / law.host(name).launch for name, row in latencies.items()])
     told_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
@@ -88,9 +70,10 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latenc
     return KnownSteps(law, anchor, parts, latencies, floor_ms, work_ms)
 
 
-def _anchor_latencies(law: StepLaw, recorded: AnchorSteps) -> Latencies:
-    """Measured, or by the profiles themselves."""
+def anchor_estimate(law: StepLaw, recorded: AnchorSteps) -> Estimate:
+    """Latencies on the anchor: measured, or by the profiles themselves."""
     if recorded.latency_ms is not None:
-        return Latencies.measured(recorded.latency_ms)
+        return Estimate.exact(recorded.latency_ms)
     own_ms = law.own_latency_ms(recorded.parts, recorded.anchor)
-    return Latencies(own_ms, np.full(own_ms.shape, law.instances[recorded.anchor].own_log_half_width))
+    own_log_sd = log_sd_of(law.instances[recorded.anchor].own_log_half_width)
+    return Estimate(latency_ms=own_ms, log_sd=np.full(own_ms.shape, own_log_sd))

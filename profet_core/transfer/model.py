@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
-from profet_core.latency import NORMAL_90, Basis
+from profet_core.latency import Basis, combined_sd
 from profet_core.transfer.carry import Targets
 from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.evidence import Evidence, Source
@@ -75,9 +74,9 @@ class Spread:
     within: float
     gpus: int
 
-    def log_half_width(self, *more: float) -> float:
-        """90% half width; `more`: standard deviations that come to a GPU's own error."""
-        return NORMAL_90 * math.hypot(self.between, self.within, *more)
+    def log_sd(self, *more: float) -> float:
+        """Standard deviation of a step's log; `more`: those that come to a GPU's own error."""
+        return float(combined_sd(self.between, self.within, *more))
 
 
 @dataclass(frozen=True)

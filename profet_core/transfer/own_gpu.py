@@ -10,7 +10,7 @@ from types import MappingProxyType
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, ThroughputPoint
 from profet_core.errors import InputError
-from profet_core.latency import NORMAL_90
+from profet_core.latency import log_sd_of
 from profet_core.transfer.model import OwnPoint, TransferModel
 from profet_core.transfer.published import (
     load_reference_steps,
@@ -22,7 +22,7 @@ from profet_core.units import format_significant
 
 #: What an FP32 throughput says of a GPU in TF32, and leaves open: published networks gain 1.1 to 1.8 times.
 TF32_LOG_GAIN = math.log(1.4)
-TF32_LOG_SD = math.log(1.8 / 1.1) / (2 * NORMAL_90)
+TF32_LOG_SD = log_sd_of(math.log(1.8 / 1.1) / 2)
 #: Of the specs' peak a step gets at most this much (fast algorithms of convolution take fewer operations than are
 #: counted) and at least this little.
 MOST_OF_PEAK, LEAST_OF_PEAK = 3.0, 0.001

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import NORMAL_90
+from profet_core.messages import Code, Note
 from profet_core.transfer.carry import Targets
 from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.hosts import Host
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 MIX_SHARE = 0.25
 #: Sets of targets that are kept: those of whole catalogs, and of a few questions that name targets.
 _MOST_SETS = 64
-
-_ASSUMED = "90% if errors are log-normal with the spread of the held-out GPUs ({n} GPUs)"
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
@@ -57,8 +55,12 @@ def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
 
 
 def _speed(model: TransferModel, log_speed: float, log_sd: float, evidence: Evidence, in_tf32: bool) -> Speed:
-    note = f"{'TF32' if in_tf32 else 'FP32'}, {evidence.note}; {_ASSUMED.format(n=model.spread.gpus)}"
-    return Speed(log_speed, log_sd, model.spread.log_half_width(log_sd), evidence, note)
+    precision = "TF32" if in_tf32 else "FP32"
+    notes = (
+        Note.of(Code.BASED_ON, precision=precision, evidence=evidence.note),
+        Note.of(Code.SPREAD, gpus=model.spread.gpus),
+    )
+    return Speed(log_speed, log_sd, model.spread.log_sd(log_sd), evidence, notes)
 
 
 def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, float, Evidence]:
@@ -149,7 +151,7 @@ def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[
         multiprocessors=gpu.sm_count,
         log_speed=speed.log_speed,
         log_bandwidth=log_bandwidth(model, gpu),
-        log_half_width=speed.log_half_width,
+        log_sd=speed.step_log_sd,
         mix_log_sd=mix_log_sd(gpu, model.gpus[model.reference_gpu], tf32),
     )
     return target, speed
@@ -161,23 +163,23 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
     if other is None:
         return speed
     precision, how = ("TF32", "with") if other.tf32 else ("FP32", "without")
-    return replace(speed, note=f"{other.said} are in {precision}: they apply {how} TF32; {speed.note}")
+    note = Note.of(Code.OTHER_PRECISION_STEPS, said=other.said, precision=precision, how=how)
+    return replace(speed, notes=(note, *speed.notes))
 
 
 def _sharpened_target(sharpened: SharpenedGpu, gpu: Gpu, host: Host) -> tuple[Target, Speed]:
     """By its measured steps; what the mix of operations does to it, these tell too."""
-    half_width = NORMAL_90 * sharpened.log_sd
-    note = f"{sharpened.said}, {sharpened.networks} networks; 90% from the errors on held-out networks"
+    note = Note.of(Code.MEASURED_STEPS, said=sharpened.said, networks=sharpened.networks)
     evidence = Evidence(Source.CELLS, gpu.name, gpu.name, said=sharpened.said)
     target = Target(
         host=host,
         multiprocessors=gpu.sm_count,
         log_speed=sharpened.log_speed,
         log_bandwidth=sharpened.log_bandwidth,
-        log_half_width=half_width,
+        log_sd=sharpened.log_sd,
         mix_log_sd=0.0,
     )
-    return target, Speed(sharpened.log_speed, 0.0, half_width, evidence, note)
+    return target, Speed(sharpened.log_speed, 0.0, sharpened.log_sd, evidence, (note,))
 
 
 def mix_log_sd(gpu: Gpu, reference: Gpu, tf32: bool) -> float:

@@ -11,7 +11,7 @@ from profet_core.catalog import load_gpus, load_shipped
 from profet_core.catalog.gpus import Gpu
 from profet_core.estimate.amounts import WORK, StepAmounts, step_amounts
 from profet_core.estimate.costs import GpuCosts
-from profet_core.latency import JOINED
+from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.networks import counts_of
 from profet_core.transfer.hosts import host_named
 from profet_core.transfer.speed import sheet_log_speed
@@ -60,7 +60,7 @@ def _fit_one(instance: str, rows: EstimateRows) -> GpuCosts:
     def parts(log_costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         each = units * np.exp(log_costs)
         work, launch = each[:, :kinds].sum(axis=1), each[:, kinds : kinds + 2].sum(axis=1)
-        joined = (work**JOINED + launch**JOINED) ** (1 / JOINED)
+        joined = smooth_max(work, launch)
         return each, work, launch, joined
 
     def errors(log_costs: np.ndarray) -> np.ndarray:
@@ -72,8 +72,8 @@ def _fit_one(instance: str, rows: EstimateRows) -> GpuCosts:
         each, work, launch, joined = parts(log_costs)
         latency_ms = joined + each[:, kinds + 2 :].sum(axis=1)
         by_part = np.ones_like(each)
-        by_part[:, :kinds] = ((work / joined) ** (JOINED - 1))[:, None]
-        by_part[:, kinds : kinds + 2] = ((launch / joined) ** (JOINED - 1))[:, None]
+        by_part[:, :kinds] = ((work / joined) ** (SMOOTH_MAX_POWER - 1))[:, None]
+        by_part[:, kinds : kinds + 2] = ((launch / joined) ** (SMOOTH_MAX_POWER - 1))[:, None]
         return np.concatenate([each * by_part / latency_ms[:, None], _TYPICAL_WEIGHT * np.eye(len(log_costs))])
 
     found = np.exp(least_squares(errors, typical, slopes, loss="soft_l1", f_scale=_ROBUST).x).tolist()
@@ -93,7 +93,8 @@ def benchmark_log_speed(costs: dict[str, GpuCosts], benchmark_ms: float, host: s
         fixed_ms = float(one.fixed_ms(BENCHMARK_AMOUNTS, there)[0])
         launch_ms = float(one.launch_ms(BENCHMARK_AMOUNTS, there)[0])
         gpu_ms = max(benchmark_ms - fixed_ms, 0.1 * benchmark_ms)
-        work_ms = max(gpu_ms**JOINED - launch_ms**JOINED, (0.3 * gpu_ms) ** JOINED) ** (1 / JOINED)
+        power = SMOOTH_MAX_POWER
+        work_ms = max(gpu_ms**power - launch_ms**power, (0.3 * gpu_ms) ** power) ** (1 / power)
         gain = float(np.log(one.parts_ms(BENCHMARK_AMOUNTS).sum() / work_ms))
         found.append((abs(gain), one.log_speed + gain))
     return min(found)[1]

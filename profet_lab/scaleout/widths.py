@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from profet_core.catalog.interconnects import Link
+from profet_core.latency import quantile
 from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.model import Width
 from profet_lab.scaleout.fit import Array
@@ -67,7 +68,8 @@ def added_shares(rows: Sequence[ScaleRow], predicted_ms: Array) -> Array:
 def log_half_widths(rows: Sequence[ScaleRow], predicted_ms: Array, found: Widths) -> Array:
     """Of each row's interval, in the logarithm; shape (rows,)."""
     added = added_shares(rows, predicted_ms).tolist()
-    return np.array([found.of(row).log_half_width(share, row.gpus) for row, share in zip(rows, added, strict=True)])
+    log_sds = [found.of(row).log_sd(share, row.gpus) for row, share in zip(rows, added, strict=True)]
+    return quantile() * np.array(log_sds)
 
 
 def covered(rows: Sequence[ScaleRow], predicted_ms: Array, half_widths: Array) -> np.ndarray:

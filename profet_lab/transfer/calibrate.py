@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import least_squares
 
-from profet_core.latency import NORMAL_90
-from profet_core.transfer.carry import Carried, carry
-from profet_core.transfer.known import KnownSteps, Latencies
+from profet_core.latency import Estimate
+from profet_core.transfer.carry import StepsThere, carry
+from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.sharpened import NOISE_LOG_SD, Correction, SharpenedGpu, correction_inputs, covariance
 from profet_core.transfer.targets import Target
 
@@ -48,12 +48,12 @@ class Calibrated:
     corrections: Mapping[str, Correction]
     log_sd: float
 
-    def carry(self, known: KnownSteps, reference: str) -> Latencies:
+    def carry(self, known: KnownSteps, reference: str) -> Estimate:
         """Latencies on the GPU with their intervals, as serving gives them, (profiles,)."""
         found = carry(known, reference, [self.target])
         ms = found.latency_ms[0]
         factors = self.corrections[known.anchor].log_factors(_inputs(known, found))
-        return Latencies(ms * np.exp(factors), found.log_half_width[0])
+        return Estimate(latency_ms=ms * np.exp(factors), log_sd=found.log_sd[0])
 
 
 def calibrate(known: Mapping[str, KnownSteps], reference: str, prior: Target, cells: MeasuredCells) -> Calibrated:
@@ -77,7 +77,7 @@ def calibrate(known: Mapping[str, KnownSteps], reference: str, prior: Target, ce
         corrections[name] = correction
         errors.append(unseen)
     log_sd = _log_sd(np.array(errors))
-    return Calibrated(replace(target, log_half_width=NORMAL_90 * log_sd), corrections, log_sd)
+    return Calibrated(replace(target, log_sd=log_sd), corrections, log_sd)
 
 
 def sharpened_gpu(found: Calibrated, cells: MeasuredCells, *, gpu: str, instance: str, tf32: bool) -> SharpenedGpu:
@@ -101,14 +101,15 @@ def steps_of(known: KnownSteps, rows: np.ndarray) -> KnownSteps:
         known,
         parts=known.parts.of(rows),
         latencies={
-            name: Latencies(one.latency_ms[rows], one.log_half_width[rows]) for name, one in known.latencies.items()
+            name: Estimate(latency_ms=one.latency_ms[rows], log_sd=one.log_sd[rows])
+            for name, one in known.latencies.items()
         },
         floor_ms=known.floor_ms[rows],
         work_ms={name: values[rows] for name, values in known.work_ms.items()},
     )
 
 
-def _inputs(known: KnownSteps, found: Carried) -> np.ndarray:
+def _inputs(known: KnownSteps, found: StepsThere) -> np.ndarray:
     return correction_inputs(known, found.free_ms[0], found.launch_ms[0], found.latency_ms[0])
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from profet_core.latency import Estimate
 from profet_core.transfer.derived import DerivedLaw, derive
-from profet_core.transfer.known import Latencies
 from profet_lab.measurements.epoch_times import DERIVED, INSTANCES, T4, V100
 from profet_lab.transfer.epoch_correction import (
     ROUTES,
@@ -87,5 +87,5 @@ def fit_law(rows: pd.DataFrame, *, log_sd: float = 0.0, bias_log_sd: float = 0.0
 
 def predicted_ms(law: DerivedLaw, rows: pd.DataFrame) -> np.ndarray:
     """Latency of each row by the analytical model from PROFET's latencies on T4 and V100, milliseconds."""
-    latencies = {name: Latencies.measured(rows[name].to_numpy()) for name in law.instances}
+    latencies = {name: Estimate.exact(rows[name].to_numpy()) for name in law.instances}
     return derive(law, latencies).latency_ms

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.latency import NORMAL_90
+from profet_core.latency import Estimate, quantile
 from profet_core.transfer.anchor import ForeignSteps, carry_back
 from profet_core.transfer.carry import WEIGHTS, KernelWeights, carry
 from profet_core.transfer.hosts import Host, host_named
-from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
+from profet_core.transfer.known import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.model import Spread
 from profet_core.transfer.speed import mix_log_sd, sheet_log_speed
 from profet_core.transfer.step import StepLaw, gpu_time_ms
@@ -24,7 +24,7 @@ from profet_lab.transfer.step_law import benchmark_floor_ms, fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, HOST_OF, Steps, gpu_of
 
 #: (anchor, instance, anchor's latency known) -> latencies on the instance, (rows,).
-KnownLatencies = Callable[[str, str, bool], Latencies]
+KnownLatencies = Callable[[str, str, bool], Estimate]
 #: Full GPU name -> kind -> speed of its kernels over V100's, in the logarithm.
 Kernels = Mapping[str, Mapping[str, float]]
 
@@ -51,7 +51,7 @@ def reference_of(law: StepLaw) -> str:
     return min(law.instances, key=lambda name: law.instances[name].benchmark_work_ms)
 
 
-def target_of(law: StepLaw, medians: Steps, kernels: Kernels, target: TargetGpu, log_half_width: float) -> Target:
+def target_of(law: StepLaw, medians: Steps, kernels: Kernels, target: TargetGpu, log_sd: float) -> Target:
     """The held-out GPU as the analytical model takes it."""
     reference = reference_of(law)
     beside = gpu_of(reference)
@@ -61,7 +61,7 @@ def target_of(law: StepLaw, medians: Steps, kernels: Kernels, target: TargetGpu,
         multiprocessors=target.gpu.sm_count,
         log_speed=_log_speed(law, medians, target, reference),
         log_bandwidth=log_bandwidth(kernels, target.gpu.name, bandwidths, beside.name),
-        log_half_width=log_half_width,
+        log_sd=log_sd,
         mix_log_sd=mix_log_sd(target.gpu, beside, tf32=False),
     )
 
@@ -88,10 +88,10 @@ def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, lat
     return known_steps(law, AnchorSteps(anchor, parts, steps.latency_ms[anchor] if latency_known else None), others)
 
 
-def predict_target(law: StepLaw, known: KnownSteps, target: Target, weights: KernelWeights = WEIGHTS) -> Latencies:
+def predict_target(law: StepLaw, known: KnownSteps, target: Target, weights: KernelWeights = WEIGHTS) -> Estimate:
     """Latencies on the held-out GPU with their intervals as they are served, (rows,)."""
     found = carry(known, reference_of(law), [target], weights)
-    return Latencies(found.latency_ms[0], found.log_half_width[0])
+    return Estimate(latency_ms=found.latency_ms[0], log_sd=found.log_sd[0])
 
 
 def spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.ndarray) -> Spread:
@@ -150,13 +150,13 @@ def _spread_of(errors: Sequence[np.ndarray]) -> Spread:
 
 def _spread_within(errors: np.ndarray) -> float:
     """Variance of a normal distribution with the same middle 90 %, robust to outlier networks."""
-    return float(np.quantile(np.abs(errors - errors.mean()), 0.9) / NORMAL_90) ** 2
+    return float(np.quantile(np.abs(errors - errors.mean()), 0.9) / quantile()) ** 2
 
 
 def measured_latencies(steps: Steps) -> KnownLatencies:
     """Known latencies that are the measured ones, and exact."""
 
-    return lambda anchor, instance, latency_known: Latencies.measured(steps.latency_ms[instance])
+    return lambda anchor, instance, latency_known: Estimate.exact(steps.latency_ms[instance])
 
 
 def profiled_target(medians: Steps, instance: str, *, sheet_only: bool) -> TargetGpu:

@@ -23,11 +23,9 @@ from profet_core.advice.certainty import (
     ERROR_CORRELATION,
     chance_at_most,
     chance_less,
-    deviation_of_interval,
-    deviation_of_ratio,
 )
 from profet_core.artifacts.models import load_models
-from profet_core.latency import Interval
+from profet_core.latency import Interval, log_sd_of, sd_of_ratio
 from profet_lab.measurements.tables import WORKLOAD
 
 #: Price ratios at which two instances are compared: 1/16 to 16, four to a doubling.
@@ -42,7 +40,7 @@ def held_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
     """One row a workload and pair: the columns of `MeasuredPoint`, `deviation` and the standardized log error `z`."""
     table = pd.DataFrame([{name: getattr(point, name) for name in MeasuredPoint.__slots__} for point in points])
     ends = zip(table["low_ms"], table["high_ms"], strict=True)
-    table["deviation"] = [deviation_of_interval(Interval(low, high).log_half_width) for low, high in ends]
+    table["deviation"] = [log_sd_of(Interval(low, high).log_half_width) for low, high in ends]
     table["z"] = np.log(table["measured_ms"] / table["predicted_ms"]) / table["deviation"]
     return table
 
@@ -64,7 +62,7 @@ def comparison_claims(table: pd.DataFrame, correlation: float) -> pd.DataFrame:
         for a, b in combinations(by_target, 2):
             both = by_target[a].merge(by_target[b], on=WORKLOAD, suffixes=("", "_b"))
             for one in both.to_dict("records"):
-                deviation = deviation_of_ratio(one["deviation"], one["deviation_b"], correlation)
+                deviation = sd_of_ratio(one["deviation"], one["deviation_b"], correlation)
                 for ratio in PRICE_RATIOS:
                     chance = chance_less(ratio * one["predicted_ms"] / one["predicted_ms_b"], deviation)
                     rows.append((one["model"], chance, ratio * one["measured_ms"] < one["measured_ms_b"]))

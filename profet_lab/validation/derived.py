@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
+from profet_core.latency import quantile
+from profet_core.transfer.derived import DerivedLaw, derive
 from profet_core.transfer.step import StepLaw
 from profet_lab.cases import CASES
 from profet_lab.measurements.epoch_times import DERIVED, T4, V100
@@ -153,6 +154,7 @@ def _judge(
     rows, true_ms = part["index"].to_numpy(), part.step_ms.to_numpy()
     known = known_of(step_law, medians, anchor, ensemble.known(architecture), latency_known)
     found = derive(law, known.latencies)
+    assert found.relative is not None
     served_ms, half = found.latency_ms[rows], found.log_half_width[rows]
     away = np.log(served_ms / known.latencies[BASE].latency_ms[rows]) - np.log(BREAK_EVEN)
     true_away = np.log(true_ms / medians.latency_ms[BASE][rows]) - np.log(BREAK_EVEN)
@@ -160,6 +162,6 @@ def _judge(
         error=np.abs(served_ms / true_ms - 1),
         missed=np.abs(np.log(served_ms / true_ms)) > half,
         half_width=np.exp(half) - 1,
-        claimed=np.abs(away) > relative_half_width(law, known.latencies)[rows],
+        claimed=np.abs(away) > quantile() * found.relative.log_sd[rows],
         right=np.sign(away) == np.sign(true_away),
     )

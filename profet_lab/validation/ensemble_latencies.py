@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from profet_core.transfer.known import Latencies
+from profet_core.latency import Estimate, log_sd_of
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import LEVEL
@@ -37,10 +37,10 @@ class EnsembleLatencies:
     def known(self, architecture: str) -> KnownLatencies:
         """Latencies with the half-widths for this architecture."""
 
-        def known(anchor: str, instance: str, latency_known: bool) -> Latencies:
+        def known(anchor: str, instance: str, latency_known: bool) -> Estimate:
             values = self.latency_ms[anchor, instance, latency_known]
             half_width = self.log_half_width[anchor, instance, latency_known, architecture]
-            return Latencies(values, np.full(values.shape, half_width))
+            return Estimate(latency_ms=values, log_sd=np.full(values.shape, log_sd_of(half_width)))
 
         return known
 

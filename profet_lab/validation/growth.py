@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from profet_core.latency import quantile
 from profet_core.scaling.axes import KNOTS
 from profet_core.scaling.carry import KnownPoint, SizePoint, Sizes, carry_two
 from profet_core.scaling.growth import CarryError, GrowthLaw
@@ -133,7 +134,7 @@ def _with_errors(
     carrying = np.empty(len(grown))
     for model, error in errors.items():
         judged = rows.models == model
-        carrying[judged] = error.log_half_width(shares[judged], rows.log_batch[judged], rows.log_area[judged])
+        carrying[judged] = quantile() * error.log_sd(shares[judged], rows.log_batch[judged], rows.log_area[judged])
     table = rows.table
     return table.assign(
         batch_knots=_knots(table, "batch", "other_batch", "batch_size"),

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
+from profet_core.latency import quantile
 from profet_core.networks.intervals import IntervalScale
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import nearest_other, scale_of_folds
@@ -87,4 +89,6 @@ def _half_width(
     """Of the given rows, by their distance to architectures other than these."""
     anchor, target = pair
     distance = nearest_other(distance_tables[anchor], bank.architectures, without)[rows]
-    return scale.log_half_width(anchor, target, members_ms, distance, bank.inputs[anchor, latency_known].doubt[rows])
+    doubt = bank.inputs[anchor, latency_known].doubt[rows]
+    half: FloatArray = quantile() * scale.log_sd(anchor, [target], members_ms[None], distance, doubt)[0]
+    return half

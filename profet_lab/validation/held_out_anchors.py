@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.latency import combined_sd, quantile
 from profet_core.networks.members import MEMBERS
 from profet_core.networks.stacks import StepInputs
 from profet_core.prediction.foreign import carried_inputs, law_and_models
@@ -113,7 +114,7 @@ class _HeldOutLaw:
         return cls(
             law=law,
             target=target_of(law, medians, kernels, profiled_target(medians, held_out, sheet_only=False), 0.0),
-            log_half_width=anchor_spread(medians, kernels, others, seen).log_half_width(),
+            log_half_width=quantile() * anchor_spread(medians, kernels, others, seen).log_sd(),
             own_log_half_width=float(np.median([row.own_log_half_width for row in law.instances.values()])),
         )
 
@@ -153,7 +154,7 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
             latency_ms = steps.latency_ms[held_out][own] if known else None
             recorded = ForeignSteps(fitted.target, steps.parts(held_out, known).of(own), latency_ms)
             back = carry_back(fitted.law, reference_of(fitted.law), recorded)
-            half[own] = np.hypot(fitted.log_half_width, back.doubt_log)
+            half[own] = combined_sd(fitted.log_half_width, quantile() * back.doubt_log_sd)
             if not known:
                 half[own] = np.hypot(half[own], fitted.own_log_half_width)
             served = served_by_law_and_models(

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
+from profet_core.latency import Estimate
 from profet_core.transfer.hosts import UNKNOWN_HOST
-from profet_core.transfer.known import Latencies
 from profet_core.transfer.model import BenchmarkPoint, Spread
 from profet_core.transfer.step import StepLaw
 from profet_lab.cases import CASES, WITH_LATENCY
@@ -42,21 +42,21 @@ def predict_unseen(
     anchor: str,
     target: TargetGpu,
     latency_known: bool,
-    log_half_width: Mapping[str, float],
-) -> Latencies:
+    log_sd: Mapping[str, float],
+) -> Estimate:
     """Out-of-fold predictions for every row: neither GPU nor architecture seen, but for the benchmark's point.
 
     Parameters
     ----------
-    laws, log_half_width : held-out architecture -> the model, and the interval with the GPU held out too.
+    laws, log_sd : held-out architecture -> the model, and its error with the GPU held out too.
     """
-    latency_ms, half_widths = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
+    latency_ms, log_sds = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
     for name, law in laws.items():
         rows = steps.architectures == name
         known = known_of(law, steps, anchor, ensemble.known(name), latency_known)
-        found = predict_target(law, known, target_of(law, medians, kernels, target, log_half_width[name]))
-        latency_ms[rows], half_widths[rows] = found.latency_ms[rows], found.log_half_width[rows]
-    return Latencies(latency_ms, half_widths)
+        found = predict_target(law, known, target_of(law, medians, kernels, target, log_sd[name]))
+        latency_ms[rows], log_sds[rows] = found.latency_ms[rows], found.log_sd[rows]
+    return Estimate(latency_ms=latency_ms, log_sd=log_sds)
 
 
 def laws_held_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw]:
@@ -75,9 +75,9 @@ def spreads_held_out(medians: Steps, kernels: Kernels, instances: Sequence[str])
     }
 
 
-def half_widths(spreads: Mapping[str, Spread], *more: float) -> dict[str, float]:
+def log_sds_of(spreads: Mapping[str, Spread], *more: float) -> dict[str, float]:
     """Half-width by architecture held out; `more`: standard deviations that come to a GPU's own error."""
-    return {name: row.log_half_width(*more) for name, row in spreads.items()}
+    return {name: row.log_sd(*more) for name, row in spreads.items()}
 
 
 def profiled_gpus(
@@ -112,7 +112,7 @@ def _to_held_out(
     others = [name for name in steps.instances if name != held_out]
     laws = laws_held_out(medians, others)
     spreads = spreads_held_out(medians, kernels, others)
-    widths = {False: half_widths(spreads), True: half_widths(spreads, sheet_log_sd)}
+    widths = {False: log_sds_of(spreads), True: log_sds_of(spreads, sheet_log_sd)}
     for anchor in others:
         row: dict = {"anchor": anchor, "target": held_out, "n": len(steps.workloads)}
         for prefix, sheet_only in _SHEET_ONLY.items():
@@ -159,7 +159,7 @@ def other_gpus(
     instances = medians.instances
     laws = laws_held_out(medians, instances)
     spreads = spreads_held_out(medians, kernels, instances)
-    widths_of = {False: half_widths(spreads), True: half_widths(spreads, sheet_log_sd)}
+    widths_of = {False: log_sds_of(spreads), True: log_sds_of(spreads, sheet_log_sd)}
     found = []
     for source, gpu in DERIVED.items():
         true_ms = _true_ms(medians, epochs.assign(step_ms=step_ms)[(epochs.instance == source).to_numpy()])
@@ -175,7 +175,7 @@ def other_gpus(
         if gpu in points:
             ways["published_"] = (
                 TargetGpu(sheet, UNKNOWN_HOST, None, (reference, points[gpu].log_speed)),
-                half_widths(spreads, points[gpu].log_sd),
+                log_sds_of(spreads, points[gpu].log_sd),
             )
         for anchor in instances:
             row: dict = {"anchor": anchor, "target": gpu, "n": int(has.sum())}
@@ -191,12 +191,12 @@ def _true_ms(medians: Steps, rows: pd.DataFrame) -> np.ndarray:
     return medians.workloads.merge(rows[[*WORKLOAD, "step_ms"]], on=WORKLOAD, how="left").step_ms.to_numpy()
 
 
-def _figures_of(found: Latencies, true_ms: np.ndarray, medians: Steps, has: np.ndarray, name: str) -> dict[str, float]:
-    kept = Latencies(found.latency_ms[has], found.log_half_width[has])
+def _figures_of(found: Estimate, true_ms: np.ndarray, medians: Steps, has: np.ndarray, name: str) -> dict[str, float]:
+    kept = Estimate(latency_ms=found.latency_ms[has], log_sd=found.log_sd[has])
     return _figures(kept, true_ms[has], medians.architectures[has], name)
 
 
-def _figures(found: Latencies, true_ms: np.ndarray, architectures: np.ndarray, name: str) -> dict[str, float]:
+def _figures(found: Estimate, true_ms: np.ndarray, architectures: np.ndarray, name: str) -> dict[str, float]:
     """Figures of one direction; `name`: format of their keys."""
     everything = np.ones(len(true_ms), bool)
     away = np.log(found.latency_ms / true_ms)

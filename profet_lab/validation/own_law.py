@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.latency import combined_sd, quantile
 from profet_core.transfer.anchor import ForeignSteps, carry_back
 from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.model import TransferModel
@@ -70,7 +71,7 @@ class LawJudge:
         rows, there = both["row"].to_numpy(), both["there"].to_numpy()
         steps = ForeignSteps(fitted.target, own.with_latency[instance].of(rows), own.latency_ms[instance][rows])
         back = carry_back(self.transfer.step, self.transfer.reference, steps)
-        half = np.hypot(self.transfer.anchor_spread.log_half_width(), back.doubt_log)
+        half = quantile() * combined_sd(self.transfer.anchor_spread.log_sd(), back.doubt_log_sd)
         names = np.full(len(rows), network)
         return [
             (name, Judged(names, np.log(one.latency_ms / self.medians.latency_ms[name][there]), half))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.latency import quantile
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.calibrate import distances, nearest_other, scale_of_folds
@@ -65,7 +66,9 @@ def judge_models(
                 errors[pair][rows] = np.log(predicted_ms / bank.latency_ms[target][rows])
                 distance = nearest_other(tables[anchor], bank.architectures, [name])[rows]
                 doubt = bank.inputs[anchor, known].doubt[rows]
-                halves[pair][rows] = scale.log_half_width(anchor, target, out.members_ms[pair, name], distance, doubt)
+                members_ms = out.members_ms[pair, name][None]
+                log_sd = scale.log_sd(anchor, [target], members_ms, distance, doubt)[0]
+                halves[pair][rows] = quantile() * log_sd
         for pair in pairs:
             found[pair][case] = Judged(bank.architectures, errors[pair], halves[pair])
     return found

@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import Gpus
+from profet_core.latency import Estimate
 from profet_core.transfer.estimate import estimate_gpus
 from profet_core.transfer.hosts import UNKNOWN_HOST
-from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.known import AnchorSteps
 from profet_core.transfer.model import TransferModel
 from profet_lab.measurements.published_points import published_steps
 from profet_lab.transfer.benchmark_points import Published, point_of
@@ -82,11 +83,11 @@ def _errors(
                 yield math.log(ratio) - row["log_ratio"], float(found.log_half_width[near])
 
 
-def _estimated(model: TransferModel, medians: Steps, gpus: Gpus, gpu: str, anchor: str) -> Latencies:
-    others = {name: Latencies.measured(values) for name, values in medians.latency_ms.items() if name != anchor}
+def _estimated(model: TransferModel, medians: Steps, gpus: Gpus, gpu: str, anchor: str) -> Estimate:
+    others = {name: Estimate.exact(values) for name, values in medians.latency_ms.items() if name != anchor}
     recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
     placed = (gpus[gpu], UNKNOWN_HOST)
-    return estimate_gpus(model, recorded, others, [placed], tf32=True)[placed].latencies
+    return estimate_gpus(model, recorded, others, [placed], tf32=True)[placed]
 
 
 def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
@@ -105,10 +106,10 @@ def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
             continue
         placed, rows = (gpus[name], UNKNOWN_HOST), []
         for anchor in medians.instances:
-            others = {one: Latencies.measured(values) for one, values in medians.latency_ms.items() if one != anchor}
+            others = {one: Estimate.exact(values) for one, values in medians.latency_ms.items() if one != anchor}
             recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
             estimate = estimate_gpus(model, recorded, others, [placed], tf32=True)[placed]
-            latency_ms = estimate.latencies.latency_ms
+            latency_ms = estimate.latency_ms
             limited = estimate.limited_by_host
             rows.append(
                 {

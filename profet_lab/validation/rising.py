@@ -13,9 +13,10 @@ import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
 from profet_core.files import default_models_folder
+from profet_core.latency import Estimate
 from profet_core.transfer.estimate import estimate_gpus
 from profet_core.transfer.hosts import UNKNOWN_HOST
-from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.known import AnchorSteps
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_lab.measurements.tables import data_folder, load_measurements
 from profet_lab.transfer.steps import gpu_of
@@ -54,10 +55,10 @@ def _predicted(data: TransferData, model: TransferModel) -> Iterator[pd.DataFram
     for anchor in steps.instances:
         others = {name: ensemble.latency_ms[anchor, name, True] for name in steps.instances if name != anchor}
         recorded = AnchorSteps(anchor, steps.parts(anchor, True), steps.latency_ms[anchor])
-        known = {name: Latencies.measured(values) for name, values in others.items()}
+        known = {name: Estimate.exact(values) for name, values in others.items()}
         found = {gpu_of(name).name: values for name, values in others.items()}
         found |= {
-            gpu.name: estimate.latencies.latency_ms
+            gpu.name: estimate.latency_ms
             for (gpu, _), estimate in estimate_gpus(model, recorded, known, wanted, tf32=True).items()
         }
         for name, values in found.items():

@@ -1,13 +1,17 @@
-"""What is known of a step latency: basis, interval, and steps scaled to another batch size."""
+"""What is known of a step latency: how long, how sure, on what basis, and what to say of it."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from profet_core.latency import Basis, Interval, RelativeInterval, StepTime, carried_steps
+from profet_core.latency import Basis, Estimate, Reach, Relative, StepTime, join, log_sd_of, sd_of_ratio
+from profet_core.messages import Code, Note
 
 
 def step(basis: Basis, **others) -> StepTime:
@@ -32,32 +36,58 @@ def test_what_is_exact_was_profiled_and_what_is_rough_was_not():
     assert [basis for basis in Basis if basis.is_rough] == rough
 
 
-@pytest.mark.parametrize("half", [0.0, 3.0])
-def test_an_interval_lies_around_its_latency_and_knows_its_width(half):
-    for interval in (Interval.around(80.0, half), Interval.within_factor(80.0, math.exp(half))):
-        assert interval.low_ms * interval.high_ms == pytest.approx(80.0**2)
-        assert interval.log_half_width == pytest.approx(half)
+@pytest.mark.parametrize("log_sd", [0.0, 2.0])
+def test_an_interval_lies_around_its_latency_and_is_as_wide_as_its_level_asks(log_sd):
+    made = step(Basis.MEASURED, log_sd=log_sd)
+    for level, deviations in ((0.9, 1.6448536), (0.6826894921, 1.0)):
+        interval = made.interval_at(level)
+        assert interval.low_ms * interval.high_ms == pytest.approx(100.0**2)
+        assert interval.log_half_width == pytest.approx(deviations * log_sd)
+    assert made.interval == made.interval_at(0.9)
+    assert log_sd_of(made.log_half_width) == pytest.approx(log_sd)
+
+
+def test_what_was_given_and_what_nothing_is_known_of_have_no_interval():
+    assert step(Basis.GIVEN, log_sd=0.0).interval is None and step(Basis.MEASURED).interval is None
+    assert replace(step(Basis.MEASURED, log_sd=0.1), latency_ms=None).interval is None
 
 
 def test_scaling_keeps_the_width_and_widening_the_middle():
-    interval = Interval.around(80.0, 0.2)
-    assert interval.scaled(3.0).log_half_width == pytest.approx(0.2)
-    assert interval.scaled(3.0).low_ms == 3.0 * interval.low_ms
-    wider = interval.widened(0.1)
-    assert wider.log_half_width == pytest.approx(0.3)
-    assert wider.low_ms * wider.high_ms == pytest.approx(80.0**2)
-    assert interval.widened(0.0) == interval
+    reach = Reach({"b": 1.0}, 80.0, 90.0)
+    made = step(Basis.TRANSFERRED, log_sd=0.3, relative=Relative("b", 0.6), reach=reach, least_ms=95.0)
+    scaled, wider = made.scaled(3.0), made.widened(0.4)
+    assert (scaled.latency_ms, scaled.log_sd, scaled.interval.low_ms) == (300.0, 0.3, 285.0)
+    assert (scaled.reach.free_ms, scaled.reach.launch_ms) == pytest.approx((240.0, 270.0))
+    assert (wider.latency_ms, wider.log_sd, wider.relative.log_sd) == pytest.approx((100.0, 0.5, math.hypot(0.4, 0.6)))
+    assert made.widened(0.0) == made and step(Basis.MEASURED).widened(0.2).log_sd == 0.2
 
 
-@pytest.mark.parametrize("basis", list(Basis))
-def test_a_carried_step_has_no_interval_and_stays_rough_if_it_was(basis):
-    relative = RelativeInterval("b", 0.1)
-    (carried,) = carried_steps({"a": 200.0}, [step(basis, interval=Interval(80, 125), note="why", relative=relative)])
-    assert (carried.latency_ms, carried.interval, carried.relative) == (200.0, None, None)
-    assert carried.basis is (basis if basis.is_rough else Basis.CARRIED)
-    assert carried.note == "scaled to another batch or pixel size; why"
+def test_joined_latencies_are_a_weighted_geometric_mean_whose_errors_add_up():
+    one, other = (step(Basis.MEASURED, log_sd=0.1), replace(step(Basis.MEASURED, log_sd=0.3), latency_ms=400.0))
+    mean = join([one, other], [0.5, 0.5])
+    assert (mean.latency_ms, mean.log_sd) == pytest.approx((200.0, 0.2))
 
-    # What was not predicted is carried too.
-    assert carried_steps({"b": 5.0}, [step(Basis.GIVEN)]) == [
-        StepTime(instance="b", latency_ms=5.0, basis=Basis.CARRIED, note=Basis.CARRIED.words)
-    ]
+
+def test_common_errors_cancel_in_a_ratio():
+    found = [sd_of_ratio(*given) for given in ((0.3, 0.4, 0), (0.3, 0.3, 1), (0.3, 0.1, 1), (0.3, 0, 0.42))]
+    assert found == pytest.approx([0.5, 0, 0.2, 0.3])
+
+
+def test_many_latencies_are_each_as_alone():
+    made = Estimate(
+        latency_ms=np.array([10.0, 20.0]),
+        log_sd=np.array([0.1, 0.2]),
+        relative=Relative("b", np.array([0.3, 0.4])),
+        reach=Reach({"b": np.ones(2)}, np.array([9.0, 1.0]), np.array([1.0, 19.0])),
+    )
+    second = made.widened(0.1).at(1)
+    assert (second.latency_ms, second.log_sd) == pytest.approx((20.0, math.hypot(0.2, 0.1)))
+    assert (second.relative.log_sd, second.reach.weights) == (pytest.approx(math.hypot(0.4, 0.1)), {"b": 1.0})
+    assert second.limited_by_host and not made.at(0).limited_by_host
+    assert second.noted(Note(Code.KERNELS)).note == "limited by CPU launch overhead; " + Note(Code.KERNELS).words
+
+
+@pytest.mark.parametrize("code", list(Code))
+def test_every_note_has_words(code):
+    values = dict.fromkeys(re.findall(r"{(\w+)", Note(code).template), 2.0)
+    assert Note.of(code, **values).words and "{" not in Note.of(code, **values).words

@@ -65,7 +65,7 @@ def made_target(log_speed=0.0, **given) -> Target:
         "multiprocessors": 80,
         "log_speed": log_speed,
         "log_bandwidth": log_speed,
-        "log_half_width": 0.0,
+        "log_sd": 0.0,
         "mix_log_sd": 0.0,
     }
     return Target(**{**values, **given})

@@ -8,7 +8,7 @@ from statistics import NormalDist
 from profet_core import Instance
 from profet_core.advice.plans import Plan, plan_of
 from profet_core.advice.request import Limits, Request, Workload
-from profet_core.latency import Basis, Interval, RelativeInterval, StepTime
+from profet_core.latency import Basis, Relative, StepTime
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.
 HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)
@@ -29,8 +29,8 @@ def row(
         instance=instance,
         latency_ms=latency_ms,
         basis=basis,
-        interval=Interval.around(latency_ms, Z90 * deviation) if known else None,
-        relative=None if relative_to is None else RelativeInterval(relative_to[0], Z90 * relative_to[1]),
+        log_sd=deviation if known else None,
+        relative=None if relative_to is None else Relative(*relative_to),
     )
 
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from profet_core.transfer.carry import join
+from profet_core.latency import smooth_max
 from profet_core.transfer.hosts import host_named
 from profet_core.transfer.parts import StepParts
 from profet_lab.transfer.steps import HOST_OF, Steps, gpu_of
@@ -33,7 +33,7 @@ def made_transfer_steps() -> Steps:
         floor_ms = launches_ms * host.launch
         tails_ms = TAIL_SHARE * launches_ms * gpu_of(name).sm_count / 80
         free_ms = busy_ms + tails_ms + COPY_FACTOR * copy_ms + START_MS * host.launch
-        latency_ms[name] = join(free_ms, floor_ms)
+        latency_ms[name] = smooth_max(free_ms, floor_ms)
         bound = floor_ms > free_ms
         idle_ms = np.where(bound, np.maximum(PROFILED * latency_ms[name] - busy_ms, 1.0), 1 + floor_ms / 5)
         kinds_ms = np.outer(busy_ms, [0.6, 0.0, 0.0, 0.4])

@@ -18,7 +18,7 @@ from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
 from profet_core.documents.parts import Document
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
-from profet_core.latency import NORMAL_90
+from profet_core.latency import quantile
 from profet_core.transfer.own_gpu import with_own_gpus
 from profet_core.transfer.sharpened import SharpenedGpu
 
@@ -103,7 +103,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
 def _sharpened_line(one: SharpenedGpu) -> str:
     return (
         f"{one.instance} ({one.gpu}{', TF32' if one.tf32 else ''}): {one.cells} workloads of {one.networks} "
-        f"networks; 90% prediction interval for new networks: +{100 * math.expm1(NORMAL_90 * one.log_sd):.0f}%"
+        f"networks; 90% prediction interval for new networks: +{100 * math.expm1(quantile() * one.log_sd):.0f}%"
     )
 
 

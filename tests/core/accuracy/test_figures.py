@@ -15,7 +15,7 @@ from profet_core.accuracy.transfer_report import read_transfer_accuracy
 from profet_core.accuracy.validation import WITH_TWIN
 from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
 from profet_core.artifacts.models import Models
-from profet_core.latency import NORMAL_90
+from profet_core.latency import quantile
 from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
@@ -193,7 +193,7 @@ def test_a_derived_gpu_is_checked_by_its_source_and_by_tables(rows, model, known
     ]
     assert row.checks[0].bias is None and row.checks[1].bias == pytest.approx(table["bias"])
     law = model.derived["Tesla P100-PCIE-16GB"]
-    assert row.half_width == pytest.approx(100 * (math.exp(NORMAL_90 * math.hypot(law.log_sd, law.bias_log_sd)) - 1))
+    assert row.half_width == pytest.approx(100 * (math.exp(quantile() * math.hypot(law.log_sd, law.bias_log_sd)) - 1))
 
 
 def test_several_tables_count_by_their_rows(rows):
@@ -214,7 +214,9 @@ def test_what_was_not_held_back_is_named_otherwise_and_an_own_point_measures_not
     assert check.how is Checked.OWN_POINT and not row.measured
     # Half as fast again is a third less latency.
     assert check.bias == pytest.approx(100 * (1 / (1 + own["own_point"] / 100) - 1)) and check.mape == -check.bias
-    assert row.half_width == pytest.approx(100 * (math.exp(known_speed(model, row.gpu, True).log_half_width) - 1))
+    assert row.half_width == pytest.approx(
+        100 * (math.exp(quantile() * known_speed(model, row.gpu, True).step_log_sd) - 1)
+    )
     assert rows["L4"].checks == () and rows["L4"].evidence.source is Source.KERNELS
 
 
@@ -230,7 +232,7 @@ def test_what_was_not_held_back_is_named_otherwise_and_an_own_point_measures_not
 )
 def test_evidence_in_words(evidence, words, note):
     assert evidence.words == words
-    assert note in evidence.note
+    assert note in str(evidence.note)
 
 
 def tables_of(gpu: str) -> list[dict]:

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import pytest
 
 from profet_core.advice.advise import advise
-from profet_core.advice.certainty import ERROR_CORRELATION, deviation_of_ratio
+from profet_core.advice.certainty import ERROR_CORRELATION
 from profet_core.advice.comparison import compare
 from profet_core.advice.comparison_words import comparison_sentences
 from profet_core.advice.frontier import frontier
@@ -17,7 +17,7 @@ from profet_core.advice.request import Limits
 from profet_core.advice.words import SPOT_CAVEAT, answer_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.catalog.offers import offers_in_market
 from profet_core.errors import InputError
-from profet_core.latency import Basis
+from profet_core.latency import Basis, sd_of_ratio
 from profet_core.memory.fit import FitAnswer, Verdict
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, offer, row
 
@@ -45,7 +45,7 @@ def test_a_pick_is_as_sure_as_against_its_closest_rival():
     advice = advised(rows=(row("slow", 200, 0.3), *ROWS[1:]))
     chances = [compare(advice.cheapest.plan, other).cheaper for other in advice.plans[1:]]
     assert advice.cheapest.rival.certainty == min(chances) == chances[0]
-    spread = deviation_of_ratio(0.3, 0.1, ERROR_CORRELATION)
+    spread = sd_of_ratio(0.3, 0.1, ERROR_CORRELATION)
     assert advice.cheapest.rival.certainty == pytest.approx(NormalDist().cdf(math.log(1.5) / spread))
     assert pick_line(advice.cheapest) == "cheaper than middle with 93% confidence"
 
@@ -66,7 +66,7 @@ def test_what_one_more_dollar_buys_and_who_dominates_the_dominated():
     assert (second.saves_h, second.extra_usd, second.hours_per_usd) == pytest.approx((0.5, 0.9, 0.5 / 0.9))
     assert "1 h 0 min sooner for $0.50 more, 2 h 0 min per dollar" in upgrade_line(first)
     (found,) = advice.dominated
-    spread = deviation_of_ratio(0.1, 0.2, ERROR_CORRELATION)
+    spread = sd_of_ratio(0.1, 0.2, ERROR_CORRELATION)
     assert (found.plan.label, found.by.label) == ("beaten", "middle")
     assert found.certainty == pytest.approx(NormalDist().cdf(math.log(1.5) / spread))
     assert "middle" in dominated_line(found) and "98%" in dominated_line(found)
@@ -157,7 +157,7 @@ def test_one_instance_in_two_markets_is_two_plans():
 
 
 def test_rows_without_an_interval_are_advised_on_without_certainty():
-    rows = [replace(row, interval=None) for row in ROWS]
+    rows = [replace(row, log_sd=None) for row in ROWS]
     advice = advised(Limits(deadline_h=1.2), rows)
     assert (advice.cheapest.rival, advice.within.sure, advice.within.surest) == (None, None, None)
     assert advice.answer.label == "middle"

@@ -14,8 +14,6 @@ from profet_core.accuracy.validation_report import load_validation
 from profet_core.advice.certainty import (
     chance_at_most,
     chance_less,
-    deviation_of_interval,
-    deviation_of_ratio,
     format_certainty,
     interval_ends,
     surest_certainty,
@@ -24,7 +22,7 @@ from profet_core.advice.claims import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES, is_cl
 from profet_core.advice.comparison import compare
 from profet_core.advice.comparison_words import comparison_sentences
 from profet_core.advice.sureness import MEASURED_ERRORS, Sureness, plan_sureness, sureness
-from profet_core.latency import Basis, Interval
+from profet_core.latency import Basis
 from tests.made.step_times import Z90, offer, planned, row
 
 PROFILED, ESTIMATED = Basis.MEASURED, Basis.TRANSFERRED
@@ -33,13 +31,8 @@ LEAST = {PROFILED: round(100 * CLOSE_CALL), ESTIMATED: round(100 * CLOSE_CALL_OF
 bases = st.sampled_from(list(LEAST))
 
 
-def test_deviations():
-    assert deviation_of_interval(math.log(1.2)) == pytest.approx(math.log(1.2) / 1.6448536)
-    assert deviation_of_interval(math.log(2), level=0.6826894921) == pytest.approx(math.log(2))
-    assert interval_ends(100, deviation_of_interval(math.log(1.25))) == pytest.approx((80, 125))
-    # Common errors cancel out.
-    found = [deviation_of_ratio(*given) for given in ((0.3, 0.4, 0), (0.3, 0.3, 1), (0.3, 0.1, 1), (0.3, 0, 0.42))]
-    assert found == pytest.approx([0.5, 0, 0.2, 0.3])
+def test_interval_ends():
+    assert interval_ends(100, math.log(1.25) / Z90) == pytest.approx((80, 125))
 
 
 def test_chances_of_a_normal_law():
@@ -114,7 +107,7 @@ def test_no_percent_is_on_both_sides_of_a_verdict(made):
     ],
 )
 def test_the_interval_decides_and_a_gpu_nobody_profiled_is_never_good(basis, factor, step):
-    assert sureness(basis, factor and Interval.within_factor(100, factor - 1e-12)) is step
+    assert sureness(basis, factor and math.log(factor - 1e-12) / Z90) is step
 
 
 def test_a_plan_is_as_sure_as_its_latency():
@@ -127,7 +120,7 @@ def test_a_plan_is_as_sure_as_its_latency():
 def test_the_errors_of_each_step_are_those_of_the_shipped_validation(models):
     errors: dict[Sureness, list[float]] = {step: [] for step in Sureness}
     for point in load_validation(models).points:
-        step = sureness(Basis.MEASURED, Interval(point.low_ms, point.high_ms))
+        step = sureness(Basis.MEASURED, math.log(point.high_ms / point.low_ms) / 2 / Z90)
         errors[step].append(abs(point.predicted_ms / point.measured_ms - 1) * 100)
     for step, told in MEASURED_ERRORS.items():
         found = sorted(errors[step])

@@ -8,12 +8,12 @@ from statistics import NormalDist
 
 import pytest
 
-from profet_core.advice.certainty import ERROR_CORRELATION, deviation_of_ratio
+from profet_core.advice.certainty import ERROR_CORRELATION
 from profet_core.advice.comparison import compare
 from profet_core.advice.comparison_words import comparison_sentences
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits
-from profet_core.latency import Basis
+from profet_core.latency import Basis, sd_of_ratio
 from tests.made.step_times import Z90, offer, planned, row
 
 GIVEN = row("b", 100, None, Basis.GIVEN)
@@ -95,7 +95,7 @@ def test_break_even_is_where_both_cost_the_same():
     moved = compare(replace(a, offer=replace(a.offer, usd_per_hour=0.526 / 0.55), total_usd=b.total_usd), b)
     assert moved.cheaper == pytest.approx(0.5)
     assert found.uncertainty.break_even_low * found.uncertainty.latency_ratio_high == pytest.approx(0.526)
-    half = Z90 * deviation_of_ratio(0.1, 0.1, ERROR_CORRELATION)
+    half = Z90 * sd_of_ratio(0.1, 0.1, ERROR_CORRELATION)
     assert found.uncertainty.latency_ratio_high == pytest.approx(0.55 * math.exp(half))
 
 

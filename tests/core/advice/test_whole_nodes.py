@@ -15,7 +15,8 @@ from profet_core.advice.request import Limits, Request
 from profet_core.advice.sureness import plan_sureness
 from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.catalog.interconnects import Link
-from profet_core.latency import Basis, Interval
+from profet_core.latency import Basis
+from profet_core.messages import Code, Note
 from profet_core.scaleout.model import ScaleoutModel, Width
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
@@ -62,9 +63,9 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
         "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port)",
     )
     assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
-    told = replace(row("g4dn.12xlarge", 100), note="TF32; latency of one GPU, price of the whole machine with 4")
-    assert scaled(told).rows[0].note == f"{node.note}; TF32", "no more that it is one GPU's"
-    assert found.nodes == {"g4dn.12xlarge": Node(4, pytest.approx(math.log(1.1)))}
+    told = replace(row("g4dn.12xlarge", 100), notes=(Note(Code.KERNELS), Note.of(Code.NODE_PRICE, gpus=4)))
+    assert scaled(told).rows[0].note == f"{node.note}; {Note(Code.KERNELS)}", "no more that it is one GPU's"
+    assert found.nodes == {"g4dn.12xlarge": Node(4, pytest.approx(math.log(1.1) / Z90))}
 
 
 def test_its_training_has_as_many_times_fewer_steps_and_costs_the_whole_node():
@@ -123,7 +124,7 @@ def test_what_nobody_knows_of_one_gpu_nobody_knows_of_eight():
 
 
 def test_a_limit_s_chance_is_of_the_node():
-    step = replace(row("g4dn.12xlarge", 110, None, Basis.SCALED_OUT), interval=Interval(100, 121))
+    step = replace(row("g4dn.12xlarge", 110, math.log(1.1) / Z90, Basis.SCALED_OUT), least_ms=105.0)
     request = Request(HOUR_AT_100_MS, Limits(deadline_h=0.275))
-    plan = plan_of(request, step, NODE, node=Node(4, math.log(1.1)))
+    plan = plan_of(request, step, NODE, node=Node(4, math.log(1.1) / Z90))
     assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)

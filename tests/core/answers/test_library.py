@@ -51,7 +51,7 @@ def test_functions_keep_their_names_after_packages_of_the_same_names_are_importe
         "import profet_core.estimate.estimate, profet_core.scaleout.model\n"
         "from profet_core import estimate, scaleout\n"
         "assert callable(estimate) and callable(scaleout)\n"
-        "from profet_core.estimate.estimate import Estimate\n"
+        "from profet_core.estimate.estimate import NetworkEstimate\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -162,9 +162,9 @@ def test_the_shipped_law_of_several_gpus_is_less_sure_of_more_and_least_through_
     law = load_scaleout(SHIPPED)
     assert set(law.link_efficiency) == set(law.widths) == set(Link) and 0 < law.overlap < 1
     assert law.link_efficiency[Link.NVSWITCH] > law.link_efficiency[Link.PCIE_HOST]
-    eight = {link: law.widths[link].log_half_width(0.2, 8) for link in Link}
-    assert all(law.widths[link].log_half_width(0.2, 2) <= eight[link] for link in Link)
-    assert eight[Link.PCIE_HOST] > law.widths[Link.PCIE_HOST].log_half_width(0.2, 2) + 0.15
-    assert eight[Link.PCIE_HOST] > max(eight[Link.PCIE], eight[Link.NVSWITCH], 0.35)
+    eight = {link: law.widths[link].log_sd(0.2, 8) for link in Link}
+    assert all(law.widths[link].log_sd(0.2, 2) <= eight[link] for link in Link)
+    assert eight[Link.PCIE_HOST] > law.widths[Link.PCIE_HOST].log_sd(0.2, 2) + 0.09
+    assert eight[Link.PCIE_HOST] > max(eight[Link.PCIE], eight[Link.NVSWITCH], 0.2)
     # What one process is off by is not what others are off by.
     assert law.one_process_widths != law.widths

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core.latency import NORMAL_90
+from profet_core.latency import quantile
 from profet_core.networks.intervals import (
     BAND_WORDS,
     DISTANCE_BANDS,
-    MOST_LOG_HALF_WIDTH,
+    MOST_LOG_SD,
     IntervalScale,
     class_shares,
     nearest_distance,
@@ -228,14 +228,15 @@ SCALE = IntervalScale(
 def half_width(spread: float, distance: float, doubt: float = 0.0) -> float:
     """Of two members whose logarithms have this standard deviation."""
     said = np.array([[10.0 * math.exp(-spread), 10.0 * math.exp(spread)]])
-    return float(SCALE.log_half_width("here", "there", said, np.array([distance]), np.array([doubt]))[0])
+    return float(
+        quantile() * SCALE.log_sd("here", ["there"], said[None], np.array([distance]), np.array([doubt]))[0, 0]
+    )
 
 
 def test_the_half_width_by_hand():
     # 3 x 2 x (0.15 + 0.01) ** 0.5 x (0.08 + 0.02)
     assert half_width(0.15, 0.08) == pytest.approx(3 * 2 * 0.4 * 0.1)
-    assert half_width(0.15, 0.08, doubt=0.1) == pytest.approx(math.hypot(0.24, 0.1645))
-    assert pytest.approx(1.645) == NORMAL_90
+    assert half_width(0.15, 0.08, doubt=0.1) == pytest.approx(math.hypot(0.24, 0.16448536))
     # Equal members and a twin in the data still have a width.
     assert half_width(0.0, 0.0) == pytest.approx(3 * 2 * 0.1 * 0.02)
     said = np.array([[20.0, 20.0], [10.0, 10.0 * math.exp(0.2)]])
@@ -243,12 +244,12 @@ def test_the_half_width_by_hand():
     np.testing.assert_allclose(scale_features(said, np.array([0.0, 0.1])), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("distance", "quantile"), [(5.0, 1.0), (1_000.0, 1.0), (1_000.0, 0.0)])
-def test_a_scale_that_runs_away_beyond_few_networks_stays_a_number(distance, quantile):
-    runaway = replace(SCALE, distance=distance, quantile={"here": {"there": quantile}})
-    half = runaway.log_half_width("here", "there", np.array([[10.0, 11.0]]), np.array([20.0]), np.zeros(1))
-    assert half.tolist() == [MOST_LOG_HALF_WIDTH if quantile else 0.0]
-    assert np.isfinite(10.0 * np.exp(half)).all()
+@pytest.mark.parametrize(("distance", "conformal"), [(5.0, 1.0), (1_000.0, 1.0), (1_000.0, 0.0)])
+def test_a_scale_that_runs_away_beyond_few_networks_stays_a_number(distance, conformal):
+    runaway = replace(SCALE, distance=distance, quantile={"here": {"there": conformal}})
+    log_sd = runaway.log_sd("here", ["there"], np.array([[[10.0, 11.0]]]), np.array([20.0]), np.zeros(1))[0]
+    assert log_sd.tolist() == [MOST_LOG_SD if conformal else 0.0]
+    assert np.isfinite(10.0 * np.exp(quantile() * log_sd)).all()
 
 
 AMOUNT = st.floats(0, 3)
@@ -262,9 +263,9 @@ def test_the_interval_never_narrows_with_spread_distance_or_doubt(low, more):
 
 def test_each_profile_has_its_own_width():
     said = np.array([[10.0, 11.0], [500.0, 900.0]])
-    together = SCALE.log_half_width("here", "there", said, np.array([0.1, 0.4]), np.array([0.0, 0.2]))
+    together = SCALE.log_sd("here", ["there"], said[None], np.array([0.1, 0.4]), np.array([0.0, 0.2]))[0]
     alone = [
-        SCALE.log_half_width("here", "there", said[[row]], np.array([distance]), np.array([doubt]))[0]
+        SCALE.log_sd("here", ["there"], said[[row]][None], np.array([distance]), np.array([doubt]))[0, 0]
         for row, (distance, doubt) in enumerate([(0.1, 0.0), (0.4, 0.2)])
     ]
     np.testing.assert_allclose(together, alone, rtol=1e-12)

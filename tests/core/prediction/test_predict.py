@@ -22,7 +22,7 @@ from profet_core import (
     predict_many,
     read_profile,
 )
-from profet_core.latency import Basis, Interval, StepTime
+from profet_core.latency import Basis, StepTime
 from profet_core.operations.clusters import NO_UNKNOWN_OPERATIONS
 from profet_core.prediction.estimates import Estimates, combine
 from profet_core.prediction.predict import predict
@@ -31,7 +31,7 @@ from profet_core.profiles.record import NO_DEVICE
 
 ANCHOR = "g4dn.xlarge"
 # 120 + 40 + 40 ms of device and host rows: 200,000 us, so the made-up dense member says 200 ms everywhere.
-# Device rows alone are 160 ms; half of that (the median ratio) suggests a latency of 80 ms.
+# Device rows alone are 160 ms; log_sd of that (the median ratio) suggests a latency of 80 ms.
 OPERATIONS = {"Device_Conv2D": 120_000.0, "Device_IDLE": 40_000.0, "Host_IDLE": 40_000.0}
 PROFILE = Profile(OPERATIONS)
 
@@ -110,7 +110,7 @@ def test_only_the_targets_asked_for_in_their_order_and_once(tiny, catalog):
 
 
 def test_no_prediction_is_faster_than_half_the_fastest_step_and_that_is_said(tiny, catalog):
-    # All three members below 1 ms on p3.2xlarge: half its fastest step, 2 ms, is where it is held.
+    # All three members below 1 ms on p3.2xlarge: log_sd its fastest step, 2 ms, is where it is held.
     short = Profile({"Device_Conv2D": 300.0})
     prediction = predict(tiny, catalog, short, ANCHOR, method="other", targets=["p3.2xlarge", "p2.xlarge"])
     assert row(prediction, "p3.2xlarge").latency_ms == 1.0
@@ -317,7 +317,7 @@ def test_members_are_joined():
         combine(members, "mode")
 
 
-def estimates(log_half_width: np.ndarray | None) -> Estimates:
+def estimates(log_sd: np.ndarray | None) -> Estimates:
     """Two targets and three profiles; of the second profile "b" lies below its floor of 4 ms."""
     joined_ms = np.array([[10.0, 20.0, 30.0], [5.0, 3.0, 7.0]])
     return Estimates(
@@ -325,8 +325,8 @@ def estimates(log_half_width: np.ndarray | None) -> Estimates:
         member_ms={"line": joined_ms - 1, "trees": joined_ms + 1},
         joined_ms=joined_ms,
         floor_ms=np.array([1.0, 4.0]),
-        log_half_width=log_half_width,
-        interval_level=None if log_half_width is None else 0.9,
+        log_sd=log_sd,
+        interval_level=None if log_sd is None else 0.9,
         unknown=[NO_UNKNOWN_OPERATIONS] * 3,
         likeness=[None] * 3,
         warnings=[("one",), ("two",), ()],
@@ -334,21 +334,21 @@ def estimates(log_half_width: np.ndarray | None) -> Estimates:
 
 
 def test_one_profile_s_estimates_are_its_column():
-    half = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
-    found = estimates(half).of(1)
+    log_sd = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    found = estimates(log_sd).of(1)
     assert found.steps == (
-        StepTime(instance="a", latency_ms=20.0, basis=Basis.MEASURED, interval=Interval.around(20.0, 0.2)),
-        StepTime(instance="b", latency_ms=4.0, basis=Basis.MEASURED, interval=Interval.around(4.0, 0.5)),
+        StepTime(instance="a", latency_ms=20.0, basis=Basis.MEASURED, log_sd=0.2),
+        StepTime(instance="b", latency_ms=4.0, basis=Basis.MEASURED, log_sd=0.5),
     )
     assert found.member_ms == {"a": {"line": 19.0, "trees": 21.0}, "b": {"line": 2.0, "trees": 4.0}}
     assert (found.at_floor, found.warnings, found.interval_level) == (("b",), ("two",), 0.9)
-    assert estimates(half).of(0).at_floor == ()
+    assert estimates(log_sd).of(0).at_floor == ()
 
 
 def test_latencies_for_the_transfer_are_held_at_the_floor_and_keep_their_widths():
-    half = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
-    found = estimates(half).latencies
+    log_sd = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    found = estimates(log_sd).by_target
     assert found["b"].latency_ms.tolist() == [5.0, 4.0, 7.0]
-    np.testing.assert_allclose([found[name].log_half_width for name in "ab"], half)
-    assert estimates(None).latencies["a"].log_half_width.tolist() == [0.0, 0.0, 0.0]
+    np.testing.assert_allclose([found[name].log_sd for name in "ab"], log_sd)
+    assert estimates(None).by_target["a"].log_sd.tolist() == [0.0, 0.0, 0.0]
     assert estimates(None).of(2).steps[0].interval is None

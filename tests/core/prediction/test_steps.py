@@ -22,7 +22,8 @@ from profet_core import (
     predict_many,
     read_profile,
 )
-from profet_core.prediction.refusals import check_predictable, refusal, unattributed_log_width
+from profet_core.latency import quantile
+from profet_core.prediction.refusals import check_predictable, refusal, unattributed_log_sd
 from profet_core.prediction.steps import (
     LARGEST_RATIO,
     MOST_LIKELY_STEPS,
@@ -427,7 +428,7 @@ def test_the_width_is_of_a_part_that_may_take_nothing(models, catalog):
     # exp(-0.1054) = 1 - 0.1; all of it unknown is refused, and no logarithm.
     widths_by_share = {0.0: 0.0, 0.04: 0.0, 0.06: 0.0619, 0.1: 0.1054, 0.19: 0.2107, 1.0: 0.0}
     for share, half in widths_by_share.items():
-        assert unattributed_log_width(unattributed(share)) == pytest.approx(half, abs=5e-5)
+        assert quantile() * unattributed_log_sd([unattributed(share)])[0] == pytest.approx(half, abs=5e-5)
     assert not any("no operation" in line for line in predict(models, catalog, unattributed(0.05), ANCHOR).warnings)
 
 

@@ -13,13 +13,13 @@ import pytest
 from profet_core import ArtifactError, InputError, load_models, predict_many
 from profet_core.catalog import Catalog
 from profet_core.cost import cost_usd
-from profet_core.latency import Basis
+from profet_core.latency import Basis, Estimate, quantile
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import OperationClasses, load_operation_classes
 from profet_core.prediction.in_precision import predict
-from profet_core.transfer.estimate import estimate_gpus, other_host_log_half_width
+from profet_core.transfer.estimate import estimate_gpus, other_host_log_sd
 from profet_core.transfer.hosts import UNKNOWN_HOST, host_named
-from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.known import AnchorSteps
 from profet_core.transfer.parts import StepParts, step_parts
 from profet_core.transfer.speed import target_of
 
@@ -61,7 +61,7 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
     sample, prediction = asked
     rows = rows_of(prediction)
     known = {
-        name: Latencies(np.array([rows[name].latency_ms]), np.array([rows[name].interval.log_half_width]))
+        name: Estimate(latency_ms=np.array([rows[name].latency_ms]), log_sd=np.array([rows[name].log_sd]))
         for name in models.instances
         if name != sample.anchor
     }
@@ -70,8 +70,8 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
     placed = gpu, host_named(catalog["g6e.xlarge"].host)
     found = estimate_gpus(models.transfer, recorded, known, [placed], tf32=True)[placed]
     row = rows["g6e.xlarge"]
-    assert row.latency_ms == found.latencies.latency_ms[0]
-    assert row.interval.log_half_width == pytest.approx(found.latencies.log_half_width[0])
+    assert row.latency_ms == found.latency_ms[0]
+    assert row.interval.log_half_width == pytest.approx(found.log_half_width[0])
     assert row.note == found.note
     assert row.cost_per_1000_steps_usd == pytest.approx(
         cost_usd(1000 * row.latency_ms, catalog["g6e.xlarge"].usd_per_hour)
@@ -83,17 +83,17 @@ def test_a_row_keeps_the_interval_of_its_ratio_to_what_it_was_derived_from(model
     rows = rows_of(predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
     law = models.transfer.derived["A10G"]
     t4, v100 = (rows[name].interval.log_half_width for name in ("g4dn.xlarge", "p3.2xlarge"))
-    own = 1.645 * math.hypot(law.log_sd, law.bias_log_sd)
+    own = quantile() * math.hypot(law.log_sd, law.bias_log_sd)
     g5 = rows["g5.xlarge"]
     assert g5.relative.instance == "g4dn.xlarge"
-    assert g5.relative.log_half_width == pytest.approx(
+    assert quantile() * g5.relative.log_sd == pytest.approx(
         math.hypot((law.by_ratio - law.by_size) * t4 + law.by_ratio * v100, own)
     )
     independent = math.hypot(g5.interval.log_half_width, t4)
-    assert g5.relative.log_half_width < independent
+    assert quantile() * g5.relative.log_sd < independent
     l40s = rows["g6e.xlarge"]
     assert l40s.relative.instance == sample.anchor
-    assert l40s.relative.log_half_width == pytest.approx(l40s.interval.log_half_width), "a given anchor"
+    assert quantile() * l40s.relative.log_sd == pytest.approx(l40s.interval.log_half_width), "a given anchor"
     for name in models.instances:
         assert rows[name].relative is None
 
@@ -106,8 +106,8 @@ def test_an_own_instance_with_a_profiled_gpu_takes_that_latency(asked, models, c
     theirs = rows_of(prediction)["p3.2xlarge"]
     assert rows["my-v100"].latency_ms == theirs.latency_ms
     # Copy, start and launches may take a host longer or shorter.
-    host = rows["my-v100"].relative.log_half_width
-    assert rows["my-v100"].relative.instance == "p3.2xlarge" and 0 < host < 1.645 * 0.13
+    host = quantile() * rows["my-v100"].relative.log_sd
+    assert rows["my-v100"].relative.instance == "p3.2xlarge" and 0 < host < quantile() * 0.13
     width = math.exp(math.hypot(theirs.interval.log_half_width, host))
     assert (rows["my-v100"].interval.low_ms, rows["my-v100"].interval.high_ms) == pytest.approx(
         (theirs.latency_ms / width, theirs.latency_ms * width)
@@ -124,7 +124,7 @@ def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models
     row = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))["my-t4"]
     anchor_ms = np.array([sample.latency_ms])
     recorded = AnchorSteps(sample.anchor, parts_of(sample, anchor_ms), anchor_ms)
-    host = other_host_log_half_width(models.transfer.step, recorded, anchor_ms, host_named(own.host))[0]
+    host = quantile() * other_host_log_sd(models.transfer.step, recorded, anchor_ms, host_named(own.host))[0]
     assert row.latency_ms == sample.latency_ms
     assert row.interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))
     assert row.interval.low_ms == pytest.approx(sample.latency_ms / math.exp(host))
@@ -146,7 +146,7 @@ def test_transferred_rows_are_less_sure_and_a_node_s_price_is_never_divided(aske
     assert one.latency_ms == node.latency_ms
     prices = catalog["p5.48xlarge"].usd_per_hour / catalog["p5.4xlarge"].usd_per_hour
     assert node.cost_per_1000_steps_usd / one.cost_per_1000_steps_usd == pytest.approx(prices)
-    assert node.note.endswith("price of the whole machine with 8") and "node" not in one.note
+    assert node.note.endswith("price of the whole machine with 8 GPUs") and "node" not in one.note
 
 
 def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):
@@ -249,14 +249,14 @@ def test_profiled_instances_and_other_offers_of_their_gpus_are_carried_back(mode
 def test_every_interval_holds_the_doubt_about_the_anchor(models, catalog, profile):
     transfer = models.transfer
     spread, point = transfer.anchor_spread, transfer.points["H100-SXM5-80GB"]
-    least = 1.645 * math.sqrt(spread.between**2 + spread.within**2 + point.log_sd**2)
+    least = quantile() * math.sqrt(spread.between**2 + spread.within**2 + point.log_sd**2)
     rows = rows_of(predict(models, catalog, profile, "H100-SXM5-80GB", latency_ms=90.0, trust_latency=True))
     for row in rows.values():
         if catalog[row.instance].gpu != "H100-SXM5-80GB":
             assert half(row) >= least * (1 - 1e-9), row.instance
     # Its host and the mix of its operations come to that, each at most as far as the whole step is theirs.
     mix = target_of(transfer, transfer.gpus["H100-SXM5-80GB"], UNKNOWN_HOST, True)[0].mix_log_sd
-    assert least < half(rows["p3.2xlarge"]) < math.hypot(least, 1.645 * UNKNOWN_HOST.log_sd, 1.645 * mix)
+    assert least < half(rows["p3.2xlarge"]) < math.hypot(least, quantile() * UNKNOWN_HOST.log_sd, quantile() * mix)
 
 
 def test_the_own_gpus_offers_take_the_given_latency_and_the_hosts_doubt_alone(models, catalog, profile):
@@ -265,7 +265,7 @@ def test_the_own_gpus_offers_take_the_given_latency_and_the_hosts_doubt_alone(mo
     assert len(own) == 3
     for row in own:
         assert row.latency_ms == 90.0 and row.basis is Basis.CARRIED_BACK
-        assert 0 < half(row) < 1.645 * 0.26
+        assert 0 < half(row) < quantile() * 0.26
         assert row.note.startswith("latency of A10G, which has the same GPU")
     guessed = rows_of(predict(models, catalog, profile, "A10G"))
     assert all(half(guessed[row.instance]) > 0.3 for row in own)
@@ -288,7 +288,7 @@ def test_a_v100_offer_takes_v100s_models_and_p3_becomes_an_offer_of_the_same_gpu
         assert there[name].latency_ms == pytest.approx(here[name].latency_ms)
     p3 = there["p3.2xlarge"]
     assert (p3.latency_ms, p3.basis) == (sample.latency_ms, Basis.MEASURED)
-    assert "which has the same GPU" in p3.note and 0 < half(p3) < 1.645 * 0.26
+    assert "which has the same GPU" in p3.note and 0 < half(p3) < quantile() * 0.26
 
 
 def test_the_own_gpus_offers_in_another_precision_are_carried_there(models, catalog, profile):

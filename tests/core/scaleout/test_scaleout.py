@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from profet_core import InputError
 from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.files import shipped_folder
-from profet_core.latency import Interval
+from profet_core.latency import quantile
 from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.law import (
     Links,
@@ -152,9 +152,10 @@ BETWEEN = [each for each in Strategy if each is not Strategy.ONE_PROCESS]
 
 @given(STEPS, NODES, st.sampled_from(Strategy))
 def test_one_gpu_is_the_single_step_exactly(step, node, strategy):
-    step = replace(step, interval=Interval(0.9 * step.latency_ms, 1.2 * step.latency_ms))
+    step = replace(step, log_sd=0.1)
     one = scaled_step(SHIPPED, step, node, 1, strategy)
-    assert (one.latency_ms, one.interval, one.speed_up) == (step.latency_ms, step.interval, 1.0)
+    assert (one.latency_ms, one.interval, one.speed_up) == (step.latency_ms, one.estimate.interval_at(), 1.0)
+    assert (one.estimate.log_sd, one.estimate.least_ms) == (0.1, 0.0)
 
 
 @given(STEPS, NODES, COUNTS, st.sampled_from(BETWEEN))
@@ -206,7 +207,7 @@ def test_a_step_by_hand(law, node):
 
 def test_one_gpu_s_error_comes_on_top_of_scaling_s(law, node):
     exact = scaled_step(law, GpuStep(90, 32, 25e6), node, 4, Strategy.RING)
-    unsure = scaled_step(law, GpuStep(90, 32, 25e6, interval=Interval(60, 135)), node, 4, Strategy.RING)
+    unsure = scaled_step(law, GpuStep(90, 32, 25e6, log_sd=0.25), node, 4, Strategy.RING)
     assert exact.interval.high_ms < unsure.interval.high_ms
     assert unsure.interval.low_ms < 90 < exact.interval.low_ms
     assert exact.speed_up_range == unsure.speed_up_range
@@ -218,13 +219,13 @@ def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(law, 
         return scaled_step(law, GpuStep(90, 32, 25e6, tensors=100), links, gpus, strategy)
 
     four = half_width(4)
-    assert four.log_half_width == pytest.approx(0.05 + 0.5 * (1 - 90 / four.latency_ms) + 0.01)
+    assert quantile() * four.log_sd == pytest.approx(0.05 + 0.5 * (1 - 90 / four.latency_ms) + 0.01)
     alone = half_width(4, Strategy.ONE_PROCESS)
-    assert alone.log_half_width == pytest.approx(0.1 + 0.25 * (1 - 90 / alone.latency_ms) + 0.01)
+    assert quantile() * alone.log_sd == pytest.approx(0.1 + 0.25 * (1 - 90 / alone.latency_ms) + 0.01)
     # Two nodes at the measured 10 Gb/s, and at a hundred times that: as much again for each factor of ten.
     measured, faster = half_width(8, gbit=10.0), half_width(8, gbit=1000.0)
-    assert measured.log_half_width == pytest.approx(0.05 + 0.5 * (1 - 90 / measured.latency_ms) + 2 * 0.01)
-    assert faster.log_half_width == pytest.approx(3 * (0.05 + 0.5 * (1 - 90 / faster.latency_ms) + 2 * 0.01))
+    assert quantile() * measured.log_sd == pytest.approx(0.05 + 0.5 * (1 - 90 / measured.latency_ms) + 2 * 0.01)
+    assert quantile() * faster.log_sd == pytest.approx(3 * (0.05 + 0.5 * (1 - 90 / faster.latency_ms) + 2 * 0.01))
 
 
 @pytest.mark.parametrize("strategy", Strategy)
@@ -237,7 +238,7 @@ def test_bridges_join_pairs_and_more_gpus_share_over_pcie(law, strategy):
     for gpus in (4, 8):
         assert scaled_step(law, step, bridged, gpus, strategy) == scaled_step(law, step, plain, gpus, strategy)
     two = [scaled_step(law, step, each, 2, strategy) for each in (bridged, plain)]
-    assert two[0].log_half_width != two[1].log_half_width and two[0].latency_ms <= two[1].latency_ms
+    assert two[0].log_sd != two[1].log_sd and two[0].latency_ms <= two[1].latency_ms
 
 
 # --- real offers -----------------------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core.latency import NORMAL_90
+from profet_core.latency import Estimate, smooth_max
 from profet_core.transfer.anchor import CarriedBack, ForeignSteps, carry_back
-from profet_core.transfer.carry import Carried, KernelWeights, carry, join, kind_log_speeds
+from profet_core.transfer.carry import KernelWeights, StepsThere, carry, kind_log_speeds
 from profet_core.transfer.hosts import Host, host_named
-from profet_core.transfer.known import AnchorSteps, Latencies, known_steps
+from profet_core.transfer.known import AnchorSteps, known_steps
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_core.transfer.parts import StepParts
 from profet_core.transfer.speed import target_of
@@ -31,9 +31,10 @@ KINDS_DIFFER = replace(
 )
 
 
-def carried(*targets, latency_ms=108.0, others=None, law=LAW, weights=None, **parts) -> Carried:
+def carried(*targets, latency_ms=108.0, others=None, law=LAW, weights=None, **parts) -> StepsThere:
     """One step recorded on the fast instance, on each target."""
-    rows = {name: Latencies(np.array([value]), np.array([half])) for name, (value, half) in (others or {}).items()}
+    pairs = (others or {}).items()
+    rows = {name: Estimate(latency_ms=np.array([value]), log_sd=np.array([log_sd])) for name, (value, log_sd) in pairs}
     known = known_steps(law, AnchorSteps("fast", made_parts(**parts), np.array([latency_ms])), rows)
     return carry(known, "fast", targets, **({} if weights is None else {"weights": weights}))
 
@@ -57,8 +58,8 @@ def test_only_the_work_scales_with_the_gpu():
 
 @given(st.floats(0.01, 1e4), st.floats(0.01, 1e4))
 def test_no_step_is_shorter_than_its_work_or_its_launches_nor_longer_than_both_in_turn(free, launch):
-    assert join(np.array([3.0]), np.array([4.0]))[0] == pytest.approx(337**0.25)
-    joined = join(np.array([free]), np.array([launch]))[0]
+    assert smooth_max(np.array([3.0]), np.array([4.0]))[0] == pytest.approx(337**0.25)
+    joined = smooth_max(np.array([free]), np.array([launch]))[0]
     assert max(free, launch) * (1 - 1e-12) <= joined <= free + launch
 
 
@@ -96,15 +97,15 @@ def test_a_nearer_gpu_counts_for_more():
 
 
 def test_the_interval_adds_up_by_hand():
-    target = made_target(-math.log(2), log_half_width=0.2, mix_log_sd=0.5)
+    target = made_target(-math.log(2), log_sd=0.2, mix_log_sd=0.5)
     found = carried(target, others={"slow": (408.0, 0.3)}, convolution=80.0, bandwidth=20.0)
     work = found.free_ms[0, 0] - 8
     weights = np.array([1 - 2 / 408, 1 - 2 / 108])
-    known_half = 0.3 * weights[0] / weights.sum()
+    known_sd = 0.3 * weights[0] / weights.sum()
     share = 8 / (work + 8)
     # 80 % of convolutions where the benchmark has 60: a fifth of the spread.
     assumed = math.hypot(0.13 * share, 0.5 * 0.2 * (1 - share))
-    assert found.log_half_width[0, 0] == pytest.approx(math.sqrt(0.2**2 + known_half**2 + (NORMAL_90 * assumed) ** 2))
+    assert found.log_sd[0, 0] == pytest.approx(math.sqrt(0.2**2 + known_sd**2 + assumed**2))
 
 
 # --- what must hold -------------------------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ def test_targets_together_are_each_as_alone():
     together = carried(*targets, **given)
     for place, target in enumerate(targets):
         alone = carried(target, **given)
-        for name in ("free_ms", "launch_ms", "log_half_width", "weights"):
+        for name in ("free_ms", "launch_ms", "log_sd", "weights"):
             assert getattr(together, name)[place] == pytest.approx(getattr(alone, name)[0])
 
 

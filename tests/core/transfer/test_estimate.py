@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum
-from profet_core.latency import NORMAL_90, Basis
+from profet_core.latency import Basis, Estimate, log_sd_of, quantile
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.profiles import Profile
-from profet_core.transfer.estimate import Placed, TransferEstimate, estimate_gpus, other_host_log_half_width
+from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
 from profet_core.transfer.hosts import Host, host_named
-from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.known import AnchorSteps
 from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME, TransferModel, load_transfer
 from profet_core.transfer.parts import step_parts
 from profet_core.transfer.sharpened import (
@@ -47,8 +48,8 @@ MODERN = ("A10G", "L4", "L40S", "A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-14
 HOST = host_named("ice-lake")
 
 
-def latencies(latency_ms: float, log_half_width: float = 0.0) -> Latencies:
-    return Latencies(np.array([latency_ms]), np.array([log_half_width]))
+def latencies(latency_ms: float, log_half_width: float = 0.0) -> Estimate:
+    return Estimate(latency_ms=np.array([latency_ms]), log_sd=log_sd_of(np.array([log_half_width])))
 
 
 KNOWN = {
@@ -80,22 +81,22 @@ def estimates(
     known=KNOWN,
     tf32=True,
     hosts: tuple[Host, ...] = (HOST,),
-) -> dict[Placed, TransferEstimate]:
+) -> dict[Placed, Estimate]:
     others = {name: row for name, row in known.items() if name != anchor}
     placed = [(shipped.gpus[name], host) for name in names for host in hosts]
     return estimate_gpus(shipped, recorded(anchor, latency_ms), others, placed, tf32=tf32)
 
 
-def by_name(found: dict[Placed, TransferEstimate]) -> dict[str, TransferEstimate]:
+def by_name(found: dict[Placed, Estimate]) -> dict[str, Estimate]:
     return {gpu.name: row for (gpu, _), row in found.items()}
 
 
 def latency(estimate) -> float:
-    return estimate.latencies.latency_ms[0]
+    return estimate.latency_ms[0]
 
 
 def width(estimate) -> float:
-    return estimate.latencies.log_half_width[0]
+    return estimate.log_half_width[0]
 
 
 @pytest.mark.parametrize("anchor", list(KNOWN))
@@ -121,7 +122,7 @@ def test_faster_gpus_by_their_points_are_faster_here_and_one_without_is_less_sur
     assert by_name(estimates(shipped, known=few))["A10G"].basis is Basis.TRANSFERRED
     # The launch floor is the same on every GPU in one host.
     everywhere = estimates(shipped, [name for name in shipped.gpus if name not in shipped.derived])
-    assert len({round(row.launch_ms[0], 9) for row in everywhere.values()}) == 1
+    assert len({round(row.reach.launch_ms[0], 9) for row in everywhere.values()}) == 1
 
 
 def test_fp32_is_slower_and_no_surer(shipped):
@@ -143,12 +144,12 @@ def test_a_host_counts_in_launches_copies_and_width(shipped):
     latencies_ms = [latency(row) for row in found.values()]
     assert latencies_ms == sorted(latencies_ms, reverse=True) and len(set(latencies_ms)) == 3
     haswell, cascade, _ = found.values()
-    assert haswell.launch_ms[0] / cascade.launch_ms[0] == pytest.approx(1.1 / 0.7918, rel=1e-3)
+    assert haswell.reach.launch_ms[0] / cascade.reach.launch_ms[0] == pytest.approx(1.1 / 0.7918, rel=1e-3)
     assert width(cascade) < width(haswell), "it was measured"
 
 
 def test_less_sure_latencies_give_a_wider_interval_around_the_same_estimate(shipped):
-    unsure = {name: Latencies(row.latency_ms, row.log_half_width + math.log(1.5)) for name, row in KNOWN.items()}
+    unsure = {name: replace(row, log_sd=row.log_sd + 0.25) for name, row in KNOWN.items()}
     sure = estimates(shipped)
     for placed, other in estimates(shipped, known=unsure).items():
         assert latency(other) == latency(sure[placed])
@@ -157,9 +158,9 @@ def test_less_sure_latencies_give_a_wider_interval_around_the_same_estimate(ship
 
 def test_a_relative_interval_holds_the_doubt_about_an_anchor_that_was_not_measured(shipped):
     given, guessed = (by_name(estimates(shipped, latency_ms=known))["L40S"] for known in (105.0, None))
-    assert given.relative_log_half_width[0] == pytest.approx(width(given))
+    assert quantile() * given.relative.log_sd[0] == pytest.approx(width(given))
     own = shipped.step.instances["g4dn.xlarge"].own_log_half_width
-    assert guessed.relative_log_half_width[0] == pytest.approx(math.hypot(width(guessed), own))
+    assert quantile() * guessed.relative.log_sd[0] == pytest.approx(math.hypot(width(guessed), own))
 
 
 def test_who_waits_for_launches_is_said(shipped):
@@ -169,19 +170,19 @@ def test_who_waits_for_launches_is_said(shipped):
     steps = AnchorSteps("p3.2xlarge", recorded("p3.2xlarge", 21.0, idle).parts, np.array([21.0]))
     placed = (shipped.gpus["H100-SXM5-80GB"], HOST)
     (found,) = estimate_gpus(shipped, steps, {}, [placed], tf32=True).values()
-    assert found.limited_by_host[0]
-    assert not by_name(estimates(shipped))["L40S"].limited_by_host[0]
+    assert found.at(0).limited_by_host
+    assert not by_name(estimates(shipped))["L40S"].at(0).limited_by_host
 
 
 def test_a_latency_in_another_host_is_doubted_by_what_the_host_does():
     # Of 108 ms 8 are copy and start, more than the launches: 8 / 108 of the host's spread.
     steps = AnchorSteps("fast", made_parts(), np.array([108.0]))
-    found = other_host_log_half_width(LAW, steps, np.array([108.0]), Host("same", 1.0, 1.0, 0.2))
-    assert found[0] == pytest.approx(1.645 * 0.2 * 8 / 108)
+    found = other_host_log_sd(LAW, steps, np.array([108.0]), Host("same", 1.0, 1.0, 0.2))
+    assert found[0] == pytest.approx(0.2 * 8 / 108)
     # A step that is all launches: 15 of them beside 13 of whatever else.
     bound = AnchorSteps("fast", made_parts(convolution=5.0, bandwidth=0.0, copy=0.0, idle=25.0), np.array([14.0]))
-    found = other_host_log_half_width(LAW, bound, np.array([14.0]), Host("same", 1.0, 1.0, 0.2))
-    assert found[0] == pytest.approx(1.645 * 0.2 * 14 / (12 + 14), rel=1e-2)
+    found = other_host_log_sd(LAW, bound, np.array([14.0]), Host("same", 1.0, 1.0, 0.2))
+    assert found[0] == pytest.approx(0.2 * 14 / (12 + 14), rel=1e-2)
 
 
 # --- calibrated -------------------------------------------------------------------------------------------------------
@@ -224,7 +225,7 @@ def folder(repository, tmp_path):
     return write
 
 
-def estimate(model: TransferModel, *, tf32=True) -> TransferEstimate:
+def estimate(model: TransferModel, *, tf32=True) -> Estimate:
     (found,) = estimates(model, [GPU], tf32=tf32).values()
     return found
 
@@ -258,17 +259,17 @@ def test_a_measured_gpu_is_told_by_its_own_speed_and_what_the_law_left(folder, r
     found = estimate(load_transfer(folder(sharpened(log_speed=as_before.log_speed))))
     other = estimate(load_transfer(folder(sharpened("p2.xlarge", log_speed=as_before.log_speed))))
     # The same speeds, but no correction from this anchor.
-    assert found.latencies.latency_ms[0] == pytest.approx(1.5 * other.latencies.latency_ms[0], rel=1e-6)
-    assert found.free_ms[0] == pytest.approx(1.5 * other.free_ms[0], rel=1e-6)
+    assert found.latency_ms[0] == pytest.approx(1.5 * other.latency_ms[0], rel=1e-6)
+    assert found.reach.free_ms[0] == pytest.approx(1.5 * other.reach.free_ms[0], rel=1e-6)
     assert found.basis is Basis.SHARPENED
     assert found.note.startswith("20 measured steps of my-h100, 7 networks")
-    assert found.latencies.log_half_width[0] >= NORMAL_90 * 0.1
+    assert found.log_half_width[0] >= quantile() * 0.1
     assert estimate(plain).basis is Basis.TRANSFERRED
 
 
 def test_another_precision_is_as_it_was(folder, repository):
     plain, model = load_transfer(repository / "models"), load_transfer(folder(sharpened(tf32=True)))
-    assert estimate(model, tf32=False).latencies.latency_ms == estimate(plain, tf32=False).latencies.latency_ms
+    assert estimate(model, tf32=False).latency_ms == estimate(plain, tf32=False).latency_ms
     assert model.basis_of(model.gpus[GPU]) is Basis.SHARPENED
     assert evidence_of(model, model.gpus[GPU], True).words == "20 measured steps of my-h100"
     assert evidence_of(model, model.gpus[GPU], False).words == "its kernels"

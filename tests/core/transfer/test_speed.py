@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.latency import NORMAL_90
+from profet_core.messages import words_of
 from profet_core.transfer.hosts import host_named
 from profet_core.transfer.model import BenchmarkPoint, TransferModel, load_transfer
 from profet_core.transfer.speed import (
@@ -44,11 +44,11 @@ def test_an_own_point_is_the_published_ratio_less_tails(shipped):
     assert point.log_throughput < point.log_speed < point.log_throughput + 0.5
     speed = known_speed(shipped, shipped.gpus["H100-SXM5-80GB"], True)
     assert (speed.log_speed, speed.log_sd) == (point.log_speed, point.log_sd)
-    assert speed.note.startswith("TF32, published ResNet-50 training speed of H100-SXM5-80GB")
+    assert words_of(speed.notes).startswith("TF32, published ResNet-50 training speed of H100-SXM5-80GB")
     # The interval combines the model's spread and the speed's own.
     spread = shipped.spread
     own = math.sqrt(spread.between**2 + spread.within**2 + speed.log_sd**2)
-    assert speed.log_half_width == pytest.approx(NORMAL_90 * own)
+    assert speed.step_log_sd == pytest.approx(own)
     # Tables of one GPU are averaged and agree by their number.
     a100 = shipped.points["A100-SXM4-40GB"]
     assert (a100.tables, point.tables) == (3, 1) and a100.log_sd == pytest.approx(point.log_sd / math.sqrt(3))
@@ -59,7 +59,7 @@ def test_l4_goes_by_its_kernels(shipped):
     l4 = shipped.gpus["L4"]
     assert math.exp(log_bandwidth(shipped, l4)) == pytest.approx(0.288, abs=5e-4)
     speed = known_speed(shipped, l4, True)
-    assert "its kernels' speeds" in speed.note
+    assert "its kernels' speeds" in words_of(speed.notes)
     # 61.5 % of the benchmark are convolutions, at the product's 0.677 of V100 times the root of TF32's peak
     # over FP32's (60 and 30.3 TFLOP/s); the rest 0.288.
     assert math.exp(speed.log_speed) == pytest.approx(
@@ -80,7 +80,7 @@ def test_a_gpu_that_no_source_names_goes_by_its_data_sheet_alone(shipped, v100):
     speed = known_speed(shipped, twice, True)
     assert math.exp(speed.log_speed) == pytest.approx(4.0), "half of each"
     assert speed.log_sd == shipped.sheet_log_sd
-    assert speed.note.startswith("FP32, no published benchmark: specs only")
+    assert words_of(speed.notes).startswith("FP32, no published benchmark: specs only")
     assert half_and_half(4.0, 9.0) == pytest.approx(math.log(6))
     # FP32 alone tells nothing, TF32's peak 4: half of that in the logarithm.
     tensor = unlike_any(v100, tf32_tensor_dense_tflops=16 * v100.fp32_tflops)
@@ -96,9 +96,9 @@ def test_the_same_chip_is_surer_than_a_relative_and_that_than_a_data_sheet(shipp
         / 2
     )
     assert chip.log_sd == pytest.approx(shipped.same_chip_log_sd)
-    assert "Tesla V100-SXM2-16GB has the same chip" in chip.note
+    assert "Tesla V100-SXM2-16GB has the same chip" in words_of(chip.notes)
     relative = known_speed(shipped, unlike_any(v100, compute_capability=8.6, tf32_tensor_dense_tflops=30.0), True)
-    assert "scaled by specs" in relative.note
+    assert "scaled by specs" in words_of(relative.notes)
     assert chip.log_sd < relative.log_sd < shipped.sheet_log_sd + 0.2
 
 
@@ -111,7 +111,7 @@ def test_fp32_is_never_faster_than_the_published_tf32(shipped):
     # FP32 points count where there are some; a GPU without TF32 has one speed.
     speed = known_speed(shipped, shipped.gpus["A100-SXM4-40GB"], False)
     assert speed.log_speed == shipped.fp32_points["A100-SXM4-40GB"].log_speed
-    assert speed.note.startswith("FP32, published")
+    assert words_of(speed.notes).startswith("FP32, published")
     p100 = shipped.gpus["Tesla P100-PCIE-16GB"]
     assert known_speed(shipped, p100, True) == known_speed(shipped, p100, False)
 
@@ -129,10 +129,10 @@ def test_a_mix_counts_by_how_much_more_arithmetic_grew_than_bandwidth(v100):
 def test_every_gpu_with_a_data_sheet_has_a_speed_a_width_and_a_source(shipped, tf32):
     for gpu in load_gpus().values():
         target, speed = target_of(shipped, gpu, host_named("rome"), tf32)
-        assert -4 < target.log_speed < 4 and 0 < target.log_half_width < 2, gpu.name
-        assert (target.log_speed, target.log_half_width) == (speed.log_speed, speed.log_half_width)
+        assert -4 < target.log_speed < 4 and 0 < target.log_sd < 1.3, gpu.name
+        assert (target.log_speed, target.log_sd) == (speed.log_speed, speed.step_log_sd)
         assert (target.multiprocessors, target.host.name) == (gpu.sm_count, "rome")
-        assert "90% if errors are log-normal" in speed.note
+        assert "90% if errors are log-normal" in words_of(speed.notes)
 
 
 def test_another_model_is_asked_anew(shipped):

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.latency import NORMAL_90
+from profet_core.latency import Estimate
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.profiles import Profile
-from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
+from profet_core.transfer.derived import DerivedLaw, derive
 from profet_core.transfer.hosts import HOSTS, REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
-from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
+from profet_core.transfer.known import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.model import Spread
 from profet_core.transfer.parts import BANDWIDTH, KINDS, StepParts, kind_of_class, shares, step_parts
 from profet_core.transfer.step import gpu_time_ms, least_bound_ms
@@ -91,7 +91,10 @@ def test_the_anchors_latency_by_its_own_profile():
 def known(latency_ms=108.0, others=None, law=LAW, floor_ms=None, **parts) -> KnownSteps:
     measured = None if latency_ms is None else np.array([latency_ms])
     told = None if floor_ms is None else np.array([floor_ms])
-    rows = {name: Latencies(np.array([value]), np.array([half])) for name, (value, half) in (others or {}).items()}
+    rows = {
+        name: Estimate(latency_ms=np.array([value]), log_sd=np.array([half]))
+        for name, (value, half) in (others or {}).items()
+    }
     return known_steps(law, AnchorSteps("fast", made_parts(**parts), measured, told), rows)
 
 
@@ -103,7 +106,7 @@ def test_work_is_what_copy_start_and_tails_leave():
     anchors = (found.latencies["fast"], known(latency_ms=None).latencies["fast"])
     assert [row.latency_ms[0] for row in anchors] == pytest.approx([108.0, 108.0])
     assert [row.log_half_width[0] for row in anchors] == [0.0, 0.1]
-    assert not Latencies.measured(np.array([3.0])).log_half_width.any()
+    assert not Estimate.exact(np.array([3.0])).log_half_width.any()
 
 
 def test_no_floor_is_above_a_latency_that_is_known():
@@ -182,15 +185,14 @@ def test_hosts(catalog):
 def test_a_derived_latency_by_hand():
     law = DerivedLaw("t4", "v100", -0.1, 0.5, -0.05, 0.03, 0.04, 9, 99, True, 0.15)
     steps = {
-        "t4": Latencies(np.array([100.0]), np.array([0.1])),
-        "v100": Latencies(np.array([36.0]), np.array([0.2])),
+        "t4": Estimate(latency_ms=np.array([100.0]), log_sd=np.array([0.1])),
+        "v100": Estimate(latency_ms=np.array([36.0]), log_sd=np.array([0.2])),
     }
     found = derive(law, steps)
     assert found.latency_ms[0] == pytest.approx(100 * math.exp(-0.1) * math.sqrt(0.36) * 100**-0.05)
-    assert found.log_half_width[0] == pytest.approx(math.hypot(0.45 * 0.1 + 0.5 * 0.2, NORMAL_90 * 0.05))
-    relative = relative_half_width(law, steps)
-    assert relative[0] == pytest.approx(math.hypot(0.55 * 0.1 + 0.5 * 0.2, NORMAL_90 * 0.05))
+    assert found.log_sd[0] == pytest.approx(math.hypot(0.45 * 0.1 + 0.5 * 0.2, 0.05))
+    assert found.relative.log_sd[0] == pytest.approx(math.hypot(0.55 * 0.1 + 0.5 * 0.2, 0.05))
     assert law.powers == pytest.approx({"t4": 0.45, "v100": 0.5})
     # A spread joins GPUs and networks, 0.03 and 0.04 make 0.05, and what comes to it, with 0.12 then 0.13.
-    found = [Spread(0.03, 0.04, 4).log_half_width(), Spread(0.03, 0.04, 4).log_half_width(0.12)]
-    assert found == pytest.approx([1.645 * 0.05, 1.645 * 0.13])
+    found = [Spread(0.03, 0.04, 4).log_sd(), Spread(0.03, 0.04, 4).log_sd(0.12)]
+    assert found == pytest.approx([0.05, 0.13])

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from profet_core.latency import quantile
 from profet_lab.classes.bank import class_bank
 
 PAIRS = {("a", "b"): 0.5, ("b", "a"): 1.5}
@@ -38,10 +39,12 @@ def test_fresh_data_of_the_same_form_are_covered_as_promised():
     members_ms, ensemble_ms, true_ms, distance = made_up(1)
     for anchor, target in PAIRS:
         pair = (anchor, target)
-        half = scale.log_half_width(anchor, target, members_ms[pair], distance[pair], np.zeros(ROWS))
+        half = quantile() * scale.log_sd(anchor, [target], members_ms[pair][None], distance[pair], np.zeros(ROWS))[0]
         inside = np.abs(np.log(true_ms[pair] / ensemble_ms[pair])) <= half
         assert 0.88 < inside.mean() < 0.92
-        half = at_half.log_half_width(anchor, target, members_ms[pair], distance[pair], np.zeros(ROWS))
+        half = (
+            quantile(0.5) * at_half.log_sd(anchor, [target], members_ms[pair][None], distance[pair], np.zeros(ROWS))[0]
+        )
         assert np.mean(np.abs(np.log(true_ms[pair] / ensemble_ms[pair])) <= half) == pytest.approx(0.5, abs=0.03)
         for far in (False, True):  # near and far alike
             assert 0.86 < inside[(distance[pair] > 0.3) == far].mean() < 0.94

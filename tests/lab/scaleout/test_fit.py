@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_core.latency import quantile
 from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.step import scaled_step
 from profet_core.scaleout.work import GpuStep
@@ -71,5 +72,5 @@ def test_errors_of_one_process_and_of_few_gpus_are_no_others_s(noisy):
     found = widths(rows, said)
     several, alone = found.several["pcie"], found.one_process["pcie"]
     assert several.doubling == pytest.approx(np.log(1.8) / 4, rel=0.3)
-    assert several.log_half_width(0.0, 2) < 0.2 < several.log_half_width(0.0, 8) < 0.6
-    assert alone.log_half_width(0.0, 2) > 0.9
+    assert quantile() * several.log_sd(0.0, 2) < 0.2 < quantile() * several.log_sd(0.0, 8) < 0.6
+    assert quantile() * alone.log_sd(0.0, 2) > 0.9

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from profet_core.latency import quantile
 from profet_core.scaling.growth import SIGNS, carry_distances
 from profet_core.scaling.growth_file import growth_model
 from profet_lab.classes.bank import class_bank
@@ -48,13 +49,13 @@ def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
     errors = errors * np.hypot(0.1 * away[:2].sum(axis=0), 0.2 * away[2:].sum(axis=0))
     shares = np.full(4_000, 0.7)
     found = fit_error(rows.models, rows.log_batch, rows.log_area, errors, shares)
-    covered = errors <= found.log_half_width(shares, rows.log_batch, rows.log_area)
+    covered = errors <= quantile() * found.log_sd(shares, rows.log_batch, rows.log_area)
     for along in (rows.log_area == 0, rows.log_batch == 0, (rows.log_area != 0) & (rows.log_batch != 0)):
         judged = along & (errors > 0)
         assert covered[judged].mean() == pytest.approx(0.9, abs=0.04)
-    near, far = (found.log_half_width(np.array([0.7]), np.array([step]), np.array([0.0]))[0] for step in (0.7, 1.4))
+    near, far = (found.log_sd(np.array([0.7]), np.array([step]), np.array([0.0]))[0] for step in (0.7, 1.4))
     assert far > 1.5 * near > 0
-    assert found.log_half_width(np.array([0.7]), np.array([0.0]), np.array([0.0]))[0] == 0
+    assert found.log_sd(np.array([0.7]), np.array([0.0]), np.array([0.0]))[0] == 0
 
 
 def test_pairs_are_of_one_network_and_of_different_sizes(classed):

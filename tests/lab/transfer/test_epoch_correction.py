@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from profet_core.latency import Estimate
 from profet_core.transfer.derived import derive
-from profet_core.transfer.known import Latencies
 from profet_lab.measurements.epoch_times import load_epochs
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.transfer.derived_law import derived_rows, fit_derived, fit_law, held_out_errors
@@ -79,7 +79,7 @@ def test_a_law_of_a_constant_ratio_is_that_ratio():
     rows = derived_rows(made_epochs(), "g5", made_epochs().raw_ms.to_numpy() / 1.5)
     law = fit_law(rows)
     known = {"g4dn.xlarge": np.array([80.0]), "p3.2xlarge": np.array([24.0])}
-    found = derive(law, {name: Latencies.measured(values) for name, values in known.items()})
+    found = derive(law, {name: Estimate.exact(values) for name, values in known.items()})
     assert found.latency_ms[0] == pytest.approx(32.0)
 
 
