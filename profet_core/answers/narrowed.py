@@ -66,7 +66,7 @@ def narrowed_rows(rows: Iterable[Row], narrowing: Narrowing, names: Collection[s
     if not narrowing.given:
         return rows
     wanted = [row for row in rows if row.instance in names or row.instance == anchor]
-    steps = {row.instance: sureness(row.basis, row.interval) for row in wanted}
+    steps = {row.instance: sureness(row.basis, row.log_sd) for row in wanted}
     found = [row for row in wanted if row.instance == anchor or steps[row.instance] >= narrowing.least_sureness]
     if anchor not in names and all(row.instance == anchor for row in found):
         others = [step for name, step in steps.items() if name != anchor]

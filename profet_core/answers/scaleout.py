@@ -294,7 +294,7 @@ class ScaleoutPlans:
             gradients=self.question.gradients,
             pixels=self.source.pixels,
             tensors=self.question.tensors,
-            interval=found.interval,
+            log_sd=found.log_sd,
         )
 
     def _curve_row(self, gpus: int, offer: Instance | None, links: Interconnect) -> CurveRow:
@@ -308,9 +308,9 @@ class ScaleoutPlans:
 
     def _epoch(self, step: ScaledStep, offer: Instance | None) -> ScaledEpoch:
         one = self.source.step_at(self._start(offer), step.batch_per_gpu)
-        if one.interval is None and not one.basis.is_exact:
+        if one.log_sd is None and not one.basis.is_exact:
             # The error of scaling alone is not the error of the step.
-            step = replace(step, interval=None)
+            step = replace(step, estimate=replace(step.estimate, log_sd=None))
         epoch_ms = (
             epoch_steps(self.question.epoch_images, step.batch_size, self.question.epoch_validation_images)
             * step.latency_ms

@@ -109,7 +109,7 @@ def test_every_anchor_transfers_to_every_gpu_with_and_without_its_latency(shippe
     assert [row.basis for row in found.values()] == [Basis.DERIVED] + [Basis.TRANSFERRED] * 5
     assert all(0 < latency(row) < math.inf and 0 < width(row) < math.inf for row in found.values())
     assert all("90% if" in row.note for row in found.values())
-    assert {row.relative_to for row in found.values()} == {shipped.derived["A10G"].base, anchor}
+    assert {row.relative.instance for row in found.values()} == {shipped.derived["A10G"].base, anchor}
 
 
 def test_faster_gpus_by_their_points_are_faster_here_and_one_without_is_less_sure(shipped):
