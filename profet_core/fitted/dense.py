@@ -9,7 +9,7 @@ import numpy as np
 
 ACTIVATIONS = ("relu", "silu")
 #: Products that are computed together: they stay in the processor's cache, and more would start threads.
-_TOGETHER = 200_000
+_VALUES_TOGETHER = 200_000
 #: exp(80) is finite in single precision; a sigmoid further out is 0.
 _FARTHEST = 80
 
@@ -51,7 +51,7 @@ class DenseStack:
 
     def run(self, seen: np.ndarray) -> np.ndarray:
         """All networks' outputs, (rows, inputs) -> (models, rows, outputs)."""
-        chunk = max(1, _TOGETHER // max(kernel[0].size for kernel in self.kernels))
+        chunk = max(1, _VALUES_TOGETHER // max(kernel[0].size for kernel in self.kernels))
         if len(seen) <= chunk:
             return self._run(seen)
         parts = [self._run(seen[start : start + chunk]) for start in range(0, len(seen), chunk)]

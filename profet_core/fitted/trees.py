@@ -10,7 +10,7 @@ import numpy as np
 from profet_core.arrays import FloatArray
 
 #: Rows times trees that go down together: their buffers stay in the processor's cache.
-_TOGETHER = 40_000
+_TREES_TOGETHER = 40_000
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class TreeStack:
         """All ensembles' answers, (rows, inputs) -> (models, rows, 1)."""
         if seen.shape[1] != self.inputs:
             raise ValueError(f"{self.inputs} columns are needed, not {seen.shape[1]}")
-        chunk = max(1, _TOGETHER // max(1, self.roots.size))
+        chunk = max(1, _TREES_TOGETHER // max(1, self.roots.size))
         parts = [self._run(seen[start : start + chunk]) for start in range(0, len(seen), chunk)]
         return np.concatenate(parts, axis=1) if parts else np.zeros((self.models, 0, 1))
 

@@ -23,7 +23,7 @@ from profet_core.scaling.axes import AXIS_RANGE
 NOTABLE_REPAIR = 1.05
 
 
-def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
+def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
     """Run the members on all profiles; where batch and pixel size are known, the members that use them."""
     rule = method.rule(batch.latency_known)
     member_ms = _members_ms(models, method, batch, targets)
@@ -45,8 +45,8 @@ def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Seque
     )
 
 
-def joined_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> FloatArray:
-    """Latencies alone as `estimate` joins them, milliseconds, (targets, profiles)."""
+def class_latencies_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> FloatArray:
+    """Latencies alone as `class_estimates` joins them, milliseconds, (targets, profiles)."""
     rule = method.rule(batch.latency_known)
     member_ms = _members_ms(models, method, batch, targets)
     return combine(np.stack([member_ms[name] for name in rule.members], axis=-1), rule.combine, rule.weights)

@@ -12,7 +12,7 @@ from profet_core.networks.batch import ProfileBatch
 from profet_core.prediction.estimates import Estimates, combine, floors_ms
 
 
-def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
+def documented_estimates(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
     """Run every pair's members on all profiles at once."""
     matrix, unknown = models.features.encode(batch.profiles)
     inputs = {"clusters": matrix.astype(np.float32)}

@@ -21,7 +21,7 @@ from profet_core.networks.batch import ProfileBatch
 from profet_core.networks.stacks import StepInputs, known_part, without_unseen
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
 from profet_core.operations.unknown import UnknownOperations
-from profet_core.prediction import by_class
+from profet_core.prediction.by_class import class_estimates, class_latencies_ms
 from profet_core.prediction.estimates import Estimates, floors_ms
 from profet_core.prediction.host_time import host_times_ms
 from profet_core.prediction.refusals import unattributed_log_sd
@@ -117,9 +117,9 @@ def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBa
     names = list(back.by_instance)
     batches = {name: _carried_batch(batch, name, there) for name, there in back.by_instance.items()}
     others = {name: [other for other in names if other != name] for name in names}
-    nearest = by_class.estimate(models, method, batches[batch.anchor], others[batch.anchor])
+    nearest = class_estimates(models, method, batches[batch.anchor], others[batch.anchor])
     each = {
-        name: nearest.joined_ms if name == batch.anchor else by_class.joined_ms(models, method, one, others[name])
+        name: nearest.joined_ms if name == batch.anchor else class_latencies_ms(models, method, one, others[name])
         for name, one in batches.items()
     }
     floor_ms = floors_ms(models, names)

@@ -15,8 +15,8 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Basis, Estimate, StepTime, combined_sd
 from profet_core.messages import Code, Note
 from profet_core.networks.batch import ProfileBatch
-from profet_core.prediction import by_class
 from profet_core.prediction.anchors import Anchor
+from profet_core.prediction.by_class import class_estimates
 from profet_core.prediction.estimates import Estimates, Likeness
 from profet_core.prediction.foreign import ForeignEstimates
 from profet_core.transfer.estimate import Placed, other_host_log_sd
@@ -129,7 +129,7 @@ def own_told(models: Models, batch: ProfileBatch, anchor: Anchor, *, ran_in_tf32
         if not wanted:
             continue
         own = ProfileBatch(batch.profiles, name, batch.latency_ms)
-        estimates = by_class.estimate(layer.models, layer.models.method("default"), own, wanted)
+        estimates = class_estimates(layer.models, layer.models.method("default"), own, wanted)
         told = {one: OwnTarget(estimates, row, share, machines.get(one)) for row, one in enumerate(wanted)}
         here = machines.get(name)
         found = OwnTold(

@@ -18,9 +18,10 @@ from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.messages import Note
 from profet_core.networks.batch import ProfileBatch
 from profet_core.precision.names import TF32, canonical, is_half
-from profet_core.prediction import by_class, documented
 from profet_core.prediction.anchors import Anchor, find_anchor
+from profet_core.prediction.by_class import class_estimates
 from profet_core.prediction.caveats import caveats
+from profet_core.prediction.documented import documented_estimates
 from profet_core.prediction.estimates import Estimates, ProfileEstimates
 from profet_core.prediction.foreign import foreign_estimates
 from profet_core.prediction.input_wait import without_input_wait
@@ -160,7 +161,7 @@ def predict_many(
     )
     if request.anchor.gpu is not None:
         return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
-    estimate = by_class.estimate if request.method.kind == "classes" else documented.estimate
+    estimate = class_estimates if request.method.kind == "classes" else documented_estimates
     estimates = estimate(models, request.method, batch, request.estimated)
     recorded, reached = recorded_steps(batch), None
     if models.transfer is not None:

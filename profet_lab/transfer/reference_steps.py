@@ -11,13 +11,13 @@ import io
 import sys
 from collections.abc import Sequence
 from dataclasses import astuple, fields
+from importlib import resources
 from pathlib import Path
 
 import pandas as pd
 
 from profet_core.artifacts.models import load_models
 from profet_core.catalog.own_gpus import PRECISIONS, ThroughputPoint
-from profet_core.transfer import published
 from profet_core.transfer.published import (
     BATCH_RANGE,
     PIXEL_RANGE,
@@ -122,7 +122,7 @@ def main() -> None:
     """Write the table, print the spread."""
     folder = data_folder(sys.argv[1] if len(sys.argv) > 1 else None)
     steps = reference_steps(medians_of(load_measurements(folder)), load_architectures(folder))
-    path = Path(published.__file__).with_name(REFERENCE_STEPS_NAME)
+    path = Path(str(resources.files("profet_core.transfer"))) / REFERENCE_STEPS_NAME
     write_whole(path, steps_csv(steps).encode())
     transfer = load_models().transfer
     assert transfer is not None

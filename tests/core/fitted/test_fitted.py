@@ -9,7 +9,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from profet_core.fitted import trees
 from profet_core.fitted.dense import DenseStack
 from profet_core.fitted.files import read_fitted, written
 from profet_core.fitted.trees import TreeStack
@@ -116,7 +115,7 @@ def test_each_row_ends_in_its_own_leaves():
 
 @pytest.mark.parametrize("together", [1, 7, 40_000])
 def test_chunks_of_rows_answer_as_all_rows_do(monkeypatch, together):
-    monkeypatch.setattr(trees, "_TOGETHER", together)
+    monkeypatch.setattr("profet_core.fitted.trees._TREES_TOGETHER", together)
     rows = np.random.default_rng(0).uniform(-3, 6, (101, 2))
     assert TREES.run(rows)[..., 0].T.tolist() == [by_hand(row) for row in rows]
 
