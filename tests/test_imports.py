@@ -44,7 +44,8 @@ MAY_IMPORT = {
 }
 #: The packages of profet_core in layers, the lowest first: each imports only from layers above its own line.
 CORE = """
-arrays, errors, latency, version
+arrays, errors, messages, version
+latency
 units, files, whole_files
 catalog, collected, profiles, typed_numbers
 frames
