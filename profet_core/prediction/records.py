@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, overload
 
 from profet_core.catalog import Instance
@@ -125,10 +126,15 @@ def priced_row(entry: Instance, step: Estimate, members: Mapping[str, float] | N
         latency_ms=step.latency_ms,
         basis=step.basis,
         log_sd=step.log_sd,
-        notes=step.notes if entry.gpu_count == 1 else (*step.notes, Note.of(Code.NODE_PRICE, gpus=entry.gpu_count)),
+        notes=step.notes if entry.gpu_count == 1 else (*step.notes, _node_price(entry.gpu_count)),
         least_ms=step.least_ms,
         relative=step.relative,
         reach=step.reach,
         members=members or {},
         offer=entry,
     )
+
+
+@lru_cache(maxsize=64)
+def _node_price(gpus: int) -> Note:
+    return Note.of(Code.NODE_PRICE, gpus=gpus)

@@ -51,6 +51,11 @@ class PlacedOffers:
         return tuple(dict.fromkeys(self.by_instance.values()))
 
     @cached_property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """Every GPU, once."""
+        return tuple(dict.fromkeys(gpu for gpu, _ in self.distinct))
+
+    @cached_property
     def numbers(self) -> tuple[tuple[str, int], ...]:
         """Each instance, and the number of its GPU and host in `distinct`."""
         number = {one: at for at, one in enumerate(self.distinct)}
@@ -192,23 +197,24 @@ def unprofiled_steps(
     if recorded.floor_ms is None:
         floor_ms = transfer.step.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
         recorded = replace(recorded, floor_ms=floor_ms)
-    same = [_same_gpu(one[0], profiled, latencies, own, tf32) for one in offers.distinct]
-    wanted = [one for one, there in zip(offers.distinct, same, strict=True) if there is None]
+    same = {gpu: _same_gpu(gpu, profiled, latencies, own, tf32) for gpu in offers.gpus}
+    wanted = [one for one in offers.distinct if same[one[0]] is None]
     estimates = estimate_gpus(transfer, recorded, others, wanted, tf32=tf32)
     # The doubt about an unprofiled anchor's profiles holds that of unattributed time already.
-    more = unattributed_log_sd(profiles) if own is None else None
+    more = unattributed_log_sd(profiles) if own is None else np.zeros(len(profiles))
     siblings = {gpu_model(name): name for name in profiled}
     found = []
-    for (gpu, host), there in zip(offers.distinct, same, strict=True):
+    for gpu, host in offers.distinct:
+        there = same[gpu]
         if there is not None:
-            doubt = other_host_log_sd(transfer.step, recorded, there.latency_ms, host)
-            found.append(there.widened(doubt))
+            found.append(there.widened(other_host_log_sd(transfer.step, recorded, there.latency_ms, host)))
             continue
         estimate = estimates[gpu, host]
-        estimate = replace(estimate, notes=(*estimate.notes, *_sibling_notes(transfer.gpus, gpu, siblings)))
+        if notes := _sibling_notes(transfer.gpus, gpu, siblings):
+            estimate = replace(estimate, notes=(*estimate.notes, *notes))
         if own is not None:
             estimate = estimate.widened(own.log_sd)
-        elif more is not None:
+        if more.any():
             # Known latencies are that much wider already, but for the anchor's own, which counts here too.
             estimate = replace(estimate, log_sd=estimate.log_sd + more)
         found.append(estimate)
