@@ -7,8 +7,7 @@ to 3.23-3.27 a multiply-add in all three.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from profet_core.errors import InputError
@@ -101,13 +100,13 @@ def scaled_network(name: str, forward_flops: float) -> Network:
 
     per_image = ("forward_operations", "backward_operations", "forward_s", "backward_s")
     at_start = ("preparation_operations", "preparation_s")
-    places = range(len(SMALL.contention_s))
+    contention_s = zip(*(network.contention_s for network in PUBLISHED.values()), strict=True)
     return Network(
         name=name,
         forward_flops=forward_flops,
-        **{field: _at_flops(attrgetter(field), forward_flops) for field in per_image},
-        **{field: _at_flops(attrgetter(field), forward_flops, grows_beyond=False) for field in at_start},
-        contention_s=tuple(_at_flops(lambda n, at=at: n.contention_s[at], forward_flops) for at in places),
+        **{field: _at_flops(_published(field), forward_flops) for field in per_image},
+        **{field: _at_flops(_published(field), forward_flops, grows_beyond=False) for field in at_start},
+        contention_s=tuple(_at_flops(values, forward_flops) for values in contention_s),
     )
 
 
@@ -124,13 +123,24 @@ def is_beyond_published(forward_flops: float) -> bool:
     return not SMALL.forward_flops <= forward_flops <= LARGE.forward_flops
 
 
-def _at_flops(of: Callable[[Network], float], flops: float, *, grows_beyond: bool = True) -> float:
-    """A parameter at these FLOPs; `grows_beyond` : with them, outside of the published networks."""
+def _published(field: str) -> Sequence[float]:
+    return [getattr(network, field) for network in PUBLISHED.values()]
+
+
+def _at_flops(values: Sequence[float], flops: float, *, grows_beyond: bool = True) -> float:
+    """A parameter at these FLOPs.
+
+    Parameters
+    ----------
+    values : of the published networks, the smallest first.
+    grows_beyond : with the FLOPs, outside of the published networks.
+    """
+    known = {network.forward_flops: value for network, value in zip(PUBLISHED.values(), values, strict=True)}
     if is_beyond_published(flops):
-        end = nearest_published(flops)
-        return of(end) * (flops / end.forward_flops if grows_beyond else 1.0)
-    low, high = (SMALL, MEDIUM) if flops <= MEDIUM.forward_flops else (MEDIUM, LARGE)
-    for network in (low, high):
-        if flops == network.forward_flops:
-            return of(network)
-    return between(flops, (low.forward_flops, of(low)), (high.forward_flops, of(high)))
+        end = nearest_published(flops).forward_flops
+        return known[end] * (flops / end if grows_beyond else 1.0)
+    if flops in known:
+        return known[flops]
+    above = next(each for each in known if each > flops)
+    below = max(each for each in known if each < flops)
+    return between(flops, (below, known[below]), (above, known[above]))
