@@ -45,7 +45,7 @@ MAY_IMPORT = {
 #: The packages of profet_core in layers, the lowest first: each imports only from layers above its own line.
 CORE = """
 arrays, errors, latency, version
-units, files, whole_files
+units, files, sandbox, whole_files
 catalog, collected, profiles, typed_numbers
 frames
 cost, energy, manycore, operations, precision
