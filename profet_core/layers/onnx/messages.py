@@ -54,7 +54,6 @@ class Attribute:
     reals: list[float] = field(default_factory=list)
     text: str = ""
     tensor: TensorRecord | None = None
-    is_graph: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,21 @@ class Node:
         """A whole number among its attributes."""
         given = self.attributes.get(name)
         return default if given is None or given.number is None else given.number
+
+    def numbers(self, name: str) -> list[int]:
+        """A list of whole numbers among its attributes."""
+        given = self.attributes.get(name)
+        return [] if given is None else given.numbers
+
+    def text(self, name: str) -> str:
+        """A text among its attributes."""
+        given = self.attributes.get(name)
+        return "" if given is None else given.text
+
+    def tensor_values(self, name: str) -> np.ndarray | None:
+        """The numbers of a small tensor among its attributes."""
+        given = self.attributes.get(name)
+        return None if given is None or given.tensor is None else given.tensor.values
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +195,6 @@ def _attribute(wire: WireStream, size: int) -> tuple[str, Attribute]:
                 found.text = _text(wire, value) if value <= _MAX_TEXT_BYTES else ""
             case 5, 2:
                 found.tensor = _tensor(wire, value)
-            case (6 | 11, 2):
-                found.is_graph = True
             case 7, _:
                 found.reals += _reals(wire, kind, value)
             case 8, _:

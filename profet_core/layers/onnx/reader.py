@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import BinaryIO
 
+import numpy as np
+
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
 from profet_core.layers.caveats import Caveats
@@ -13,11 +15,14 @@ from profet_core.layers.counting import count
 from profet_core.layers.given import shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
-from profet_core.layers.onnx.operators import RULES, Rule
-from profet_core.layers.onnx.values import MAX_CONSTANTS, MAX_MADE_OF, MAX_STEPS, Value, folded
+from profet_core.layers.onnx.operators import MAX_CONSTANT, RULES, Rule, Value, applied
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.shapes import Shape, check_shape
 
+#: Values of all constants together, and tensors of the file that one is made of.
+MAX_CONSTANTS, MAX_MADE_OF = 4_000_000, 1_000
+#: Inputs followed, and the tensors that these are made of; networks take some thousand.
+MAX_STEPS = 1_000_000
 _DOMAINS = frozenset({"", "ai.onnx"})
 #: Channels that an image has: they tell which side of an input they are.
 _IMAGE_CHANNELS = frozenset({1, 2, 3, 4})
@@ -141,12 +146,11 @@ class _Followed:
             weights = (node.outputs[0],)
         if node.operator in ("Shape", "Size"):
             weights = ()
-        constant = folded(node, inputs)
-        if constant is not None:
+        result = applied(self._rule(node), node, inputs)
+        if result.constant is not None and result.constant.size <= MAX_CONSTANT:
             name = node.outputs[0] if node.outputs else ""
-            self._put_out(name, Value(constant.shape, constant, weights, is_static=True))
+            self._put_out(name, Value(result.constant.shape, result.constant, weights, is_static=True))
             return
-        result = self._rule(node)(node, inputs)
         for shape in result.shapes:
             check_shape(shape)
         if not is_static and (result.kind is not None or self._unseen(weights)):
@@ -176,8 +180,12 @@ class _Followed:
             weights = (name,) if tensor.is_float else ()
             self._put_out(name, Value(tensor.dimensions, tensor.values, weights, is_static=True))
             return
-        constant = folded(node, ())
-        self._put_out(name, Value(() if constant is None else constant.shape, constant, is_static=True))
+        number, numbers = node.number("value_int", 0), node.numbers("value_ints")
+        if not {"value_int", "value_ints"} & set(node.attributes):
+            self._put_out(name, Value((), is_static=True))
+            return
+        constant = np.array(number if "value_int" in node.attributes else numbers, np.int64)
+        self._put_out(name, Value(constant.shape, constant, is_static=True))
 
     def _layer(
         self,
