@@ -10,8 +10,8 @@ from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.given import whole
 from profet_core.layers.keras.document import Settings
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.shapes import MAX_DIMENSIONS, Padding, Shape, elements, shape_text
+from profet_core.layers.rules import Layer
+from profet_core.layers.shapes import MAX_DIMENSIONS, Shape, elements, shape_text
 
 #: From settings and the inputs' shapes to the layers that it is: one, or several that work one after another.
 Rule = Callable[[Settings, tuple[Shape, ...]], list[Layer]]
@@ -23,51 +23,38 @@ def _one(shapes: tuple[Shape, ...]) -> Shape:
     return shapes[0]
 
 
-def _convolution(sides: int, is_depthwise: bool = False) -> Rule:
+def _window(settings: Settings, sides: int) -> dict[str, Any]:
+    """Strides, padding and dilation of a convolution."""
+    # Causal padding puts all of it before a sequence, of which as much is left as with "same".
+    is_causal = sides == 1 and settings.values.get("padding") == "causal"
+    return {
+        "strides": settings.wholes("strides", sides, 1),
+        "padding": "same" if is_causal else settings.padding(),
+        "dilation": settings.wholes("dilation_rate", sides, 1),
+    }
+
+
+def _convolution(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        shape = _one(shapes)
-        channels = shape[-1] if shape else 1
-        if is_depthwise:
-            filters, groups = channels * settings.whole("depth_multiplier"), channels
-        else:
-            filters = settings.whole("filters")
-            groups = whole(settings.values.get("groups", 1), "groups")
-        return [
-            rules.convolution(
-                shape,
-                filters,
-                settings.wholes("kernel_size", sides),
-                settings.wholes("strides", sides, 1),
-                _padding(settings, sides),
-                dilation=settings.wholes("dilation_rate", sides, 1),
-                groups=groups,
-                bias=settings.flag("use_bias", True),
-            )
-        ]
+        filters, kernel = settings.whole("filters"), settings.wholes("kernel_size", sides)
+        groups, bias = whole(settings.values.get("groups", 1), "groups"), settings.flag("use_bias", True)
+        window = _window(settings, sides)
+        return [rules.convolution(_one(shapes), filters, kernel, **window, groups=groups, bias=bias)]
 
     return rule
 
 
-def _padding(settings: Settings, sides: int) -> Padding:
-    """Causal padding puts all of it before a sequence, of which as much is left as with "same"."""
-    return "same" if sides == 1 and settings.values.get("padding") == "causal" else settings.padding()
+def _depthwise(sides: int, *, is_separable: bool = False) -> Rule:
+    """One or more filters per channel; `is_separable` : a convolution of one pixel follows, and has the bias."""
 
-
-def _separable(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
         shape = _one(shapes)
-        channels = shape[-1] if shape else 1
-        first = rules.convolution(
-            shape,
-            channels * settings.whole("depth_multiplier"),
-            settings.wholes("kernel_size", sides),
-            settings.wholes("strides", sides, 1),
-            _padding(settings, sides),
-            dilation=settings.wholes("dilation_rate", sides, 1),
-            groups=channels,
-            bias=False,
-        )
-        bias = settings.flag("use_bias", True)
+        channels, bias = shape[-1] if shape else 1, settings.flag("use_bias", True)
+        filters, kernel = channels * settings.whole("depth_multiplier"), settings.wholes("kernel_size", sides)
+        window = _window(settings, sides)
+        first = rules.convolution(shape, filters, kernel, **window, groups=channels, bias=bias and not is_separable)
+        if not is_separable:
+            return [first]
         return [first, rules.convolution(first.output, settings.whole("filters"), (1,) * sides, bias=bias)]
 
     return rule
@@ -75,26 +62,15 @@ def _separable(sides: int) -> Rule:
 
 def _transposed(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        kernel, dilation = settings.wholes("kernel_size", sides), settings.wholes("dilation_rate", sides, 1)
-        padding, extra = settings.padding(), None
+        kernel, window, extra = settings.wholes("kernel_size", sides), _window(settings, sides), None
         if settings.values.get("output_padding") is not None:
             extra = settings.wholes("output_padding", sides, least=0)
-            if padding == "same":
+            if window["padding"] == "same":
                 # With an output padding Keras takes half the window away on each side, not what keeps the size.
-                reaches = [(size - 1) * apart + 1 for size, apart in zip(kernel, dilation, strict=True)]
-                padding = tuple((reach // 2, reach // 2) for reach in reaches)
-        return [
-            rules.transposed_convolution(
-                _one(shapes),
-                settings.whole("filters"),
-                kernel,
-                settings.wholes("strides", sides, 1),
-                padding,
-                dilation=dilation,
-                output_padding=extra,
-                bias=settings.flag("use_bias", True),
-            )
-        ]
+                reaches = [(size - 1) * apart + 1 for size, apart in zip(kernel, window["dilation"], strict=True)]
+                window["padding"] = tuple((reach // 2, reach // 2) for reach in reaches)
+        filters, bias = settings.whole("filters"), settings.flag("use_bias", True)
+        return [rules.transposed_convolution(_one(shapes), filters, kernel, **window, output_padding=extra, bias=bias)]
 
     return rule
 
@@ -127,14 +103,24 @@ def _axis(settings: Settings, shape: Shape, default: int = -1) -> int:
 
 def _batch_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
-    return [_normalized(settings, shape, averages=True, features=shape[_axis(settings, shape)])]
+    return [_normalized(settings, shape, shape[_axis(settings, shape)], averages=True)]
 
 
 def _layer_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
     if settings.flag("rms_scaling", False):
         return _rms_norm(settings, shapes)
-    return [_normalized(settings, shape, averages=False, features=_features(settings, shape))]
+    return [_normalized(settings, shape, _features(settings, shape), averages=False)]
+
+
+def _rms_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = _one(shapes)
+    return [rules.normalization(shape, center=False, averages=False, features=_features(settings, shape))]
+
+
+def _normalized(settings: Settings, shape: Shape, features: int, *, averages: bool) -> Layer:
+    scale, center = settings.flag("scale", True), settings.flag("center", True)
+    return rules.normalization(shape, scale=scale, center=center, averages=averages, features=features)
 
 
 def _features(settings: Settings, shape: Shape) -> int:
@@ -146,21 +132,6 @@ def _features(settings: Settings, shape: Shape) -> int:
         raise InputError("its axis has more sides than any input.")
     sides = {_axis(Settings({"axis": axis}), shape) for axis in axes}
     return elements(tuple(shape[side] for side in sides))
-
-
-def _rms_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
-    return [rules.normalization(shape, center=False, averages=False, features=_features(settings, shape))]
-
-
-def _normalized(settings: Settings, shape: Shape, *, averages: bool, features: int) -> Layer:
-    return rules.normalization(
-        shape,
-        scale=settings.flag("scale", True),
-        center=settings.flag("center", True),
-        averages=averages,
-        features=features,
-    )
 
 
 def _elementwise(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
@@ -177,10 +148,6 @@ def _prelu(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     return [rules.elementwise(shape, parameters=weights)]
 
 
-def _channel_scale(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.scaling(_one(shapes))]
-
-
 def _input_normalization(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
     if settings.values.get("mean") is not None:
@@ -193,10 +160,6 @@ def _input_normalization(settings: Settings, shapes: tuple[Shape, ...]) -> list[
 
 def _concatenate(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     return [rules.concatenation(shapes, _axis(settings, shapes[0]) if shapes else -1)]
-
-
-def _flatten(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.flattening(_one(shapes))]
 
 
 def _reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
@@ -227,10 +190,6 @@ def _permute(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
     order = settings.wholes("dims", len(shape))
     return [rules.permutation(shape, tuple(side - 1 for side in order))]
-
-
-def _repeat(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.resized((settings.whole("n"), *_one(shapes)))]
 
 
 def _zero_padding(sides: int) -> Rule:
@@ -323,8 +282,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **dict.fromkeys(_ELEMENTWISE, _elementwise),
         **dict.fromkeys(AUGMENTATION, _elementwise),
         **{f"Conv{sides}D": _convolution(sides) for sides in _SIDES},
-        **{f"DepthwiseConv{sides}D": _convolution(sides, is_depthwise=True) for sides in (1, 2)},
-        **{f"SeparableConv{sides}D": _separable(sides) for sides in (1, 2)},
+        **{f"DepthwiseConv{sides}D": _depthwise(sides) for sides in (1, 2)},
+        **{f"SeparableConv{sides}D": _depthwise(sides, is_separable=True) for sides in (1, 2)},
         **{f"Conv{sides}DTranspose": _transposed(sides) for sides in _SIDES},
         **{f"{kind}Pooling{sides}D": _pooling(sides) for kind in ("Max", "Average") for sides in _SIDES},
         **{f"Global{kind}Pooling{sides}D": _global_pooling for kind in ("Max", "Average") for sides in _SIDES},
@@ -340,20 +299,15 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "RMSNormalization": _rms_norm,
         "Normalization": _input_normalization,
         "PReLU": _prelu,
-        "LayerScale": _channel_scale,
+        "LayerScale": lambda _, shapes: [rules.scaling(_one(shapes))],
         "Concatenate": _concatenate,
-        "Flatten": _flatten,
+        "Flatten": lambda _, shapes: [rules.flattening(_one(shapes))],
         "Reshape": _reshape,
         "Permute": _permute,
-        "RepeatVector": _repeat,
+        "RepeatVector": lambda settings, shapes: [rules.resized((settings.whole("n"), *_one(shapes)))],
         "Resizing": _resizing,
         "CenterCrop": _resizing,
         "RandomCrop": _resizing,
         "MultiHeadAttention": _attention,
     }
 )
-
-
-def input_layer(shape: Shape) -> Layer:
-    """The input of a graph, which counts as a layer."""
-    return Layer(Kind.INPUT, shape)
