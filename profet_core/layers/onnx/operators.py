@@ -423,8 +423,7 @@ def _resize(node: Node, inputs: Inputs) -> Result:
     sizes = whole_numbers(node, inputs, 3)
     if sizes is not None and len(sizes) == len(shape):
         return Result((tuple(sizes),), Kind.SHAPING)
-    given = node.attributes.get("scales")
-    scales: list[float] = list(given.reals) if given is not None else []
+    scales: list[float] = node.numbers("scales")
     for value in inputs[1:3]:
         if value is not None and value.constant is not None and value.constant.size == len(shape):
             scales = [float(scale) for scale in value.constant.ravel()]
@@ -452,8 +451,7 @@ def _shape_of(node: Node, inputs: Inputs) -> Result:
     if node.operator == "Size":
         constant = np.array(prod(shape), np.float64)
     else:
-        start, end = (node.attributes.get(name) for name in ("start", "end"))
-        constant = np.array(shape[start.number if start else None : end.number if end else None], np.int64)
+        constant = np.array(shape[node.number("start", 0) : node.number("end", len(shape))], np.int64)
     return Result((constant.shape,), constant=constant)
 
 
@@ -473,7 +471,8 @@ def _filled(node: Node, inputs: Inputs) -> Result:
     target = tuple(_needed(node, inputs, 0, "", "shape"))
     constant = None
     if prod(target) <= MAX_CONSTANT and min(target, default=0) >= 0:
-        values = node.tensor_values("value")
+        tensor = node.tensor("value")
+        values = None if tensor is None else tensor.values
         constant = np.full(target, 0 if values is None or not values.size else values.ravel()[0])
     return Result((target,), constant=constant)
 

@@ -173,19 +173,18 @@ class _Followed:
         raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
 
     def _constant(self, node: Node) -> None:
-        given = node.attributes.get("value")
-        tensor = given.tensor if given is not None else None
+        tensor = node.tensor("value")
         name = node.outputs[0] if node.outputs else ""
         if tensor is not None:
             weights = (name,) if tensor.is_float else ()
             self._put_out(name, Value(tensor.dimensions, tensor.values, weights, is_static=True))
             return
-        number, numbers = node.number("value_int", 0), node.numbers("value_ints")
-        if not {"value_int", "value_ints"} & set(node.attributes):
+        if {"value_int", "value_ints"} & set(node.attributes):
+            number, numbers = node.number("value_int", 0), node.numbers("value_ints")
+            constant = np.array(number if "value_int" in node.attributes else numbers, np.int64)
+            self._put_out(name, Value(constant.shape, constant, is_static=True))
+        else:
             self._put_out(name, Value((), is_static=True))
-            return
-        constant = np.array(number if "value_int" in node.attributes else numbers, np.int64)
-        self._put_out(name, Value(constant.shape, constant, is_static=True))
 
     def _layer(
         self,
@@ -228,5 +227,5 @@ class _Followed:
 
 def _is_filled(node: Node) -> bool:
     """Whether a node makes a tensor of one real number, 0 where it says none."""
-    given = node.attributes.get("value")
-    return node.operator == "ConstantOfShape" and (given is None or given.tensor is None or given.tensor.is_float)
+    tensor = node.tensor("value")
+    return node.operator == "ConstantOfShape" and (tensor is None or tensor.is_float)
