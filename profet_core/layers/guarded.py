@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from profet_core.errors import InputError
 from profet_core.layers.builder import MAX_LAYERS
-from profet_core.layers.counting import count
+from profet_core.layers.counts import count
 from profet_core.layers.network import Network
 from profet_core.layers.reading import is_table, read_network
 from profet_core.layers.rules import Kind, Layer

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.builder import MAX_LAYERS, Builder
-from profet_core.layers.counting import count
+from profet_core.layers.counts import count
 from profet_core.layers.given import shown
 from profet_core.layers.network import Network
 from profet_core.layers.rules import Kind, Layer

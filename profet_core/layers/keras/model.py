@@ -9,8 +9,7 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
-from profet_core.layers.caveats import Caveats
-from profet_core.layers.given import shown, whole
+from profet_core.layers.given import Caveats, shown, whole
 from profet_core.layers.keras.document import Settings
 from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATION_RULES, OPERATIONS, RULES
 from profet_core.layers.keras.nodes import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.counting import count
+from profet_core.layers.counts import count
 from profet_core.layers.given import packing_problem, shown
 from profet_core.layers.keras.document import MAX_JSON_BYTES, parse
 from profet_core.layers.keras.model import MODELS, KerasModel, square_pixels

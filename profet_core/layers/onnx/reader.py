@@ -10,9 +10,8 @@ import numpy as np
 
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
-from profet_core.layers.caveats import Caveats
-from profet_core.layers.counting import count
-from profet_core.layers.given import shown, whole
+from profet_core.layers.counts import count
+from profet_core.layers.given import Caveats, shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
 from profet_core.layers.onnx.operators import MAX_CONSTANT, RULES, Rule, Value, applied
