@@ -1,1 +1,1 @@
-"""Read third-party files in limited processes, a few at once."""
+"""Limited processes that read third-party files."""
