@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -26,8 +26,10 @@ _GRACE_S = 2
 
 def main(module: str, memory_bytes: str, cpu_s: str, *arguments: str) -> None:
     """Limit this process, work, and print the result."""
+    # Imported without limits: a limited process could not even cache its code.
+    work = import_module(module).work
     limit_process(int(memory_bytes), int(cpu_s))
-    _say(_work(module, arguments))
+    _say(_result(work, arguments))
 
 
 def limit_process(memory_bytes: int, cpu_s: int) -> None:
@@ -54,9 +56,9 @@ def limit_process(memory_bytes: int, cpu_s: int) -> None:
             resource.setrlimit(kind, pair)
 
 
-def _work(module: str, arguments: Sequence[str]) -> dict[str, object]:
+def _result(work: Callable[..., object], arguments: Sequence[str]) -> dict[str, object]:
     try:
-        return {"result": import_module(module).work(sys.stdin.buffer, arguments, _say_share)}
+        return {"result": work(sys.stdin.buffer, arguments, _say_share)}
     except ProfetError as error:
         return {"error": str(error)}
     except MemoryError:
