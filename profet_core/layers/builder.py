@@ -1,4 +1,4 @@
-"""Puts layers one after another: what a network that is described in code is made with."""
+"""Build a network layer by layer."""
 
 from __future__ import annotations
 

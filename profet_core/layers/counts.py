@@ -1,4 +1,4 @@
-"""Sum layers to what one image asks of a network: parameters, operations and activations."""
+"""Sum layers to what one image asks of a network."""
 
 from __future__ import annotations
 

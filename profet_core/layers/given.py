@@ -1,4 +1,4 @@
-"""Values from a file, checked and as messages show them, and what a reader had to assume."""
+"""Check values from a file, and collect what a reader assumes."""
 
 from __future__ import annotations
 

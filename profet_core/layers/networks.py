@@ -1,4 +1,4 @@
-"""The networks that are known by name, and what they ask of a GPU at any image size."""
+"""Networks known by name, at any image size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keras' layers as the rules of counting have them: one entry a class."""
+"""Count each class of Keras layers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,6 @@ from profet_core.layers.shapes import MAX_DIMENSIONS, Shape, elements, shape_tex
 Rule = Callable[[Settings, tuple[Shape, ...]], list[Layer]]
 
 
-def _one(shapes: tuple[Shape, ...]) -> Shape:
-    if len(shapes) != 1:
-        raise InputError(f"it has {len(shapes):,} inputs, 1 is needed.")
-    return shapes[0]
-
-
 def _window(settings: Settings, sides: int) -> dict[str, Any]:
     """Strides, padding and dilation of a convolution."""
     # Causal padding puts all of it before a sequence, of which as much is left as with "same".
@@ -39,7 +33,7 @@ def _convolution(sides: int) -> Rule:
         filters, kernel = settings.whole("filters"), settings.wholes("kernel_size", sides)
         groups, bias = whole(settings.values.get("groups", 1), "groups"), settings.flag("use_bias", True)
         window = _window(settings, sides)
-        return [rules.convolution(_one(shapes), filters, kernel, **window, groups=groups, bias=bias)]
+        return [rules.convolution(rules.only(shapes), filters, kernel, **window, groups=groups, bias=bias)]
 
     return rule
 
@@ -48,7 +42,7 @@ def _depthwise(sides: int, *, is_separable: bool = False) -> Rule:
     """One or more filters per channel; `is_separable` : a convolution of one pixel follows, and has the bias."""
 
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        shape = _one(shapes)
+        shape = rules.only(shapes)
         channels, bias = shape[-1] if shape else 1, settings.flag("use_bias", True)
         filters, kernel = channels * settings.whole("depth_multiplier"), settings.wholes("kernel_size", sides)
         window = _window(settings, sides)
@@ -70,26 +64,28 @@ def _transposed(sides: int) -> Rule:
                 reaches = [(size - 1) * apart + 1 for size, apart in zip(kernel, window["dilation"], strict=True)]
                 window["padding"] = tuple((reach // 2, reach // 2) for reach in reaches)
         filters, bias = settings.whole("filters"), settings.flag("use_bias", True)
-        return [rules.transposed_convolution(_one(shapes), filters, kernel, **window, output_padding=extra, bias=bias)]
+        return [
+            rules.transposed_convolution(rules.only(shapes), filters, kernel, **window, output_padding=extra, bias=bias)
+        ]
 
     return rule
 
 
 def _dense(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.dense(_one(shapes), settings.whole("units"), bias=settings.flag("use_bias", True))]
+    return [rules.dense(rules.only(shapes), settings.whole("units"), bias=settings.flag("use_bias", True))]
 
 
 def _pooling(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
         size = settings.wholes("pool_size", sides, 2)
         strides = size if settings.values.get("strides") is None else settings.wholes("strides", sides)
-        return [rules.pooling(_one(shapes), size, strides, settings.padding())]
+        return [rules.pooling(rules.only(shapes), size, strides, settings.padding())]
 
     return rule
 
 
 def _global_pooling(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.global_pooling(_one(shapes), keep_sides=settings.flag("keepdims", False))]
+    return [rules.global_pooling(rules.only(shapes), keep_sides=settings.flag("keepdims", False))]
 
 
 def _axis(settings: Settings, shape: Shape, default: int = -1) -> int:
@@ -102,19 +98,19 @@ def _axis(settings: Settings, shape: Shape, default: int = -1) -> int:
 
 
 def _batch_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     return [_normalized(settings, shape, shape[_axis(settings, shape)], averages=True)]
 
 
 def _layer_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     if settings.flag("rms_scaling", False):
         return _rms_norm(settings, shapes)
     return [_normalized(settings, shape, _features(settings, shape), averages=False)]
 
 
 def _rms_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     return [rules.normalization(shape, center=False, averages=False, features=_features(settings, shape))]
 
 
@@ -139,7 +135,7 @@ def _elementwise(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 
 def _prelu(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     shared = settings.values.get("shared_axes") or []
     if not isinstance(shared, list) or len(shared) > len(shape):
         raise InputError("its shared_axes don't fit its input.")
@@ -149,7 +145,7 @@ def _prelu(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 
 def _input_normalization(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     if settings.values.get("mean") is not None:
         return [rules.elementwise(shape)]
     # No axis: one mean for all, which Keras writes as an empty list.
@@ -167,7 +163,7 @@ def _reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     if not isinstance(target, list) or len(target) > MAX_DIMENSIONS:
         raise InputError("its target_shape is missing.")
     sides = tuple(-1 if side in (-1, None) else whole(side, "target_shape") for side in target)
-    return [rules.reshaping(_one(shapes), sides)]
+    return [rules.reshaping(rules.only(shapes), sides)]
 
 
 def _operation_reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
@@ -187,29 +183,29 @@ def _transpose(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 
 def _permute(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     order = settings.wholes("dims", len(shape))
     return [rules.permutation(shape, tuple(side - 1 for side in order))]
 
 
 def _zero_padding(sides: int) -> Rule:
-    return lambda settings, shapes: [rules.margins(_one(shapes), settings.margins("padding", sides))]
+    return lambda settings, shapes: [rules.margins(rules.only(shapes), settings.margins("padding", sides))]
 
 
 def _cropping(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
         margins = settings.margins("cropping", sides)
-        return [rules.margins(_one(shapes), tuple((-before, -after) for before, after in margins))]
+        return [rules.margins(rules.only(shapes), tuple((-before, -after) for before, after in margins))]
 
     return rule
 
 
 def _up_sampling(sides: int) -> Rule:
-    return lambda settings, shapes: [rules.enlargement(_one(shapes), settings.wholes("size", sides, 2))]
+    return lambda settings, shapes: [rules.enlargement(rules.only(shapes), settings.wholes("size", sides, 2))]
 
 
 def _resizing(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     if len(shape) != 3:
         raise InputError(f"it needs an image, and its input is {shape_text(shape)}.")
     return [rules.resized((settings.whole("height"), settings.whole("width"), shape[-1]))]
@@ -299,12 +295,12 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "RMSNormalization": _rms_norm,
         "Normalization": _input_normalization,
         "PReLU": _prelu,
-        "LayerScale": lambda _, shapes: [rules.scaling(_one(shapes))],
+        "LayerScale": lambda _, shapes: [rules.scaling(rules.only(shapes))],
         "Concatenate": _concatenate,
-        "Flatten": lambda _, shapes: [rules.flattening(_one(shapes))],
+        "Flatten": lambda _, shapes: [rules.flattening(rules.only(shapes))],
         "Reshape": _reshape,
         "Permute": _permute,
-        "RepeatVector": lambda settings, shapes: [rules.resized((settings.whole("n"), *_one(shapes)))],
+        "RepeatVector": lambda settings, shapes: [rules.resized((settings.whole("n"), *rules.only(shapes)))],
         "Resizing": _resizing,
         "CenterCrop": _resizing,
         "RandomCrop": _resizing,

@@ -1,4 +1,4 @@
-"""Follows a Keras model from its input to its outputs, models in models too, and counts what it passes."""
+"""Follow a Keras model from input to outputs, and count its layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph in a Keras file: which layer is called on which tensors, in the writing of Keras 2 and of Keras 3."""
+"""Read the graph of a Keras file: which layer is called on which tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a `.keras` file, or the JSON of a model, as a network."""
+"""Read a `.keras` file, or the JSON of a model, as a network."""
 
 from __future__ import annotations
 

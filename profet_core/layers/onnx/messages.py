@@ -1,4 +1,4 @@
-"""ONNX' messages as far as shapes need them, read in a stream: of tensors their sizes, and the values of small ones."""
+"""Decode an ONNX graph from a stream: sizes of tensors, values of small ones."""
 
 from __future__ import annotations
 

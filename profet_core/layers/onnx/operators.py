@@ -1,4 +1,4 @@
-"""ONNX operators: output shapes and cost from input shapes, and values of the small tensors that shapes come from."""
+"""ONNX operators: output shapes, cost, and values that shapes come from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follows an ONNX graph from its image to its outputs and counts what it passes."""
+"""Follow an ONNX graph from image to outputs, and count its layers."""
 
 from __future__ import annotations
 

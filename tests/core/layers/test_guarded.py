@@ -1,4 +1,4 @@
-"""Network files of strangers, in a process of their own: the same networks, under limits, and not believed."""
+"""Third-party network files in a limited process: the same networks, and output that is not trusted."""
 
 from __future__ import annotations
 
