@@ -54,6 +54,13 @@ class Caveats:
         if layer:
             names[layer] = None
 
+    def square(self, height: int, width: int) -> int:
+        """The side of a square image of as many pixels; noted where the image is none."""
+        side = round((height * width) ** 0.5)
+        if height != width:
+            self.add(f"Its images are {height} x {width}, and taken for square ones of {side}")
+        return side
+
     def lines(self) -> tuple[str, ...]:
         """Each reason once: "REASON: one, two, three and 4 more."."""
         return tuple(_line(reason, list(names)) for reason, names in self._about.items())

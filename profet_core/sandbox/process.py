@@ -89,8 +89,8 @@ class Task(Generic[T]):
         ProfetError : of type `error`; one line: why there is no result.
         BusyError : there is no room for a process.
         """
-        last = _last_word([self.module, *_limits(limits), *arguments], file, limits, self.max_bytes, progress)
-        match last:
+        command = [self.module, str(limits.memory_mb * 2**20), str(limits.cpu_s), *arguments]
+        match _last_word(command, file, limits, self.max_bytes, progress):
             case {"result": document}:
                 try:
                     return self.read(document)
@@ -149,10 +149,6 @@ def _nameless_file() -> BinaryIO:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("profile"), "w+b")
     return tempfile.TemporaryFile()
-
-
-def _limits(limits: ReadLimits) -> tuple[str, str]:
-    return str(limits.memory_mb * 2**20), str(limits.cpu_s)
 
 
 def _last_word(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -393,8 +392,3 @@ def _has_mode(policy: object) -> bool:
         case {"config": {"mode": _}}:
             return True
     return isinstance(policy, str) and "_from_" in policy
-
-
-def square_pixels(image: Shape) -> int:
-    """The side of a square image of as many pixels."""
-    return round(math.sqrt(image[0] * image[1]))

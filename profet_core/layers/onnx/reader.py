@@ -42,10 +42,7 @@ def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
     """
     graph = read_graph(stream)
     followed = _Followed(graph, pixels)
-    height, width = followed.image
-    size = round((height * width) ** 0.5)
-    if height != width:
-        followed.caveats.add(f"Its images are {height} x {width}, and taken for square ones of {size}")
+    size = followed.caveats.square(*followed.image)
     layers = tuple(followed.built.layers)
     kinds = {layer.kind for layer in layers}
     if Kind.NORMALIZATION not in kinds and kinds & {Kind.CONVOLUTION, Kind.DEPTHWISE}:
