@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.shapes import MAX_SETTING
 
@@ -56,7 +58,7 @@ class Caveats:
 
     def square(self, height: int, width: int) -> int:
         """The side of a square image of as many pixels; noted where the image is none."""
-        side = round((height * width) ** 0.5)
+        side = round(math.sqrt(height * width))
         if height != width:
             self.add(f"Its images are {height} x {width}, and taken for square ones of {side}")
         return side
