@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from io import BytesIO
 
 from profet_core.profiles import Profile, read_profile
-from profet_core.profiles.guarded.read import read_guarded
+from profet_core.profiles.guarded import read_guarded
 from profet_http.fields import Fields
 from profet_http.kinds import PROFILE
 from profet_http.receiving import Received, SentFile

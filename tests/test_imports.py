@@ -46,7 +46,7 @@ MAY_IMPORT = {
 CORE = """
 arrays, errors, messages, version
 latency
-units, files, whole_files
+units, files, sandbox, whole_files
 catalog, collected, profiles, typed_numbers
 frames
 cost, energy, manycore, operations, precision

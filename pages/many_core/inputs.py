@@ -7,10 +7,8 @@ import streamlit as st
 from profet_core.layers import counts_of, named_networks
 from profet_core.layers.network import Network as NetworkFile
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
-from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
-from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES, Network, Training
-from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING
-from profet_core.manycore.scaled import nearest_published, scaled_network
+from profet_core.manycore.models import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS, Network, Training
+from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING, nearest_published, scaled_network
 from ui.errors import show_error
 from ui.inputs.fields import choice, number_field
 from ui.inputs.network_file import network_file

@@ -11,9 +11,14 @@ import streamlit as st
 
 from pages.many_core.inputs import network_input, threads_input, training_input
 from profet_core.manycore.answer import ThreadsRow, manycore
-from profet_core.manycore.contention import PUBLISHED_THREADS
-from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS, XEON_PHI_7120P
-from profet_core.manycore.network import Network, Training
+from profet_core.manycore.models import (
+    FEWEST_THREADS,
+    MOST_THREADS,
+    PUBLISHED_THREADS,
+    XEON_PHI_7120P,
+    Network,
+    Training,
+)
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING
 from profet_core.units import format_significant, format_time
 from ui.charts.curves import Curve, curves

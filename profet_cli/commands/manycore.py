@@ -11,11 +11,8 @@ from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.documents.manycore import manycore_document
 from profet_core.errors import InputError
 from profet_core.manycore.answer import ManycoreAnswer, manycore
-from profet_core.manycore.contention import PUBLISHED_THREADS
-from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
-from profet_core.manycore.network import Network, Training
-from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING
-from profet_core.manycore.scaled import nearest_published, scaled_network
+from profet_core.manycore.models import FEWEST_THREADS, MOST_THREADS, PUBLISHED_THREADS, Network, Training
+from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING, nearest_published, scaled_network
 from profet_core.typed_numbers import typed_whole
 from profet_core.units import MS_PER_S, format_significant, positive_number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profet_core.documents.parts import Document
 from profet_core.manycore.answer import ManycoreAnswer, ThreadsRow
-from profet_core.manycore.times import TrainingTime
+from profet_core.manycore.models import TrainingTime
 
 
 def manycore_document(answer: ManycoreAnswer) -> Document:

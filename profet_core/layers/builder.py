@@ -1,4 +1,4 @@
-"""Puts layers one after another: what a network that is described in code is made with."""
+"""Build a network layer by layer."""
 
 from __future__ import annotations
 
@@ -115,6 +115,13 @@ class Builder:
     def concatenate(self, *shapes: Shape) -> Shape:
         """Channels side by side."""
         return self.put(rules.concatenation(shapes))
+
+    def squeeze_excite(self, shape: Shape, squeezed: int) -> Shape:
+        """Channels weighed: pooled, two convolutions of 1 x 1 with activations, and multiplied to each channel."""
+        weights = self.global_pool(shape, keep_sides=True)
+        weights = self.elementwise(self.convolution(weights, squeezed, 1), function="relu")
+        weights = self.elementwise(self.convolution(weights, shape[-1], 1), function="sigmoid")
+        return self.elementwise(shape, weights, function="multiply")
 
     def flatten(self, shape: Shape) -> Shape:
         """All values in one row."""

@@ -1,4 +1,4 @@
-"""A network as it was read: its layers, what they ask, and what a reader could only assume."""
+"""A network that was read, with its counts and caveats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks that are known by name, and what they ask of a GPU at any image size."""
+"""Networks known by name, at any image size."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from types import MappingProxyType
 
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
-from profet_core.layers.counting import count
-from profet_core.layers.counts import Counts
+from profet_core.layers.counts import Counts, count
 from profet_core.layers.named.inception import inception_resnet_v2, inception_v3, inception_v4, xception
 from profet_core.layers.named.mobile import (
     EFFICIENT_SIZES,

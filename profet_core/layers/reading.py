@@ -1,4 +1,4 @@
-"""Reads a network from a file: what it is, is known by its content, never by its name."""
+"""Read a network from a file, whose format is known by its content."""
 
 from __future__ import annotations
 

@@ -176,6 +176,13 @@ def scaling(shape: Shape) -> Layer:
     return elementwise(shape, parameters=shape[-1] if shape else 1)
 
 
+def only(shapes: tuple[Shape, ...]) -> Shape:
+    """The shape of a layer's only input."""
+    if len(shapes) != 1:
+        raise InputError(f"it has {len(shapes):,} inputs, 1 is needed.")
+    return shapes[0]
+
+
 def concatenation(shapes: tuple[Shape, ...], axis: int = -1) -> Layer:
     """Layers side by side along one side, the last one as a rule."""
     if not shapes or not -len(shapes[0]) <= axis < len(shapes[0]):

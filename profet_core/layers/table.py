@@ -1,4 +1,4 @@
-"""Reads a layer table: a CSV file that a person wrote, a line a layer. docs/NETWORKS.md describes it."""
+"""Read a layer table, a CSV file with one layer per line (docs/NETWORKS.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.builder import MAX_LAYERS, Builder
-from profet_core.layers.counting import count
+from profet_core.layers.counts import count
 from profet_core.layers.given import shown
 from profet_core.layers.network import Network
 from profet_core.layers.rules import Kind, Layer
@@ -185,20 +185,14 @@ def _name(shapes: dict[str, Shape], row: Row, shape: Shape) -> None:
 # --- kinds ------------------------------------------------------------------------------------------------------------
 
 
-def _one(shapes: tuple[Shape, ...]) -> Shape:
-    if len(shapes) != 1:
-        raise InputError(f"it has {len(shapes)} inputs, 1 is needed.")
-    return shapes[0]
-
-
 def _convolution(row: Row, shapes: tuple[Shape, ...]) -> list[Layer]:
     kernel, groups = row.pair("kernel"), row.number("groups", 1)
-    return [_convolved(row, _one(shapes), row.number("channels"), kernel, groups)]
+    return [_convolved(row, rules.only(shapes), row.number("channels"), kernel, groups)]
 
 
 def _depthwise(row: Row, shapes: tuple[Shape, ...]) -> list[Layer]:
-    channels = _one(shapes)[-1]
-    return [_convolved(row, _one(shapes), row.number("channels", channels), row.pair("kernel"), channels)]
+    channels = rules.only(shapes)[-1]
+    return [_convolved(row, rules.only(shapes), row.number("channels", channels), row.pair("kernel"), channels)]
 
 
 def _convolved(row: Row, shape: Shape, filters: int, kernel: tuple[int, int], groups: int) -> Layer:
@@ -218,7 +212,7 @@ def _transposed(row: Row, shapes: tuple[Shape, ...]) -> list[Layer]:
     padding = row.padding("valid")
     return [
         rules.transposed_convolution(
-            _one(shapes),
+            rules.only(shapes),
             row.number("channels"),
             row.pair("kernel"),
             row.pair("stride", 1),
@@ -234,11 +228,11 @@ def _transposed(row: Row, shapes: tuple[Shape, ...]) -> list[Layer]:
 def _pooling(row: Row, shapes: tuple[Shape, ...]) -> list[Layer]:
     kernel = row.pair("kernel")
     strides = row.pair("stride") if row.text("stride") else kernel
-    return [rules.pooling(_one(shapes), kernel, strides, row.padding("valid"))]
+    return [rules.pooling(rules.only(shapes), kernel, strides, row.padding("valid"))]
 
 
 def _squeeze_excite(row: Row, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     pooled = rules.global_pooling(shape, keep_sides=True)
     squeezed = rules.convolution(pooled.output, row.number("channels"), (1, 1), bias=row.bias())
     weights = rules.convolution(squeezed.output, shape[-1], (1, 1), bias=row.bias())
@@ -247,14 +241,14 @@ def _squeeze_excite(row: Row, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 
 def _upsampling(row: Row, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.enlargement(_one(shapes), row.pair("stride", 2))]
+    return [rules.enlargement(rules.only(shapes), row.pair("stride", 2))]
 
 
 def _padded(row: Row, shapes: tuple[Shape, ...]) -> list[Layer]:
     padding = row.padding("valid")
     if not isinstance(padding, tuple):
         raise InputError("its padding has to be a number: how much on each side.")
-    return [rules.margins(_one(shapes), padding)]
+    return [rules.margins(rules.only(shapes), padding)]
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(
@@ -262,20 +256,20 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "convolution": _convolution,
         "depthwise convolution": _depthwise,
         "transposed convolution": _transposed,
-        "dense": lambda row, shapes: [rules.dense(_one(shapes), row.number("channels"), bias=row.bias())],
+        "dense": lambda row, shapes: [rules.dense(rules.only(shapes), row.number("channels"), bias=row.bias())],
         "max pooling": _pooling,
         "average pooling": _pooling,
-        "global pooling": lambda _, shapes: [rules.global_pooling(_one(shapes))],
-        "batch normalization": lambda _, shapes: [rules.normalization(_one(shapes))],
-        "layer normalization": lambda _, shapes: [rules.normalization(_one(shapes), averages=False)],
-        "activation": lambda _, shapes: [rules.elementwise(_one(shapes))],
-        "dropout": lambda _, shapes: [rules.elementwise(_one(shapes))],
-        "scale": lambda _, shapes: [rules.scaling(_one(shapes))],
+        "global pooling": lambda _, shapes: [rules.global_pooling(rules.only(shapes))],
+        "batch normalization": lambda _, shapes: [rules.normalization(rules.only(shapes))],
+        "layer normalization": lambda _, shapes: [rules.normalization(rules.only(shapes), averages=False)],
+        "activation": lambda _, shapes: [rules.elementwise(rules.only(shapes))],
+        "dropout": lambda _, shapes: [rules.elementwise(rules.only(shapes))],
+        "scale": lambda _, shapes: [rules.scaling(rules.only(shapes))],
         "add": lambda _, shapes: [rules.elementwise(*shapes)],
         "multiply": lambda _, shapes: [rules.elementwise(*shapes)],
         "concatenate": lambda _, shapes: [rules.concatenation(shapes)],
         "squeeze excite": _squeeze_excite,
-        "flatten": lambda _, shapes: [rules.flattening(_one(shapes))],
+        "flatten": lambda _, shapes: [rules.flattening(rules.only(shapes))],
         "padding": _padded,
         "upsampling": _upsampling,
     }

@@ -6,11 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from profet_core.errors import InputError
-from profet_core.manycore.contention import MOST_MEASURED_THREADS, contention_at
-from profet_core.manycore.machine import XEON_PHI_7120P, Machine
-from profet_core.manycore.network import Network, Training
-from profet_core.manycore.scaled import is_beyond_published, nearest_published
-from profet_core.manycore.times import TrainingTime, time_by_images, time_by_operations
+from profet_core.manycore.models import (
+    MOST_MEASURED_THREADS,
+    XEON_PHI_7120P,
+    Machine,
+    Network,
+    Training,
+    TrainingTime,
+    contention_at,
+    time_by_images,
+    time_by_operations,
+)
+from profet_core.manycore.published import is_beyond_published, nearest_published
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The three networks after Viebke et al. 2019 with their parameters, and what was published of them.
+"""The three networks after Viebke et al. 2019 with their parameters, what was published of them, and any other network.
 
 Everything here is recalled, not read: the tables agree with one another (model (a) gives the twelve published
 predictions from them), and so do the layers, of which `forward_flops` is counted: operations of the backward pass come
@@ -7,11 +7,14 @@ to 3.23-3.27 a multiply-add in all three.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from profet_core.manycore.network import Network, Training
+from profet_core.errors import InputError
+from profet_core.manycore.models import Network, Training, between
 
+#: FLOPs of an image that somebody may mean.
+FEWEST_FLOPS, MOST_FLOPS = 1e3, 1e16
 _MS = 1e-3
 
 SMALL = Network(
@@ -74,3 +77,70 @@ PUBLISHED_PREDICTIONS_MIN: Mapping[str, Mapping[int, float]] = MappingProxyType(
 PUBLISHED_ERROR_PERCENT: Mapping[str, float] = MappingProxyType({"a": 15.0, "b": 11.0})
 #: Measured speed-up of the large network, over one thread of the same processor, and at how many threads.
 PUBLISHED_SPEEDUP, PUBLISHED_SPEEDUP_THREADS = 103.5, 244
+
+
+def scaled_network(name: str, forward_flops: float) -> Network:
+    """A network whose images take so many FLOPs forward.
+
+    Between two published networks every parameter follows the power law through both. Beyond the smallest and the
+    largest all that an image takes grows with the FLOPs from the nearest one, memory contention too; what a training
+    starts with stays. So a published network's FLOPs give its parameters, and a network beyond has about the nearest
+    one's speed-up. (From 15 threads on contention rises more slowly than FLOPs among the published networks: above the
+    largest this is the pessimistic choice.)
+
+    The published "operations" are not FLOPs: those of the backward pass are 9 to 13.7 times those of the forward pass,
+    which are 0.24 to 0.36 a multiply-add. So neither ratio is taken for all networks.
+
+    Raises
+    ------
+    InputError : the FLOPs are out of bounds.
+    """
+    if not FEWEST_FLOPS <= forward_flops <= MOST_FLOPS:
+        raise InputError(f"The FLOPs per image must be from {FEWEST_FLOPS:g} to {MOST_FLOPS:g}, not {forward_flops:g}.")
+
+    per_image = ("forward_operations", "backward_operations", "forward_s", "backward_s")
+    at_start = ("preparation_operations", "preparation_s")
+    contention_s = zip(*(network.contention_s for network in PUBLISHED.values()), strict=True)
+    return Network(
+        name=name,
+        forward_flops=forward_flops,
+        **{field: _at_flops(_published(field), forward_flops) for field in per_image},
+        **{field: _at_flops(_published(field), forward_flops, grows_beyond=False) for field in at_start},
+        contention_s=tuple(_at_flops(values, forward_flops) for values in contention_s),
+    )
+
+
+def nearest_published(forward_flops: float) -> Network:
+    """The published network whose FLOPs are fewest times apart."""
+    return min(
+        (SMALL, MEDIUM, LARGE),
+        key=lambda network: max(network.forward_flops / forward_flops, forward_flops / network.forward_flops),
+    )
+
+
+def is_beyond_published(forward_flops: float) -> bool:
+    """Whether it has more or fewer FLOPs than any published network."""
+    return not SMALL.forward_flops <= forward_flops <= LARGE.forward_flops
+
+
+def _published(field: str) -> Sequence[float]:
+    return [getattr(network, field) for network in PUBLISHED.values()]
+
+
+def _at_flops(values: Sequence[float], flops: float, *, grows_beyond: bool = True) -> float:
+    """A parameter at these FLOPs.
+
+    Parameters
+    ----------
+    values : of the published networks, the smallest first.
+    grows_beyond : with the FLOPs, outside of the published networks.
+    """
+    known = {network.forward_flops: value for network, value in zip(PUBLISHED.values(), values, strict=True)}
+    if is_beyond_published(flops):
+        end = nearest_published(flops).forward_flops
+        return known[end] * (flops / end if grows_beyond else 1.0)
+    if flops in known:
+        return known[flops]
+    above = next(each for each in known if each > flops)
+    below = max(each for each in known if each < flops)
+    return between(flops, (below, known[below]), (above, known[above]))

@@ -7,7 +7,7 @@ import asyncio
 from benchmarks.attack import WORST, measure
 from benchmarks.served_app import server_of
 from benchmarks.wide_files import wide_files
-from profet_core.profiles.guarded.line import AT_ONCE
+from profet_core.sandbox.waiting import AT_ONCE
 
 
 def test_visitors_are_served_while_hostile_files_are_read():

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,10 +16,28 @@ from typing import Any
 
 import pytest
 
-from profet_lab.manycore.crew import Load
-
 #: A busy machine takes its time.
 TIMEOUT_S = 1_800
+
+
+@dataclass(frozen=True)
+class Load:
+    """CPU seconds of the machine's cores since boot, for any program, and the time of the reading."""
+
+    busy_s: float
+    at_s: float
+
+    @classmethod
+    def now(cls) -> Load:
+        """Until now."""
+        with Path("/proc/stat").open() as file:
+            user, nice, system, _idle, _iowait, *rest = map(int, file.readline().split()[1:9])
+        return cls((user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK"), time.monotonic())
+
+    def others_share(self, before: Load, own_s: float) -> float:
+        """Share of all cores since then that went to others than those that took `own_s`."""
+        others_s = max(self.busy_s - before.busy_s - own_s, 0.0)
+        return others_s / ((self.at_s - before.at_s) * (os.cpu_count() or 1))
 
 
 @dataclass

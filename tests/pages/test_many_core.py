@@ -6,10 +6,8 @@ import pytest
 
 from profet_core.layers import counts_of
 from profet_core.manycore.answer import manycore
-from profet_core.manycore.contention import PUBLISHED_THREADS
-from profet_core.manycore.network import Training
-from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING
-from profet_core.manycore.scaled import scaled_network
+from profet_core.manycore.models import PUBLISHED_THREADS, Training
+from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING, scaled_network
 from profet_core.units import format_significant, format_time
 from tests.pages.conftest import go, lines, link, rows, type_in
 

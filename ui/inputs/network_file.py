@@ -11,9 +11,9 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import InputError, ProfetError
-from profet_core.layers.guarded.read import read_network_guarded
+from profet_core.layers.guarded import read_network_guarded
 from profet_core.layers.network import Network
-from profet_core.profiles.guarded.read import taken
+from profet_core.sandbox.process import taken
 from ui.errors import log_failure
 from ui.inputs.uploader import Uploader, let_go
 from ui.state.uploads_held import is_dropped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import ProfetError
-from profet_core.profiles.guarded.read import read_guarded
+from profet_core.profiles.guarded import read_guarded
 from ui.errors import show_error
 from ui.inputs.fields import choice
 from ui.inputs.own_list import own_choice

@@ -12,7 +12,8 @@ from streamlit.runtime.scriptrunner import RerunException, StopException
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import InputError, ProfetError
-from profet_core.profiles.guarded.read import read_guarded, taken
+from profet_core.profiles.guarded import read_guarded
+from profet_core.sandbox.process import taken
 from ui.errors import log_failure, show_error
 from ui.inputs.uploader import Uploader, let_go
 from ui.state.own_profiles import OwnProfile, add_own

@@ -15,10 +15,8 @@ from profet_core.estimate.estimate import MOST_BATCH
 from profet_core.estimate.memory import OPTIMISERS
 from profet_core.estimate.model import METHODS
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
-from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
-from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES
-from profet_core.manycore.published import PUBLISHED
-from profet_core.manycore.scaled import FEWEST_FLOPS, MOST_FLOPS
+from profet_core.manycore.models import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS
+from profet_core.manycore.published import FEWEST_FLOPS, MOST_FLOPS, PUBLISHED
 from profet_core.precision.names import AS_PROFILED, PRECISIONS
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaleout.law import Strategy

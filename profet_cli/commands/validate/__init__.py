@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--manycore",
         action="store_true",
-        help="many-core models: published predictions and this machine's cores; --card writes the report and card",
+        help="many-core models against published predictions; --card writes the card",
     )
     parser.add_argument(
         "--scaleout",

@@ -1,1 +1,1 @@
-"""Reads networks that Keras saved, from their description alone: no code of the file is run, no weights are read."""
+"""Read networks that Keras saved: no code is run, no weights are read."""

@@ -1,4 +1,4 @@
-"""The JSON of a Keras file, and typed access to a layer's settings in it."""
+"""Parse the JSON of a Keras file, and a layer's settings in it."""
 
 from __future__ import annotations
 

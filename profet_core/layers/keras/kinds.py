@@ -1,4 +1,4 @@
-"""Keras' layers as the rules of counting have them: one entry a class."""
+"""Count each class of Keras layers."""
 
 from __future__ import annotations
 
@@ -10,64 +10,45 @@ from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.given import whole
 from profet_core.layers.keras.document import Settings
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.shapes import MAX_DIMENSIONS, Padding, Shape, elements, shape_text
+from profet_core.layers.rules import Layer
+from profet_core.layers.shapes import MAX_DIMENSIONS, Shape, elements, shape_text
 
 #: From settings and the inputs' shapes to the layers that it is: one, or several that work one after another.
 Rule = Callable[[Settings, tuple[Shape, ...]], list[Layer]]
 
 
-def _one(shapes: tuple[Shape, ...]) -> Shape:
-    if len(shapes) != 1:
-        raise InputError(f"it has {len(shapes):,} inputs, 1 is needed.")
-    return shapes[0]
+def _window(settings: Settings, sides: int) -> dict[str, Any]:
+    """Strides, padding and dilation of a convolution."""
+    # Causal padding puts all of it before a sequence, of which as much is left as with "same".
+    is_causal = sides == 1 and settings.values.get("padding") == "causal"
+    return {
+        "strides": settings.wholes("strides", sides, 1),
+        "padding": "same" if is_causal else settings.padding(),
+        "dilation": settings.wholes("dilation_rate", sides, 1),
+    }
 
 
-def _convolution(sides: int, is_depthwise: bool = False) -> Rule:
+def _convolution(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        shape = _one(shapes)
-        channels = shape[-1] if shape else 1
-        if is_depthwise:
-            filters, groups = channels * settings.whole("depth_multiplier"), channels
-        else:
-            filters = settings.whole("filters")
-            groups = whole(settings.values.get("groups", 1), "groups")
-        return [
-            rules.convolution(
-                shape,
-                filters,
-                settings.wholes("kernel_size", sides),
-                settings.wholes("strides", sides, 1),
-                _padding(settings, sides),
-                dilation=settings.wholes("dilation_rate", sides, 1),
-                groups=groups,
-                bias=settings.flag("use_bias", True),
-            )
-        ]
+        filters, kernel = settings.whole("filters"), settings.wholes("kernel_size", sides)
+        groups, bias = whole(settings.values.get("groups", 1), "groups"), settings.flag("use_bias", True)
+        window = _window(settings, sides)
+        return [rules.convolution(rules.only(shapes), filters, kernel, **window, groups=groups, bias=bias)]
 
     return rule
 
 
-def _padding(settings: Settings, sides: int) -> Padding:
-    """Causal padding puts all of it before a sequence, of which as much is left as with "same"."""
-    return "same" if sides == 1 and settings.values.get("padding") == "causal" else settings.padding()
+def _depthwise(sides: int, *, is_separable: bool = False) -> Rule:
+    """One or more filters per channel; `is_separable` : a convolution of one pixel follows, and has the bias."""
 
-
-def _separable(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        shape = _one(shapes)
-        channels = shape[-1] if shape else 1
-        first = rules.convolution(
-            shape,
-            channels * settings.whole("depth_multiplier"),
-            settings.wholes("kernel_size", sides),
-            settings.wholes("strides", sides, 1),
-            _padding(settings, sides),
-            dilation=settings.wholes("dilation_rate", sides, 1),
-            groups=channels,
-            bias=False,
-        )
-        bias = settings.flag("use_bias", True)
+        shape = rules.only(shapes)
+        channels, bias = shape[-1] if shape else 1, settings.flag("use_bias", True)
+        filters, kernel = channels * settings.whole("depth_multiplier"), settings.wholes("kernel_size", sides)
+        window = _window(settings, sides)
+        first = rules.convolution(shape, filters, kernel, **window, groups=channels, bias=bias and not is_separable)
+        if not is_separable:
+            return [first]
         return [first, rules.convolution(first.output, settings.whole("filters"), (1,) * sides, bias=bias)]
 
     return rule
@@ -75,45 +56,36 @@ def _separable(sides: int) -> Rule:
 
 def _transposed(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        kernel, dilation = settings.wholes("kernel_size", sides), settings.wholes("dilation_rate", sides, 1)
-        padding, extra = settings.padding(), None
+        kernel, window, extra = settings.wholes("kernel_size", sides), _window(settings, sides), None
         if settings.values.get("output_padding") is not None:
             extra = settings.wholes("output_padding", sides, least=0)
-            if padding == "same":
+            if window["padding"] == "same":
                 # With an output padding Keras takes half the window away on each side, not what keeps the size.
-                reaches = [(size - 1) * apart + 1 for size, apart in zip(kernel, dilation, strict=True)]
-                padding = tuple((reach // 2, reach // 2) for reach in reaches)
+                reaches = [(size - 1) * apart + 1 for size, apart in zip(kernel, window["dilation"], strict=True)]
+                window["padding"] = tuple((reach // 2, reach // 2) for reach in reaches)
+        filters, bias = settings.whole("filters"), settings.flag("use_bias", True)
         return [
-            rules.transposed_convolution(
-                _one(shapes),
-                settings.whole("filters"),
-                kernel,
-                settings.wholes("strides", sides, 1),
-                padding,
-                dilation=dilation,
-                output_padding=extra,
-                bias=settings.flag("use_bias", True),
-            )
+            rules.transposed_convolution(rules.only(shapes), filters, kernel, **window, output_padding=extra, bias=bias)
         ]
 
     return rule
 
 
 def _dense(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.dense(_one(shapes), settings.whole("units"), bias=settings.flag("use_bias", True))]
+    return [rules.dense(rules.only(shapes), settings.whole("units"), bias=settings.flag("use_bias", True))]
 
 
 def _pooling(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
         size = settings.wholes("pool_size", sides, 2)
         strides = size if settings.values.get("strides") is None else settings.wholes("strides", sides)
-        return [rules.pooling(_one(shapes), size, strides, settings.padding())]
+        return [rules.pooling(rules.only(shapes), size, strides, settings.padding())]
 
     return rule
 
 
 def _global_pooling(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.global_pooling(_one(shapes), keep_sides=settings.flag("keepdims", False))]
+    return [rules.global_pooling(rules.only(shapes), keep_sides=settings.flag("keepdims", False))]
 
 
 def _axis(settings: Settings, shape: Shape, default: int = -1) -> int:
@@ -126,15 +98,25 @@ def _axis(settings: Settings, shape: Shape, default: int = -1) -> int:
 
 
 def _batch_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
-    return [_normalized(settings, shape, averages=True, features=shape[_axis(settings, shape)])]
+    shape = rules.only(shapes)
+    return [_normalized(settings, shape, shape[_axis(settings, shape)], averages=True)]
 
 
 def _layer_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     if settings.flag("rms_scaling", False):
         return _rms_norm(settings, shapes)
-    return [_normalized(settings, shape, averages=False, features=_features(settings, shape))]
+    return [_normalized(settings, shape, _features(settings, shape), averages=False)]
+
+
+def _rms_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = rules.only(shapes)
+    return [rules.normalization(shape, center=False, averages=False, features=_features(settings, shape))]
+
+
+def _normalized(settings: Settings, shape: Shape, features: int, *, averages: bool) -> Layer:
+    scale, center = settings.flag("scale", True), settings.flag("center", True)
+    return rules.normalization(shape, scale=scale, center=center, averages=averages, features=features)
 
 
 def _features(settings: Settings, shape: Shape) -> int:
@@ -148,27 +130,12 @@ def _features(settings: Settings, shape: Shape) -> int:
     return elements(tuple(shape[side] for side in sides))
 
 
-def _rms_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
-    return [rules.normalization(shape, center=False, averages=False, features=_features(settings, shape))]
-
-
-def _normalized(settings: Settings, shape: Shape, *, averages: bool, features: int) -> Layer:
-    return rules.normalization(
-        shape,
-        scale=settings.flag("scale", True),
-        center=settings.flag("center", True),
-        averages=averages,
-        features=features,
-    )
-
-
 def _elementwise(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     return [rules.elementwise(*shapes)]
 
 
 def _prelu(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     shared = settings.values.get("shared_axes") or []
     if not isinstance(shared, list) or len(shared) > len(shape):
         raise InputError("its shared_axes don't fit its input.")
@@ -177,12 +144,8 @@ def _prelu(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     return [rules.elementwise(shape, parameters=weights)]
 
 
-def _channel_scale(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.scaling(_one(shapes))]
-
-
 def _input_normalization(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     if settings.values.get("mean") is not None:
         return [rules.elementwise(shape)]
     # No axis: one mean for all, which Keras writes as an empty list.
@@ -195,16 +158,12 @@ def _concatenate(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     return [rules.concatenation(shapes, _axis(settings, shapes[0]) if shapes else -1)]
 
 
-def _flatten(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.flattening(_one(shapes))]
-
-
 def _reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     target = settings.values.get("target_shape")
     if not isinstance(target, list) or len(target) > MAX_DIMENSIONS:
         raise InputError("its target_shape is missing.")
     sides = tuple(-1 if side in (-1, None) else whole(side, "target_shape") for side in target)
-    return [rules.reshaping(_one(shapes), sides)]
+    return [rules.reshaping(rules.only(shapes), sides)]
 
 
 def _operation_reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
@@ -224,33 +183,29 @@ def _transpose(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 
 def _permute(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     order = settings.wholes("dims", len(shape))
     return [rules.permutation(shape, tuple(side - 1 for side in order))]
 
 
-def _repeat(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.resized((settings.whole("n"), *_one(shapes)))]
-
-
 def _zero_padding(sides: int) -> Rule:
-    return lambda settings, shapes: [rules.margins(_one(shapes), settings.margins("padding", sides))]
+    return lambda settings, shapes: [rules.margins(rules.only(shapes), settings.margins("padding", sides))]
 
 
 def _cropping(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
         margins = settings.margins("cropping", sides)
-        return [rules.margins(_one(shapes), tuple((-before, -after) for before, after in margins))]
+        return [rules.margins(rules.only(shapes), tuple((-before, -after) for before, after in margins))]
 
     return rule
 
 
 def _up_sampling(sides: int) -> Rule:
-    return lambda settings, shapes: [rules.enlargement(_one(shapes), settings.wholes("size", sides, 2))]
+    return lambda settings, shapes: [rules.enlargement(rules.only(shapes), settings.wholes("size", sides, 2))]
 
 
 def _resizing(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
+    shape = rules.only(shapes)
     if len(shape) != 3:
         raise InputError(f"it needs an image, and its input is {shape_text(shape)}.")
     return [rules.resized((settings.whole("height"), settings.whole("width"), shape[-1]))]
@@ -323,8 +278,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **dict.fromkeys(_ELEMENTWISE, _elementwise),
         **dict.fromkeys(AUGMENTATION, _elementwise),
         **{f"Conv{sides}D": _convolution(sides) for sides in _SIDES},
-        **{f"DepthwiseConv{sides}D": _convolution(sides, is_depthwise=True) for sides in (1, 2)},
-        **{f"SeparableConv{sides}D": _separable(sides) for sides in (1, 2)},
+        **{f"DepthwiseConv{sides}D": _depthwise(sides) for sides in (1, 2)},
+        **{f"SeparableConv{sides}D": _depthwise(sides, is_separable=True) for sides in (1, 2)},
         **{f"Conv{sides}DTranspose": _transposed(sides) for sides in _SIDES},
         **{f"{kind}Pooling{sides}D": _pooling(sides) for kind in ("Max", "Average") for sides in _SIDES},
         **{f"Global{kind}Pooling{sides}D": _global_pooling for kind in ("Max", "Average") for sides in _SIDES},
@@ -340,20 +295,15 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "RMSNormalization": _rms_norm,
         "Normalization": _input_normalization,
         "PReLU": _prelu,
-        "LayerScale": _channel_scale,
+        "LayerScale": lambda _, shapes: [rules.scaling(rules.only(shapes))],
         "Concatenate": _concatenate,
-        "Flatten": _flatten,
+        "Flatten": lambda _, shapes: [rules.flattening(rules.only(shapes))],
         "Reshape": _reshape,
         "Permute": _permute,
-        "RepeatVector": _repeat,
+        "RepeatVector": lambda settings, shapes: [rules.resized((settings.whole("n"), *rules.only(shapes)))],
         "Resizing": _resizing,
         "CenterCrop": _resizing,
         "RandomCrop": _resizing,
         "MultiHeadAttention": _attention,
     }
 )
-
-
-def input_layer(shape: Shape) -> Layer:
-    """The input of a graph, which counts as a layer."""
-    return Layer(Kind.INPUT, shape)

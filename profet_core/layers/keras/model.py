@@ -1,18 +1,16 @@
-"""Follows a Keras model from its input to its outputs, models in models too, and counts what it passes."""
+"""Follow a Keras model from input to outputs, and count its layers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
-from profet_core.layers.caveats import Caveats
-from profet_core.layers.given import shown, whole
+from profet_core.layers.given import Caveats, shown, whole
 from profet_core.layers.keras.document import Settings
-from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATION_RULES, OPERATIONS, RULES, input_layer
+from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATION_RULES, OPERATIONS, RULES
 from profet_core.layers.keras.nodes import (
     MAX_CALLS,
     MAX_PASSED,
@@ -25,8 +23,7 @@ from profet_core.layers.keras.nodes import (
     model_record,
     recorded_shape,
 )
-from profet_core.layers.keras.weights import check_weights
-from profet_core.layers.rules import Layer, elementwise, resized
+from profet_core.layers.rules import Kind, Layer, elementwise, resized
 from profet_core.layers.shapes import Shape, shape_text
 
 MODELS = frozenset({"Sequential", "Functional", "Model"})
@@ -162,7 +159,7 @@ class KerasModel:
             layer = by_name[call[0]]
             if layer.class_name == _INPUT:
                 shape = self._input_shape(_batch_shape(layer))
-                outputs[call] = [self._built.put(input_layer(shape), shown(layer.name))]
+                outputs[call] = [self._built.put(Layer(Kind.INPUT, shape), shown(layer.name))]
                 continue
             tensors = layer.calls[call[1]] if layer.calls else ()
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
@@ -203,7 +200,7 @@ class KerasModel:
         is_shared = here in self._counted
         try:
             if not is_shared:
-                check_weights(layer.config)
+                _check_weights(layer.config)
             made = self._layers(layer, tuple(shapes), recorded)
         except InputError as error:
             raise InputError(f"layer {shown(layer.name)} ({shown(layer.class_name)}): {error}") from None
@@ -369,6 +366,29 @@ def _data_formats(record: Mapping[str, Any], depth: int) -> Iterator[str]:
             yield from _data_formats(layer, depth + 1)
 
 
-def square_pixels(image: Shape) -> int:
-    """The side of a square image of as many pixels."""
-    return round(math.sqrt(image[0] * image[1]))
+def _check_weights(config: Mapping[str, Any]) -> None:
+    """Refuse weights that are quantized, or adapted by others beside them.
+
+    Raises
+    ------
+    InputError : they are.
+    """
+    if _is_quantized(config.get("dtype")):
+        raise InputError("it is quantized, which training isn't: save the float model.")
+    if config.get("lora_rank"):
+        raise InputError("its weights are adapted by LoRA, which isn't counted: save the model without lora_rank.")
+
+
+def _is_quantized(policy: object) -> bool:
+    """Whether a policy of dtypes is one of Keras' quantized ones, which alone have a mode."""
+    match policy:
+        case {"class_name": "DTypePolicyMap", "config": {"default_policy": default, "policy_map": dict(by_layer)}}:
+            return any(_has_mode(each) for each in (default, *by_layer.values()))
+    return _has_mode(policy)
+
+
+def _has_mode(policy: object) -> bool:
+    match policy:
+        case {"config": {"mode": _}}:
+            return True
+    return isinstance(policy, str) and "_from_" in policy

@@ -1,4 +1,4 @@
-"""The graph in a Keras file: which layer is called on which tensors, in the writing of Keras 2 and of Keras 3."""
+"""Read the graph of a Keras file: which layer is called on which tensors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def model_record(config: object) -> ModelRecord:
     if not isinstance(config, dict):
         # Keras 1 wrote a sequence's layers as its whole config.
         return ModelRecord(layer_records(config), [], [])
-    tensors = (_named_tensors(config.get(key)) for key in ("input_layers", "output_layers"))
+    # A tensor, a list of them, or a record of them.
+    tensors = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))
     return ModelRecord(layer_records(config.get("layers")), *tensors)
 
 
@@ -118,47 +119,26 @@ def _layer_record(record: Any, number: int) -> LayerRecord:
             if len(config) > _MAX_SETTINGS:
                 raise InputError(f"its layer {number + 1} has more than {_MAX_SETTINGS:,} settings.")
             if isinstance(name, str) and isinstance(nodes, list):
-                return LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(node)) for node in nodes))
+                called = [[each.get("args"), each.get("kwargs")] if isinstance(each, dict) else each for each in nodes]
+                return LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(each)) for each in called))
     raise InputError(f"its layer {number + 1} is not written as Keras writes layers: save the model again.")
 
 
-def _tensors(node: object) -> Iterator[Tensor]:
-    """All tensors of one call, in order."""
-    if isinstance(node, dict):
-        yield from _tensors_of_keras_3([node.get("args"), node.get("kwargs")], 0)
-    else:
-        yield from _tensors_of_keras_2(node, 0)
-
-
-def _tensors_of_keras_3(value: Any, depth: int) -> Iterator[Tensor]:
+def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
+    """All tensors of one call, in order: records of Keras 3, or lists of Keras 2."""
     if depth > _MAX_DEPTH:
         raise InputError("its layers are called on lists nested too deeply.")
     match value:
         case {"class_name": "__keras_tensor__", "config": {"keras_history": [str(name), int(call), int(index)]}}:
             yield Tensor((name, call), index, recorded_shape(value["config"].get("shape")))
-        case dict():
-            for each in value.values():
-                yield from _tensors_of_keras_3(each, depth + 1)
-        case list():
-            for each in value:
-                yield from _tensors_of_keras_3(each, depth + 1)
-
-
-def _tensors_of_keras_2(value: Any, depth: int) -> Iterator[Tensor]:
-    if depth > _MAX_DEPTH:
-        raise InputError("its layers are called on lists nested too deeply.")
-    match value:
         case ["_CONSTANT_VALUE", *_]:
             return
         case [str(name), int(call), int(index), *rest]:
             yield Tensor((name, call), index)
-            yield from _tensors_of_keras_2(rest, depth + 1)
-        case dict():
-            for each in value.values():
-                yield from _tensors_of_keras_2(each, depth + 1)
-        case list():
-            for each in value:
-                yield from _tensors_of_keras_2(each, depth + 1)
+            yield from _tensors(rest, depth + 1)
+        case dict() | list():
+            for each in value.values() if isinstance(value, dict) else value:
+                yield from _tensors(each, depth + 1)
 
 
 def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
@@ -166,11 +146,6 @@ def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS + 1:
         return None
     return tuple(shape) if all(side is None or isinstance(side, int) for side in shape) else None
-
-
-def _named_tensors(value: object) -> list[Tensor]:
-    """What `input_layers` and `output_layers` name: one tensor, a list of them, or a record of them."""
-    return list(_tensors_of_keras_2(value, 0))
 
 
 def in_order(layers: list[LayerRecord]) -> list[Call]:

@@ -1,4 +1,4 @@
-"""Reads a `.keras` file, or the JSON of a model, as a network."""
+"""Read a `.keras` file, or the JSON of a model, as a network."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.counting import count
+from profet_core.layers.counts import count
 from profet_core.layers.given import packing_problem, shown
 from profet_core.layers.keras.document import MAX_JSON_BYTES, parse
-from profet_core.layers.keras.model import MODELS, KerasModel, square_pixels
+from profet_core.layers.keras.model import MODELS, KerasModel
 from profet_core.layers.network import Network
 from profet_core.profiles.containers.archives import files_in_archive
 from profet_core.profiles.containers.unpacking import Content
@@ -49,9 +49,7 @@ def read_description(data: bytes, name: str, pixels: int | None) -> Network:
     model = KerasModel(document, pixels)
     if pixels is not None:
         _note_other_size(model, document, pixels)
-    size = square_pixels(model.image)
-    if model.image[0] != model.image[1]:
-        model.caveats.add(f"Its images are {model.image[0]} x {model.image[1]}, and taken for square ones of {size}")
+    size = model.caveats.square(*model.image[:2])
     classes = model.outputs[0][-1] if model.outputs[0] else 1
     counts = count(model.layers, size, classes)
     return Network(name, _format(document), model.layers, counts, model.caveats.lines())

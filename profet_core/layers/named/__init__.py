@@ -1,1 +1,1 @@
-"""Networks by name: the measured ones as they were measured, the others as Keras or torchvision builds them."""
+"""Networks by name: as they were measured, else as Keras or torchvision builds them."""

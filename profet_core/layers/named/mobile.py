@@ -1,4 +1,4 @@
-"""Networks of inverted residual blocks, and others made for few operations: MobileNets, EfficientNets, ShuffleNets."""
+"""MobileNets, EfficientNets, ShuffleNets and others of few operations."""
 
 from __future__ import annotations
 

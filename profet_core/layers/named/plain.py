@@ -1,4 +1,4 @@
-"""Networks without branches, and SqueezeNet: LeNet, AlexNet, VGG and the small ones of the measurements."""
+"""Networks without branches, and SqueezeNet: LeNet, AlexNet, VGG and small ones."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profet_core.layers.builder import Builder
-from profet_core.layers.named.squeeze import squeeze_excite
 from profet_core.layers.shapes import Shape
 
 #: Blocks of each stage, and whether a block is a bottleneck of three convolutions.
@@ -90,7 +89,7 @@ def _bottleneck(net: Builder, x: Shape, widening: int, stride: int, inside: Bott
     y = net.batch_norm_relu(net.convolution(x, width, 1, bias=False))
     y = net.batch_norm_relu(net.convolution(y, width, 3, stride, 1, groups=inside.groups, bias=False))
     y = net.batch_norm(net.convolution(y, 256 * widening, 1, bias=False))
-    y = squeeze_excite(net, y, 16 * widening) if inside.has_squeeze else y
+    y = net.squeeze_excite(y, 16 * widening) if inside.has_squeeze else y
     return net.elementwise(net.elementwise(_shortcut(net, x, y, stride), y))
 
 
@@ -130,7 +129,7 @@ def regnet(net: Builder, pixels: int, classes: int, plan: RegNet) -> None:
             y = net.convolution(y, width, 3, stride, 1, groups=width // plan.group_width, bias=False)
             y = net.batch_norm_relu(y)
             # A quarter of the block's input, as PyTorch rounds it.
-            y = squeeze_excite(net, y, round(0.25 * x[-1])) if plan.has_squeeze else y
+            y = net.squeeze_excite(y, round(0.25 * x[-1])) if plan.has_squeeze else y
             y = net.batch_norm(net.convolution(y, width, 1, bias=False))
             x = net.elementwise(net.elementwise(_shortcut(net, x, y, stride), y))
     net.dense(net.flatten(net.global_pool(x, keep_sides=True)), classes)

@@ -1,16 +1,16 @@
-"""ONNX' messages as far as shapes need them, read in a stream: of tensors their sizes, and the values of small ones."""
+"""Decode an ONNX graph from a stream: sizes of tensors, values of small ones."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import BinaryIO
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.profiles.decoding.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream
+from profet_core.profiles.decoding.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream, damaged, varint_at
 
 #: Of one graph.
 MAX_NODES = 20_000
@@ -45,16 +45,8 @@ class TensorRecord:
     values: np.ndarray | None
 
 
-@dataclass(slots=True)
-class Attribute:
-    """An attribute's values, each kind apart."""
-
-    number: int | None = None
-    numbers: list[int] = field(default_factory=list)
-    reals: list[float] = field(default_factory=list)
-    text: str = ""
-    tensor: TensorRecord | None = None
-    is_graph: bool = False
+#: A whole number, a text, a tensor, or lists of numbers.
+Attribute = int | str | list[int] | list[float] | TensorRecord | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +63,22 @@ class Node:
     def number(self, name: str, default: int) -> int:
         """A whole number among its attributes."""
         given = self.attributes.get(name)
-        return default if given is None or given.number is None else given.number
+        return given if isinstance(given, int) else default
+
+    def numbers(self, name: str) -> list[Any]:
+        """A list of numbers among its attributes."""
+        given = self.attributes.get(name)
+        return given if isinstance(given, list) else []
+
+    def text(self, name: str) -> str:
+        """A text among its attributes."""
+        given = self.attributes.get(name)
+        return given if isinstance(given, str) else ""
+
+    def tensor(self, name: str) -> TensorRecord | None:
+        """A tensor among its attributes."""
+        given = self.attributes.get(name)
+        return given if isinstance(given, TensorRecord) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,25 +177,25 @@ def _node(wire: WireStream, size: int) -> Node:
 
 
 def _attribute(wire: WireStream, size: int) -> tuple[str, Attribute]:
-    name, found = "", Attribute()
+    name = ""
+    found: Attribute = None
+    numbers: list[Any] = []
     for number, kind, value in wire.entries(size):
         match number, kind:
             case 1, 2:
                 name = _text(wire, value)
             case 3, 0:
-                found.number = _signed(value)
-            case 4, 2:
-                found.text = _text(wire, value) if value <= _MAX_TEXT_BYTES else ""
+                found = _signed(value)
+            case 4, 2 if value <= _MAX_TEXT_BYTES:
+                found = _text(wire, value)
             case 5, 2:
-                found.tensor = _tensor(wire, value)
-            case (6 | 11, 2):
-                found.is_graph = True
+                found = _tensor(wire, value)
             case 7, _:
-                found.reals += _reals(wire, kind, value)
+                numbers += _reals(wire, kind, value)
             case 8, _:
-                found.numbers += _numbers(wire, kind, value)
-        _check_length(len(found.numbers) + len(found.reals))
-    return name, found
+                numbers += _numbers(wire, kind, value)
+        _check_length(len(numbers))
+    return name, numbers or found
 
 
 def _tensor(wire: WireStream, size: int) -> TensorRecord:
@@ -281,16 +288,14 @@ def _numbers(wire: WireStream, kind: int, value: int) -> list[int]:
         return [_signed(value)]
     if kind != LENGTH or value > 10 * _MAX_LIST:
         return []
-    data = wire.read(value)
-    found, number, shift = [], 0, 0
-    for byte in data:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
+    data, at = wire.read(value), 0
+    found = []
+    try:
+        while at < value:
+            number, at = varint_at(data, at)
             found.append(_signed(number))
-            number = shift = 0
-        elif shift > 63:
-            raise InputError("it has a number of more than 64 bits: export it again.")
+    except IndexError:
+        raise damaged() from None
     return found
 
 

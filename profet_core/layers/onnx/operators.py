@@ -1,4 +1,4 @@
-"""ONNX operators: output shapes and cost from input shapes."""
+"""ONNX operators: output shapes, cost, and values that shapes come from."""
 
 from __future__ import annotations
 
@@ -6,13 +6,37 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.onnx.messages import Node
-from profet_core.layers.onnx.values import Value, place, whole_numbers
 from profet_core.layers.rules import Kind
 from profet_core.layers.shapes import MAX_DIMENSIONS, MAX_SETTING, Padding, Shape, broadcast, shape_text, window_output
+
+#: Values of a constant that is computed; shapes have a handful, masks some thousands.
+MAX_CONSTANT = 65_536
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One tensor.
+
+    Attributes
+    ----------
+    shape : with the batch.
+    constant : its numbers where the file has them.
+    weights : names of the float tensors of the file that it was made of, if of nothing else.
+    is_static : whether it is the same for every image.
+    """
+
+    shape: Shape
+    constant: np.ndarray | None = None
+    weights: tuple[str, ...] = ()
+    is_static: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,35 +48,106 @@ class Result:
     shapes : of its outputs, with the batch.
     kind : of layer; None without computation.
     flops : of the whole batch.
+    constant : numbers of its first output where those of all inputs are known.
     """
 
     shapes: tuple[Shape, ...]
     kind: Kind | None = None
     flops: int = 0
+    constant: np.ndarray | None = None
 
 
 Inputs = Sequence[Value | None]
 Rule = Callable[[Node, Inputs], Result]
 
 
-def _shape(inputs: Inputs, index: int = 0) -> Shape:
+def applied(rule: Rule, node: Node, inputs: Inputs) -> Result:
+    """The result of an operator.
+
+    Raises
+    ------
+    InputError : the inputs don't fit it.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            result = rule(node, inputs)
+    except InputError:
+        raise
+    except (ValueError, IndexError, TypeError, OverflowError, AttributeError, ZeroDivisionError, RuntimeError):
+        raise _misfit() from None
+    if result.constant is not None and (result.constant.dtype == object or result.constant.ndim > MAX_DIMENSIONS):
+        raise _misfit()
+    return result
+
+
+def _misfit() -> InputError:
+    return InputError("its inputs don't fit it: export the model again.")
+
+
+def _value(inputs: Inputs, index: int = 0) -> Value:
     value = inputs[index] if index < len(inputs) else None
     if value is None:
         raise InputError(f"its input {index + 1} is missing.")
-    return value.shape
+    return value
+
+
+def _shape(inputs: Inputs, index: int = 0) -> Shape:
+    return _value(inputs, index).shape
+
+
+def _known(inputs: Inputs) -> list[Any] | None:
+    """The numbers of all inputs, None for omitted ones; None where some are not known."""
+    if any(value is not None and value.constant is None for value in inputs):
+        return None
+    return [None if value is None else value.constant for value in inputs]
+
+
+def whole_numbers(node: Node, inputs: Inputs, index: int, attribute: str = "") -> list[int] | None:
+    """A list of whole numbers that stands in an attribute (older files) or in an input; None where it is omitted.
+
+    Raises
+    ------
+    InputError : the input isn't known before the network runs.
+    """
+    if numbers := node.numbers(attribute):
+        return numbers
+    value = inputs[index] if index < len(inputs) else None
+    if value is None:
+        return None
+    if value.constant is None:
+        raise InputError("it depends on runtime values: export it for one image size.")
+    # The end of a slice may be the largest number that there is.
+    return [max(-_LARGEST, min(int(number), _LARGEST)) for number in value.constant.ravel().tolist()]
+
+
+def _needed(node: Node, inputs: Inputs, index: int, attribute: str, what: str) -> list[int]:
+    numbers = whole_numbers(node, inputs, index, attribute)
+    if numbers is None or len(numbers) > MAX_DIMENSIONS:
+        raise InputError(f"its {what} is missing or makes no sense.")
+    return numbers
+
+
+def place(axis: int, rank: int) -> int:
+    """An axis that may be counted from the end.
+
+    Raises
+    ------
+    InputError : the axis is out of range.
+    """
+    if not -rank <= axis < rank:
+        raise InputError(f"its axis is {axis}, and its input has {rank}.")
+    return axis % rank
 
 
 def _settings(node: Node, name: str, length: int, default: int = 1, least: int = 1) -> Shape:
-    given = node.attributes.get(name)
-    numbers = tuple(given.numbers) if given is not None and given.numbers else (default,) * length
+    numbers = tuple(node.numbers(name) or (default,) * length)
     if len(numbers) != length or any(not least <= number <= MAX_SETTING for number in numbers):
         raise InputError(f"its {name} makes no sense for an input of {length} sides.")
     return numbers
 
 
 def _padding(node: Node, sides: int) -> Padding:
-    given = node.attributes.get("auto_pad")
-    match given.text if given is not None else "":
+    match node.text("auto_pad"):
         case "SAME_UPPER" | "SAME_LOWER":
             return "same"
         case "VALID":
@@ -68,10 +163,6 @@ def _channels_last(shape: Shape) -> Shape:
     return (*shape[2:], shape[1])
 
 
-def _channels_first(batch: int, shape: Shape) -> Shape:
-    return (batch, shape[-1], *shape[:-1])
-
-
 # --- convolutions and products ----------------------------------------------------------------------------------------
 
 
@@ -81,40 +172,30 @@ def _convolution(node: Node, inputs: Inputs) -> Result:
     sides, groups = len(image) - 1, node.number("group", 1)
     if len(weight) != sides + 2 or min(weight) < 1 or not 1 <= groups <= MAX_SETTING:
         raise InputError("its weights don't fit an image of so many sides.")
-    if weight[1] * groups != image[-1]:
-        raise InputError(f"its weights are for {weight[1] * groups:,} channels, and it gets {image[-1]:,}.")
-    layer = rules.convolution(
-        image,
-        weight[0],
-        weight[2:],
-        _settings(node, "strides", sides),
-        _padding(node, sides),
-        dilation=_settings(node, "dilations", sides),
-        groups=groups,
-    )
-    return Result((_channels_first(shape[0], layer.output),), layer.kind, shape[0] * layer.flops)
-
-
-def _transposed(node: Node, inputs: Inputs) -> Result:
-    shape, weight = _shape(inputs), _shape(inputs, 1)
-    image = _channels_last(shape)
-    sides, groups = len(image) - 1, node.number("group", 1)
-    if len(weight) != sides + 2 or min(weight) < 1 or weight[0] != image[-1] or not 1 <= groups <= MAX_SETTING:
-        raise InputError("its weights don't fit its input.")
+    is_transposed = node.operator == "ConvTranspose"
+    channels = weight[0] if is_transposed else weight[1] * groups
+    if channels != image[-1]:
+        raise InputError(f"its weights are for {channels:,} channels, and it gets {image[-1]:,}.")
+    strides, dilation = _settings(node, "strides", sides), _settings(node, "dilations", sides)
     padding = _padding(node, sides)
-    if node.attributes.get("output_shape") is not None or not isinstance(padding, tuple):
-        raise InputError("its output's shape is set by itself, which isn't counted.")
-    layer = rules.transposed_convolution(
-        image,
-        weight[1] * groups,
-        weight[2:],
-        _settings(node, "strides", sides),
-        padding,
-        dilation=_settings(node, "dilations", sides),
-        groups=groups,
-        output_padding=_settings(node, "output_padding", sides, 0, 0),
-    )
-    return Result((_channels_first(shape[0], layer.output),), layer.kind, shape[0] * layer.flops)
+    if is_transposed:
+        if "output_shape" in node.attributes or not isinstance(padding, tuple):
+            raise InputError("its output's shape is set by itself, which isn't counted.")
+        extra = _settings(node, "output_padding", sides, 0, 0)
+        layer = rules.transposed_convolution(
+            image,
+            weight[1] * groups,
+            weight[2:],
+            strides,
+            padding,
+            dilation=dilation,
+            groups=groups,
+            output_padding=extra,
+        )
+    else:
+        layer = rules.convolution(image, weight[0], weight[2:], strides, padding, dilation=dilation, groups=groups)
+    output = (shape[0], layer.output[-1], *layer.output[:-1])
+    return Result((output,), layer.kind, shape[0] * layer.flops)
 
 
 def _gemm(node: Node, inputs: Inputs) -> Result:
@@ -148,11 +229,6 @@ def _matmul(_: Node, inputs: Inputs) -> Result:
 # --- normalization, pooling, elementwise ------------------------------------------------------------------------------
 
 
-def _normalization(_: Node, inputs: Inputs) -> Result:
-    shape = _shape(inputs)
-    return Result((shape,), Kind.NORMALIZATION)
-
-
 def _pooling(node: Node, inputs: Inputs) -> Result:
     shape = _shape(inputs)
     image = _channels_last(shape)
@@ -167,97 +243,153 @@ def _pooling(node: Node, inputs: Inputs) -> Result:
 
 
 def _global_pooling(_: Node, inputs: Inputs) -> Result:
-    shape = _shape(inputs)
-    _channels_last(shape)
-    return Result(((*shape[:2], *(1,) * (len(shape) - 2)),), Kind.POOLING)
+    sides = len(_channels_last(_shape(inputs))) - 1
+    return Result(((*_shape(inputs)[:2], *(1,) * sides),), Kind.POOLING)
 
 
 def _reduction(node: Node, inputs: Inputs) -> Result:
     """Averages and sums over sides; over an image's, as pooling it is written so by some exporters."""
     shape = _shape(inputs)
     axes = whole_numbers(node, inputs, 1, "axes")
-    if axes is None or not axes:
+    if not axes:
         axes = [] if node.number("noop_with_empty_axes", 0) else list(range(len(shape)))
     reduced = {place(axis, len(shape)) for axis in axes}
-    keeps = node.number("keepdims", 1)
+    keeps = bool(node.number("keepdims", 1))
     output = tuple(1 if side in reduced else size for side, size in enumerate(shape) if keeps or side not in reduced)
+    numbers = _value(inputs).constant
+    constant = None
+    if node.operator == "ReduceProd" and numbers is not None:
+        constant = np.prod(numbers, axis=tuple(reduced), keepdims=keeps)
     is_pooling = len(shape) == 4 and len(reduced) == 2
-    return Result((output,), Kind.POOLING if is_pooling else Kind.ELEMENTWISE)
+    return Result((output,), Kind.POOLING if is_pooling else Kind.ELEMENTWISE, constant=constant)
 
 
-def _elementwise(_: Node, inputs: Inputs) -> Result:
-    output = _shape(inputs)
-    for value in inputs[1:]:
-        if value is not None:
-            output = broadcast(output, value.shape)
-    # A number for all values, as in the parts of GELU, costs no pass of its own.
-    moving = [value for value in inputs if value is not None and prod(value.shape) > 1]
-    is_scaling = len(inputs) > 1 and len(moving) == 1 and not moving[0].is_static
-    return Result((output,), None if is_scaling else Kind.ELEMENTWISE)
+def _elementwise(function: Callable[..., Any] | None = None) -> Rule:
+    """An operator on several tensors; `function` where exporters compute shapes with it."""
+
+    def rule(_: Node, inputs: Inputs) -> Result:
+        output = _shape(inputs)
+        for value in inputs[1:]:
+            if value is not None:
+                output = broadcast(output, value.shape)
+        numbers = _known(inputs) if function and prod(output) <= MAX_CONSTANT else None
+        # A number for all values, as in the parts of GELU, costs no pass of its own.
+        moving = [value for value in inputs if value is not None and prod(value.shape) > 1]
+        is_scaling = len(inputs) > 1 and len(moving) == 1 and not moving[0].is_static
+        constant = None if numbers is None or function is None else np.asarray(function(*numbers))
+        return Result((output,), None if is_scaling else Kind.ELEMENTWISE, constant=constant)
+
+    return rule
 
 
-def _activation(_: Node, inputs: Inputs) -> Result:
-    shape = _shape(inputs)
-    return Result((shape, shape), Kind.ELEMENTWISE)
+def _divide(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Whole numbers are divided towards zero."""
+    result: np.ndarray
+    if one.dtype.kind == "i" and other.dtype.kind == "i":
+        result = (np.sign(one) * np.sign(other)) * (np.abs(one) // np.abs(other))
+    else:
+        result = one / other
+    return result
 
 
-def _same(_: Node, inputs: Inputs) -> Result:
-    return Result((_shape(inputs),))
+def _least(*arrays: np.ndarray) -> Any:
+    return np.minimum.reduce(np.broadcast_arrays(*arrays))
 
 
-# --- shapes -----------------------------------------------------------------------------------------------------------
+def _most(*arrays: np.ndarray) -> Any:
+    return np.maximum.reduce(np.broadcast_arrays(*arrays))
 
 
-def _reshape(node: Node, inputs: Inputs) -> Result:
-    shape = _shape(inputs)
-    target = whole_numbers(node, inputs, 1, "shape")
-    if target is None or len(target) > MAX_DIMENSIONS:
-        raise InputError("its target shape is missing.")
+def _cast(node: Node, inputs: Inputs) -> Result:
+    numbers = _value(inputs).constant
+    is_float = node.number("to", 0) in (1, 10, 11, 16)
+    constant = None if numbers is None else numbers.astype(np.float64 if is_float else np.int64)
+    return Result((_shape(inputs),), Kind.ELEMENTWISE, constant=constant)
+
+
+def _keeping(kind: Kind) -> Rule:
+    """An operator whose outputs have its input's shape."""
+    return lambda _, inputs: Result((_shape(inputs),) * 2, kind)
+
+
+# --- the same values elsewhere ----------------------------------------------------------------------------------------
+
+Move = Callable[[Node, np.ndarray, Inputs], np.ndarray]
+
+
+def _moving(move: Move, kind: Kind | None = Kind.SHAPING) -> Rule:
+    """An operator that views its first input in another way: numbers where they are known, else a shape."""
+
+    def rule(node: Node, inputs: Inputs) -> Result:
+        value = _value(inputs)
+        is_known = _known(inputs) is not None
+        # Of one byte, whatever the shape.
+        data = value.constant if is_known else np.broadcast_to(np.int8(0), value.shape)
+        assert data is not None
+        moved = move(node, data, inputs)
+        return Result((moved.shape,), kind, constant=moved if is_known else None)
+
+    return rule
+
+
+def _reshape(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
+    target = _needed(node, inputs, 1, "shape", "target shape")
     if not node.number("allowzero", 0):
-        if any(side == 0 and index >= len(shape) for index, side in enumerate(target)):
-            raise InputError("its target shape doesn't fit its input.")
-        target = [shape[index] if side == 0 else side for index, side in enumerate(target)]
-    return Result((rules.reshaping(shape, tuple(target)).output,), Kind.SHAPING)
+        target = [data.shape[index] if side == 0 else side for index, side in enumerate(target)]
+    return data.reshape(rules.reshaping(data.shape, tuple(target)).output if data.size else target)
 
 
-def _flatten(node: Node, inputs: Inputs) -> Result:
-    shape = _shape(inputs)
+def _flatten(node: Node, data: np.ndarray, _: Inputs) -> np.ndarray:
     axis = node.number("axis", 1)
-    axis = place(axis, len(shape)) if axis != len(shape) else axis
-    return Result(((prod(shape[:axis]), prod(shape[axis:])),), Kind.SHAPING)
+    axis = place(axis, data.ndim) if axis != data.ndim else axis
+    return data.reshape(prod(data.shape[:axis]), prod(data.shape[axis:]))
 
 
-def _transpose(node: Node, inputs: Inputs) -> Result:
-    shape = _shape(inputs)
-    given = node.attributes.get("perm")
-    order = tuple(given.numbers) if given is not None and given.numbers else tuple(reversed(range(len(shape))))
-    return Result((rules.permutation(shape, order).output,), Kind.SHAPING)
-
-
-def _squeeze(node: Node, inputs: Inputs) -> Result:
-    shape = _shape(inputs)
+def _squeeze(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
     axes = whole_numbers(node, inputs, 1, "axes")
-    gone = {index for index, side in enumerate(shape) if side == 1} if axes is None else set()
-    gone |= {place(axis, len(shape)) for axis in axes or ()}
-    if any(shape[index] != 1 for index in gone):
-        raise InputError("it removes a side larger than 1.")
-    return Result((tuple(side for index, side in enumerate(shape) if index not in gone),))
+    return np.squeeze(data, None if axes is None else tuple(axes))
 
 
-def _unsqueeze(node: Node, inputs: Inputs) -> Result:
-    shape = list(_shape(inputs))
+def _unsqueeze(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
     axes = whole_numbers(node, inputs, 1, "axes") or []
-    rank = len(shape) + len(axes)
-    if rank > MAX_DIMENSIONS:
+    if data.ndim + len(axes) > MAX_DIMENSIONS:
         raise InputError(f"its output has more than {MAX_DIMENSIONS} sides.")
-    for axis in sorted({place(axis, rank) for axis in axes}):
-        shape.insert(axis, 1)
-    return Result((tuple(shape),))
+    return np.expand_dims(data, tuple(axes))
+
+
+def _slice(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
+    starts, ends = whole_numbers(node, inputs, 1, "starts"), whole_numbers(node, inputs, 2, "ends")
+    if starts is None or ends is None or len(starts) != len(ends):
+        raise InputError("its starts and ends don't fit its input.")
+    axes, steps = whole_numbers(node, inputs, 3, "axes"), whole_numbers(node, inputs, 4)
+    cut = [slice(None)] * data.ndim
+    for start, end, axis, step in zip(
+        starts, ends, axes or range(len(starts)), steps or [1] * len(starts), strict=True
+    ):
+        cut[place(axis, data.ndim)] = slice(start, end, step)
+    return data[tuple(cut)]
+
+
+def _expand(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
+    target = _needed(node, inputs, 1, "", "target shape")
+    return np.broadcast_to(data, np.broadcast_shapes(data.shape, tuple(target)))
 
 
 def _concatenation(node: Node, inputs: Inputs) -> Result:
-    shapes = tuple(value.shape for value in inputs if value is not None)
-    return Result((rules.concatenation(shapes, node.number("axis", -1)).output,), Kind.SHAPING)
+    axis = node.number("axis", -1)
+    shape = rules.concatenation(tuple(value.shape for value in inputs if value is not None), axis).output
+    numbers = _known(inputs) if prod(shape) <= MAX_CONSTANT else None
+    constant = None if numbers is None else np.concatenate([each for each in numbers if each is not None], axis)
+    return Result((shape,), Kind.SHAPING, constant=constant)
+
+
+def _gather(node: Node, inputs: Inputs) -> Result:
+    shape, indices = _shape(inputs), _shape(inputs, 1)
+    axis = place(node.number("axis", 0), len(shape))
+    output = (*shape[:axis], *indices, *shape[axis + 1 :])
+    numbers = _known(inputs) if prod(output) <= MAX_CONSTANT else None
+    constant = None if numbers is None else np.take(numbers[0], numbers[1], axis)
+    return Result((output,), Kind.SHAPING, constant=constant)
 
 
 def _pad(node: Node, inputs: Inputs) -> Result:
@@ -270,21 +402,6 @@ def _pad(node: Node, inputs: Inputs) -> Result:
     for index, axis in enumerate(axes):
         grown[place(axis, len(shape))] += pads[index] + pads[index + len(axes)]
     return Result((tuple(grown),), Kind.SHAPING)
-
-
-def _slice(node: Node, inputs: Inputs) -> Result:
-    shape = list(_shape(inputs))
-    starts, ends = whole_numbers(node, inputs, 1, "starts"), whole_numbers(node, inputs, 2, "ends")
-    axes, steps = whole_numbers(node, inputs, 3, "axes"), whole_numbers(node, inputs, 4)
-    if starts is None or ends is None or len(starts) != len(ends) or len(starts) > len(shape):
-        raise InputError("its starts and ends don't fit its input.")
-    axes, steps = axes or list(range(len(starts))), steps or [1] * len(starts)
-    if len(axes) != len(starts) or len(steps) != len(starts) or 0 in steps:
-        raise InputError("its steps don't fit its input.")
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        side = place(axis, len(shape))
-        shape[side] = len(range(shape[side])[start:end:step])
-    return Result((tuple(shape),), Kind.SHAPING)
 
 
 def _split(node: Node, inputs: Inputs) -> Result:
@@ -300,27 +417,13 @@ def _split(node: Node, inputs: Inputs) -> Result:
     return Result(tuple((*shape[:axis], size, *shape[axis + 1 :]) for size in sizes), Kind.SHAPING)
 
 
-def _gather(node: Node, inputs: Inputs) -> Result:
-    shape, indices = _shape(inputs), _shape(inputs, 1)
-    axis = place(node.number("axis", 0), len(shape))
-    return Result(((*shape[:axis], *indices, *shape[axis + 1 :]),), Kind.SHAPING)
-
-
-def _expand(node: Node, inputs: Inputs) -> Result:
-    target = whole_numbers(node, inputs, 1) or []
-    if len(target) > MAX_DIMENSIONS:
-        raise InputError("its target shape makes no sense.")
-    return Result((broadcast(_shape(inputs), tuple(target)),), Kind.SHAPING)
-
-
 def _resize(node: Node, inputs: Inputs) -> Result:
     """Sizes, or factors, are an input whose place changed over the years."""
     shape = _shape(inputs)
     sizes = whole_numbers(node, inputs, 3)
     if sizes is not None and len(sizes) == len(shape):
         return Result((tuple(sizes),), Kind.SHAPING)
-    given = node.attributes.get("scales")
-    scales: list[float] = list(given.reals) if given is not None else []
+    scales: list[float] = node.numbers("scales")
     for value in inputs[1:3]:
         if value is not None and value.constant is not None and value.constant.size == len(shape):
             scales = [float(scale) for scale in value.constant.ravel()]
@@ -340,63 +443,101 @@ def _blocks(node: Node, inputs: Inputs) -> Result:
     return Result(((batch, channels * block**2, height // block, width // block),), Kind.SHAPING)
 
 
-def _constant_shape(node: Node, inputs: Inputs) -> Result:
-    """A tensor filled with one number, too large to be kept."""
-    target = whole_numbers(node, inputs, 0)
-    if target is None or len(target) > MAX_DIMENSIONS:
-        raise InputError("its shape makes no sense.")
-    return Result((tuple(target),))
+# --- tensors that the graph makes -------------------------------------------------------------------------------------
+
+
+def _shape_of(node: Node, inputs: Inputs) -> Result:
+    shape = _shape(inputs)
+    if node.operator == "Size":
+        constant = np.array(prod(shape), np.float64)
+    else:
+        constant = np.array(shape[node.number("start", 0) : node.number("end", len(shape))], np.int64)
+    return Result((constant.shape,), constant=constant)
+
+
+def _range(_: Node, inputs: Inputs) -> Result:
+    numbers = _known(inputs)
+    if numbers is None:
+        raise InputError("it depends on runtime values: export it for one image size.")
+    start, end, step = (array.item() for array in numbers)
+    if step == 0 or abs(end - start) / abs(step) > MAX_CONSTANT:
+        raise InputError(f"it makes more than {MAX_CONSTANT:,} values: export the model again.")
+    constant = np.arange(start, end, step)
+    return Result((constant.shape,), constant=constant)
+
+
+def _filled(node: Node, inputs: Inputs) -> Result:
+    """A tensor of one number."""
+    target = tuple(_needed(node, inputs, 0, "", "shape"))
+    constant = None
+    if prod(target) <= MAX_CONSTANT and min(target, default=0) >= 0:
+        tensor = node.tensor("value")
+        values = None if tensor is None else tensor.values
+        constant = np.full(target, 0 if values is None or not values.size else values.ravel()[0])
+    return Result((target,), constant=constant)
 
 
 _ACTIVATIONS = """
 Relu LeakyRelu PRelu Elu Selu Celu ThresholdedRelu Sigmoid HardSigmoid Tanh Softmax LogSoftmax Hardmax Softplus Softsign
-HardSwish Swish Mish Gelu Erf Exp Log Sqrt Reciprocal Abs Neg Floor Ceil Round Sign Sin Cos Not Clip Cast Dropout LRN
-Pow IsNaN
+HardSwish Swish Mish Gelu Erf Exp Log Reciprocal Round Sign Sin Cos Clip Dropout LRN Pow IsNaN
 """
-_OF_TWO = """
-Add Sub Mul Div Min Max Mean Sum Mod Equal Greater Less GreaterOrEqual LessOrEqual And Or Xor Where
+_NORMALIZATIONS = """
+BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization LpNormalization
 """
+_REDUCTIONS = "ReduceMean ReduceMax ReduceMin ReduceSum ReduceL2 ReduceSumSquare ReduceProd"
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
-        **dict.fromkeys(_ACTIVATIONS.split(), _activation),
-        **dict.fromkeys(_OF_TWO.split(), _elementwise),
-        "Conv": _convolution,
-        "ConvTranspose": _transposed,
-        "Gemm": _gemm,
-        "MatMul": _matmul,
-        **dict.fromkeys(
-            (
-                "BatchNormalization",
-                "InstanceNormalization",
-                "LayerNormalization",
-                "GroupNormalization",
-                "RMSNormalization",
-                "LpNormalization",
-            ),
-            _normalization,
-        ),
+        **dict.fromkeys(_ACTIVATIONS.split(), _keeping(Kind.ELEMENTWISE)),
+        **dict.fromkeys(_NORMALIZATIONS.split(), _keeping(Kind.NORMALIZATION)),
+        **dict.fromkeys(_REDUCTIONS.split(), _reduction),
         **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pooling),
         **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), _global_pooling),
-        **dict.fromkeys(
-            ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceSum", "ReduceL2", "ReduceSumSquare", "ReduceProd"),
-            _reduction,
-        ),
-        "Identity": _same,
-        "Reshape": _reshape,
-        "Flatten": _flatten,
-        "Transpose": _transpose,
-        "Squeeze": _squeeze,
-        "Unsqueeze": _unsqueeze,
+        **dict.fromkeys(("Mean", "Sum", "Xor"), _elementwise()),
+        "Add": _elementwise(np.add),
+        "Sub": _elementwise(np.subtract),
+        "Mul": _elementwise(np.multiply),
+        "Div": _elementwise(_divide),
+        "Mod": _elementwise(np.mod),
+        "Min": _elementwise(_least),
+        "Max": _elementwise(_most),
+        "Neg": _elementwise(np.negative),
+        "Abs": _elementwise(np.abs),
+        "Floor": _elementwise(np.floor),
+        "Ceil": _elementwise(np.ceil),
+        "Sqrt": _elementwise(np.sqrt),
+        "Equal": _elementwise(np.equal),
+        "Greater": _elementwise(np.greater),
+        "Less": _elementwise(np.less),
+        "GreaterOrEqual": _elementwise(np.greater_equal),
+        "LessOrEqual": _elementwise(np.less_equal),
+        "And": _elementwise(np.logical_and),
+        "Or": _elementwise(np.logical_or),
+        "Not": _elementwise(np.logical_not),
+        "Where": _elementwise(np.where),
+        "Cast": _cast,
+        "Conv": _convolution,
+        "ConvTranspose": _convolution,
+        "Gemm": _gemm,
+        "MatMul": _matmul,
+        "Identity": _moving(lambda _, data, __: data, None),
+        "Reshape": _moving(_reshape),
+        "Flatten": _moving(_flatten),
+        "Transpose": _moving(lambda node, data, _: np.transpose(data, node.numbers("perm") or None)),
+        "Squeeze": _moving(_squeeze, None),
+        "Unsqueeze": _moving(_unsqueeze, None),
+        "Slice": _moving(_slice),
+        "Expand": _moving(_expand),
         "Concat": _concatenation,
-        "Pad": _pad,
-        "Slice": _slice,
-        "Split": _split,
         "Gather": _gather,
-        "Expand": _expand,
+        "Pad": _pad,
+        "Split": _split,
         "Resize": _resize,
         "Upsample": _resize,
         "DepthToSpace": _blocks,
         "SpaceToDepth": _blocks,
-        "ConstantOfShape": _constant_shape,
+        "Shape": _shape_of,
+        "Size": _shape_of,
+        "Range": _range,
+        "ConstantOfShape": _filled,
     }
 )

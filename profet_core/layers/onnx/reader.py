@@ -1,4 +1,4 @@
-"""Follows an ONNX graph from its image to its outputs and counts what it passes."""
+"""Follow an ONNX graph from image to outputs, and count its layers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from collections.abc import Sequence
 from math import prod
 from typing import BinaryIO
 
+import numpy as np
+
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
-from profet_core.layers.caveats import Caveats
-from profet_core.layers.counting import count
-from profet_core.layers.given import shown, whole
+from profet_core.layers.counts import count
+from profet_core.layers.given import Caveats, shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
-from profet_core.layers.onnx.operators import RULES, Rule
-from profet_core.layers.onnx.values import MAX_CONSTANTS, MAX_MADE_OF, MAX_STEPS, Value, folded
+from profet_core.layers.onnx.operators import MAX_CONSTANT, RULES, Rule, Value, applied
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.shapes import Shape, check_shape
 
+#: Values of all constants together, and tensors of the file that one is made of.
+MAX_CONSTANTS, MAX_MADE_OF = 4_000_000, 1_000
+#: Inputs followed, and the tensors that these are made of; networks take some thousand.
+MAX_STEPS = 1_000_000
 _DOMAINS = frozenset({"", "ai.onnx"})
 #: Channels that an image has: they tell which side of an input they are.
 _IMAGE_CHANNELS = frozenset({1, 2, 3, 4})
@@ -38,10 +42,7 @@ def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
     """
     graph = read_graph(stream)
     followed = _Followed(graph, pixels)
-    height, width = followed.image
-    size = round((height * width) ** 0.5)
-    if height != width:
-        followed.caveats.add(f"Its images are {height} x {width}, and taken for square ones of {size}")
+    size = followed.caveats.square(*followed.image)
     layers = tuple(followed.built.layers)
     kinds = {layer.kind for layer in layers}
     if Kind.NORMALIZATION not in kinds and kinds & {Kind.CONVOLUTION, Kind.DEPTHWISE}:
@@ -141,12 +142,11 @@ class _Followed:
             weights = (node.outputs[0],)
         if node.operator in ("Shape", "Size"):
             weights = ()
-        constant = folded(node, inputs)
-        if constant is not None:
+        result = applied(self._rule(node), node, inputs)
+        if result.constant is not None and result.constant.size <= MAX_CONSTANT:
             name = node.outputs[0] if node.outputs else ""
-            self._put_out(name, Value(constant.shape, constant, weights, is_static=True))
+            self._put_out(name, Value(result.constant.shape, result.constant, weights, is_static=True))
             return
-        result = self._rule(node)(node, inputs)
         for shape in result.shapes:
             check_shape(shape)
         if not is_static and (result.kind is not None or self._unseen(weights)):
@@ -169,15 +169,18 @@ class _Followed:
         raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
 
     def _constant(self, node: Node) -> None:
-        given = node.attributes.get("value")
-        tensor = given.tensor if given is not None else None
+        tensor = node.tensor("value")
         name = node.outputs[0] if node.outputs else ""
         if tensor is not None:
             weights = (name,) if tensor.is_float else ()
             self._put_out(name, Value(tensor.dimensions, tensor.values, weights, is_static=True))
             return
-        constant = folded(node, ())
-        self._put_out(name, Value(() if constant is None else constant.shape, constant, is_static=True))
+        if {"value_int", "value_ints"} & set(node.attributes):
+            number, numbers = node.number("value_int", 0), node.numbers("value_ints")
+            constant = np.array(number if "value_int" in node.attributes else numbers, np.int64)
+            self._put_out(name, Value(constant.shape, constant, is_static=True))
+        else:
+            self._put_out(name, Value((), is_static=True))
 
     def _layer(
         self,
@@ -220,5 +223,5 @@ class _Followed:
 
 def _is_filled(node: Node) -> bool:
     """Whether a node makes a tensor of one real number, 0 where it says none."""
-    given = node.attributes.get("value")
-    return node.operator == "ConstantOfShape" and (given is None or given.tensor is None or given.tensor.is_float)
+    tensor = node.tensor("value")
+    return node.operator == "ConstantOfShape" and (tensor is None or tensor.is_float)

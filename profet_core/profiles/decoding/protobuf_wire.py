@@ -117,7 +117,7 @@ class WireStream:
     def _varint(self) -> int:
         self._fill()
         try:
-            value, self._at = _varint_at(self._window, self._at)
+            value, self._at = varint_at(self._window, self._at)
         except IndexError:
             raise damaged() from None
         return value
@@ -154,21 +154,21 @@ def whole_fields(data: bytes) -> int:
 
 def _after_other(data: bytes, position: int) -> int:
     """Where the field at `position` ends; IndexError if its tag or length is cut."""
-    tag, position = _varint_at(data, position)
+    tag, position = varint_at(data, position)
     match tag & 7:
         case 0:
-            return _varint_at(data, position)[1]
+            return varint_at(data, position)[1]
         case 1:
             return position + 8
         case 2:
-            length, position = _varint_at(data, position)
+            length, position = varint_at(data, position)
             return position + length
         case 5:
             return position + 4
     raise damaged()
 
 
-def _varint_at(data: bytes, position: int) -> tuple[int, int]:
+def varint_at(data: bytes, position: int) -> tuple[int, int]:
     """The number at `position` and where it ends; IndexError if it is cut."""
     byte = data[position]
     if byte < 0x80:

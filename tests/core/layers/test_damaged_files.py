@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from profet_core.errors import InputError
 from profet_core.layers.keras.kinds import RULES as KERAS_RULES
 from profet_core.layers.onnx.operators import RULES
-from profet_core.layers.onnx.values import _FOLDS
 from profet_core.layers.reading import read_network
 from tests.core.layers.test_keras import IMAGE, functional, layer, sequential
 from tests.core.layers.test_table import LENET, RESIDUAL
@@ -189,7 +188,7 @@ ATTRIBUTES = re.findall(
     split blocksize allowzero value_int value_ints start end output_padding scales""",
 )
 WHOLE = [-(2**63), -5, -1, 0, 1, 2, 3, 7, 2**20, 2**40]
-OPERATORS = sorted({*RULES, *_FOLDS, "Constant", "Shape", "Size", "Nothing"})
+OPERATORS = sorted({*RULES, "Constant", "Nothing"})
 
 
 def any_attribute(chance: random.Random) -> int | str | list[int]:

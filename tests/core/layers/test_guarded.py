@@ -1,4 +1,4 @@
-"""Network files of strangers, in a process of their own: the same networks, under limits, and not believed."""
+"""Third-party network files in a limited process: the same networks, and output that is not trusted."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from dataclasses import replace
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.layers.guarded import read as guarded
-from profet_core.layers.guarded.answers import NetworkAnswer, read_answer, write_answer
-from profet_core.layers.guarded.read import SMALL_BYTES, read_network_guarded
+from profet_core.layers import guarded
+from profet_core.layers.guarded import SMALL_BYTES, network_document, network_in, read_network_guarded
 from profet_core.layers.reading import read_network
-from profet_core.profiles.guarded.process import ReadLimits
+from profet_core.sandbox.process import ReadLimits
 from tests.core.layers.test_keras import IMAGE, functional, layer, of
 from tests.core.layers.test_table import LENET
 from tests.made.onnx_files import small_network
@@ -68,20 +67,18 @@ def test_too_much_memory_is_said():
 
 
 def test_a_process_that_says_nonsense_is_not_believed(monkeypatch):
-    monkeypatch.setattr(guarded, "_READER", replace(guarded._READER, module="this"))
+    monkeypatch.setattr(guarded, "TASK", replace(guarded.TASK, module="this"))
     with pytest.raises(InputError, match=r"^net: reading it ended without a result"):
         read_network_guarded(MODEL, "net")
 
 
-@pytest.mark.parametrize(
-    "answer", [NetworkAnswer(error="bad"), NetworkAnswer(limit="time"), NetworkAnswer(read_network(MODEL, "net"))]
-)
-def test_an_answer_comes_back(answer):
-    assert read_answer(write_answer(answer)) == answer
+def test_a_network_comes_back():
+    network = read_network(MODEL, "net")
+    assert network_in(json.loads(json.dumps(network_document(network)))) == network
 
 
-def test_what_is_no_answer_is_refused():
-    record = json.loads(write_answer(NetworkAnswer(read_network(MODEL, "net"))))["network"]
+def test_what_is_no_network_is_refused():
+    record = json.loads(json.dumps(network_document(read_network(MODEL, "net"))))
     row = record["layers"][0]
     changes = [
         {"layers": []},
@@ -98,9 +95,8 @@ def test_what_is_no_answer_is_refused():
         {"caveats": ["x"] * 101},
         {"name": 7},
     ]
-    lines = [b"", b"{", b"[]", b"null", b"{}", b'{"error": "a\\nb"}', b'{"limit": 1}', b'{"share": 0.5}']
-    lines += [json.dumps({"network": record | change}).encode() for change in changes]
-    lines += [json.dumps({"network": {key: record[key] for key in record if key != gone}}).encode() for gone in record]
-    for line in lines:
+    documents = [None, {}, *(record | change for change in changes)]
+    documents += [{key: record[key] for key in record if key != gone} for gone in record]
+    for document in documents:
         with pytest.raises(ValueError):
-            read_answer(line)
+            network_in(document)

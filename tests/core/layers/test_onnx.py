@@ -161,7 +161,7 @@ def test_data_in_other_files_are_never_looked_for(tmp_path, monkeypatch):
         (lambda model: model.add("LSTM", ["image"], "x"), "such layers aren't counted"),
         (lambda model: model.add("Slice", ["image"], "x"), "its starts and ends don't fit"),
         (lambda model: model.add("MatMul", ["b2", "b3"], "x"), "multiplies other than matrices"),
-        (lambda model: model.tensors.append(entry(1, b"\xff" * 11 + b"\x01")), "a number of more than 64 bits"),
+        (lambda model: model.tensors.append(entry(1, b"\xff" * 11 + b"\x01")), "the ONNX file is damaged or cut short"),
         (lambda model: model.add("Fancy", ["image"], "x"), r"operator x_Fancy \(Fancy\): this operator isn't counted"),
         (lambda model: model.nodes.append(node("Relu", ["image"], ["x"], domain="mine")), "operators of mine"),
         (lambda model: model.add("Relu", ["image"], "conv"), "two operators put out conv"),

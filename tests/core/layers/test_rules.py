@@ -9,8 +9,7 @@ import pytest
 from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.builder import Builder
-from profet_core.layers.counting import count
-from profet_core.layers.named.squeeze import squeeze_excite
+from profet_core.layers.counts import count
 from profet_core.layers.rules import Kind
 from profet_core.layers.shapes import transposed_output, window_output
 
@@ -67,7 +66,7 @@ def test_one_filter_a_channel_is_a_depthwise_convolution():
 
 def test_squeeze_excite_by_hand():
     net = Builder()
-    assert squeeze_excite(net, (8, 8, 16), 4) == (8, 8, 16)
+    assert net.squeeze_excite((8, 8, 16), 4) == (8, 8, 16)
     counts = count(net.layers, 8)
     # 16 to 4 and back, with their biases; 64 products each way.
     assert counts.parameters == 16 * 4 + 4 + 4 * 16 + 16

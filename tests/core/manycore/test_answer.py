@@ -6,9 +6,8 @@ import pytest
 
 from profet_core.errors import InputError
 from profet_core.manycore.answer import manycore
-from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING
-from profet_core.manycore.scaled import scaled_network
-from profet_core.manycore.times import time_by_images, time_by_operations
+from profet_core.manycore.models import time_by_images, time_by_operations
+from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING, scaled_network
 
 TRAINING = PUBLISHED_TRAINING["medium"]
 

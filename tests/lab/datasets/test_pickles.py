@@ -19,7 +19,7 @@ from pandas.core.indexes.base import _new_Index
 from pandas.core.internals.managers import BlockManager
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.guarded.process import ReadLimits
+from profet_core.sandbox.process import ReadLimits
 from profet_lab.datasets.sources.pickles.frames import epoch_times, frame_columns
 from profet_lab.datasets.sources.pickles.guarded import read_frame, read_times
 from profet_lab.datasets.sources.pickles.unpickler import ALLOWED, Recorded

@@ -1,4 +1,4 @@
-"""Has pickles read by another process, within limits of memory and time."""
+"""Have pickles read by another process, within limits of memory and time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_core.profiles.guarded.answers import MEMORY, TIME
-from profet_core.profiles.guarded.process import Reader, ReadLimits, last_answer
-from profet_core.profiles.guarded.read import taken
-from profet_lab.datasets.sources.pickles.answers import FRAME, MAX_ANSWER_BYTES, TIMES, PickleAnswer, read_answer
+from profet_core.sandbox.process import ReadLimits, Task, is_line, taken
+from profet_lab.datasets.sources.pickles.child import FRAME, TIMES
 from profet_lab.measurements.tables import DataError
 
 #: PROFET's largest pickle has 7 MB.
@@ -19,10 +17,12 @@ MAX_FRAME_BYTES = 128 * 2**20
 MAX_TIMES_BYTES = 2**20
 #: So many bytes of times go to one process.
 _TIMES_AT_ONCE_BYTES = 64 * 2**20
+#: PROFET's largest frame is 17 MB as JSON.
+_MAX_ANSWER_BYTES = 512 * 2**20
 LIMITS = ReadLimits(memory_mb=1_000, cpu_s=60, wall_s=180.0)
-_READER = Reader(
-    "profet_lab.datasets.sources.pickles.child", read_answer, lambda limit: PickleAnswer(limit=limit), MAX_ANSWER_BYTES
-)
+_CHILD = "profet_lab.datasets.sources.pickles.child"
+
+Times = list[tuple[float, float]]
 
 
 def read_frame(path: Path, data: bytes, limits: ReadLimits = LIMITS) -> pd.DataFrame:
@@ -34,27 +34,27 @@ def read_frame(path: Path, data: bytes, limits: ReadLimits = LIMITS) -> pd.DataF
     """
     if len(data) > MAX_FRAME_BYTES:
         raise DataError(f"{path} has more than {MAX_FRAME_BYTES // 2**20} MB: PROFET's pickles have 7 at most.")
-    answer = _answer(data, FRAME, limits)
-    if answer.columns is None:
-        raise _refused(path, answer, limits)
-    return pd.DataFrame(dict(answer.columns))
+    with taken(data) as file:
+        return _FRAMES.run(file, str(path), limits, arguments=[FRAME])
 
 
-def read_times(files: Sequence[tuple[Path, bytes]], limits: ReadLimits = LIMITS) -> list[tuple[float, float]]:
+def read_times(files: Sequence[tuple[Path, bytes]], limits: ReadLimits = LIMITS) -> Times:
     """Seconds of an epoch, and of its median step, of each of PROFET's `times-*.pickle`.
 
     Raises
     ------
     DataError : one line, about the first file that can't be read.
     """
-    found: list[tuple[float, float]] = []
+    found: Times = []
     while len(found) < len(files):
         batch = _next_batch(files[len(found) :])
         sent = b"".join(len(data).to_bytes(8, "big") + data for _, data in batch) + bytes(8)
-        answer = _answer(sent, TIMES, limits)
-        if answer.times is None or len(answer.times) != len(batch):
-            raise _refused(batch[min(answer.place, len(batch) - 1)][0], answer, limits)
-        found.extend(answer.times)
+        with taken(sent) as file:
+            times, error = _TIMES.run(file, str(batch[0][0]), limits, arguments=[TIMES])
+        if len(times) != len(batch):
+            path = batch[min(len(times), len(batch) - 1)][0]
+            raise DataError(f"{path}: {error or 'reading it ended without a result: get it again.'}")
+        found.extend(times)
     return found
 
 
@@ -71,15 +71,33 @@ def _next_batch(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, bytes]]
     return batch
 
 
-def _answer(data: bytes, kind: str, limits: ReadLimits) -> PickleAnswer:
-    with taken(data) as file:
-        file.seek(0)
-        return last_answer(_READER, file, "", limits, arguments=[kind])
+def _frame_in(document: object) -> pd.DataFrame:
+    """The frame of a document: columns of one length, of texts and numbers."""
+    match document:
+        case dict(columns) if (
+            all(name.isprintable() and isinstance(column, list) for name, column in columns.items())
+            and len({len(column) for column in columns.values()}) <= 1
+            and all(_is_value(value) for column in columns.values() for value in column)
+        ):
+            return pd.DataFrame(columns)
+    raise ValueError("no frame")
 
 
-def _refused(path: Path, answer: PickleAnswer, limits: ReadLimits) -> DataError:
-    if answer.limit == MEMORY:
-        return DataError(f"{path}: it takes more than {limits.memory_mb} MB of memory to read: it is not opened.")
-    if answer.limit == TIME:
-        return DataError(f"{path}: it takes more than {limits.cpu_s} s to read: it is not opened.")
-    return DataError(f"{path}: {answer.error or 'reading it ended without a result: get it again.'}")
+def _is_value(value: object) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and value.isprintable())
+
+
+def _times_in(document: object) -> tuple[Times, str]:
+    """Times of the files that were read, and why the next one wasn't."""
+    match document:
+        case {"times": list(times), "error": str(error)} if is_line(error) and all(map(_is_pair, times)):
+            return [(epoch_s, step_s) for epoch_s, step_s in times], error
+    raise ValueError("no times")
+
+
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(type(value) is float for value in pair)
+
+
+_FRAMES = Task(_CHILD, _frame_in, DataError, "it is not opened", _MAX_ANSWER_BYTES)
+_TIMES = Task(_CHILD, _times_in, DataError, "it is not opened", _MAX_ANSWER_BYTES)

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.made.manycore_report import made_report
-
-pytestmark = pytest.mark.training
-
-
-@pytest.fixture
-def measured(monkeypatch):
-    """This machine's cores as already measured; tests/lab/manycore measures them."""
-    import profet_lab.manycore.own_cores as module
-
-    monkeypatch.setattr(module, "own_cores", lambda **_: made_report().own_cores)
+from profet_core.manycore.checks import check_rows
 
 
 def test_what_does_not_go_with_it_is_refused(refused):
@@ -24,23 +12,20 @@ def test_what_does_not_go_with_it_is_refused(refused):
     assert line.endswith("remove --method, --real, --sizes, --transfer.")
 
 
-def test_it_prints_the_published_predictions_both_models_and_own_cores(run, measured):
+def test_it_prints_the_published_predictions_and_both_models(run):
     status, out, _ = run("validate", "--manycore")
     assert status == 0
     rows = [line.split() for line in out.splitlines()]
-    assert ["large", "3,840", "36.8", "36.773", "yes"] in rows
-    assert sum(row[-1:] == ["yes"] for row in rows) == 12
-    assert ["large", "480", "92.9", "82.6", "+12.5", "166.2", "214.7"] in rows
-    assert ["own", "images", "2", "14", "no", "0.260", "0.251", "-3.6", "1.92", "2.00"] in rows
+    assert ["large", "480", "92.9", "92.9", "82.6", "+12.5", "166.2", "214.7"] in rows
+    assert "12 of 12 published predictions have the same digits." in out
     assert "103.5; (a) 99.5, (b) 115.1" in out
 
 
-def test_json_is_the_report_and_card_writes_it(document, run, measured, tmp_path):
+@pytest.mark.training
+def test_json_has_the_checks_and_card_writes_them(document, run, tmp_path):
     found = document("validate", "--manycore")
-    assert [row["published_min"] for row in found["predictions"][:4]] == [6.6, 5.4, 4.9, 4.6]
+    assert [row["a_min"] for row in found["rows"]] == [row.a_min for row in check_rows()]
     status, _, _ = run("validate", "--manycore", "--card", "--models", tmp_path)
     assert status == 0
-    written = json.loads((tmp_path / "manycore_validation.json").read_text())
-    del written["checksum"]
-    assert written == found
-    assert (tmp_path / "MANYCORE_CARD.md").read_text(encoding="utf-8").startswith("# Many-core processors\n")
+    card = (tmp_path / "MANYCORE_CARD.md").read_text(encoding="utf-8")
+    assert card.startswith("# Many-core processors\n") and "| large | 3840 | 36.8 | 36.773 | yes |" in card

@@ -9,9 +9,8 @@ from itertools import pairwise
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.manycore.contention import PUBLISHED_THREADS, contention_at
-from profet_core.manycore.published import LARGE, MEDIUM, PUBLISHED, SMALL
-from profet_core.manycore.scaled import nearest_published, scaled_network
+from profet_core.manycore.models import PUBLISHED_THREADS, contention_at
+from profet_core.manycore.published import LARGE, MEDIUM, PUBLISHED, SMALL, nearest_published, scaled_network
 
 #: The layers of the published networks: multiply-adds of each convolution (neurons x weights of one) and dense layer.
 LAYERS = {

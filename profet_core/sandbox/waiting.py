@@ -1,4 +1,4 @@
-"""The line in which files wait to be read: few are read at once, first come, first served."""
+"""The queue of files to read: a few are read at once, first come, first served."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEAT_S = 0.25
 Waiting = Callable[[int], None]
 
 
-class ReadingLine:
+class ReadingQueue:
     """Lets `at_once` threads through at a time, in the order they came."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
@@ -36,12 +36,11 @@ class ReadingLine:
         Parameters
         ----------
         size : bytes that are held while waiting.
-        waiting : called with the place in line, 1 for the next one, several times a second; whoever no longer wants to
-            wait raises in it.
+        waiting : called with the place in the queue, 1 for the next one, several times a second; it raises to leave.
 
         Raises
         ------
-        BusyError : the line is full.
+        BusyError : the queue is full.
         """
         self._wait(size, waiting)
         try:
@@ -69,7 +68,7 @@ class ReadingLine:
                 self._changed.notify_all()
 
     def _place(self, ticket: object) -> int:
-        """Place in line after a moment, 0 when it is one's turn."""
+        """Place in the queue after a moment, 0 when it is one's turn."""
         with self._changed:
             if not self._is_next(ticket):
                 self._changed.wait(BEAT_S)
@@ -80,3 +79,7 @@ class ReadingLine:
 
     def _is_next(self, ticket: object) -> bool:
         return self._reading < self._at_once and self._waiting[0] is ticket
+
+
+#: The whole server's.
+QUEUE = ReadingQueue()

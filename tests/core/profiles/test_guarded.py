@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -14,16 +15,30 @@ import pytest
 
 from profet_core import ProfileError, read_profile
 from profet_core.errors import BusyError
-from profet_core.profiles.guarded import read as guarded
-from profet_core.profiles.guarded.line import ReadingLine
-from profet_core.profiles.guarded.read import ReadLimits, read_guarded, taken
+from profet_core.profiles import guarded
+from profet_core.profiles.guarded import profile_document, profile_in, read_guarded
+from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.sandbox.process import ReadLimits, taken
+from profet_core.sandbox.waiting import ReadingQueue
 
-FORMATS = Path(__file__).resolve().parents[4] / "sample_traces" / "formats"
+FORMATS = Path(__file__).resolve().parents[3] / "sample_traces" / "formats"
 
 #: Lists that take some hundred megabytes once they are read.
 LISTS = b'{"operations":{"Device_A":1},"x":[' + b"[],[0]," * 560_000 + b"0]}"
 #: Events that take some ten seconds.
 LONG = b'{"schemaVersion":1,"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","ts":1,"dur":9}' + b",{}" * 9_000_000
+
+PROFILE = Profile(
+    {"Device_Conv2D": 1 / 3, "Host_IDLE": 2.0},
+    meta=ProfileMeta(gpu="Tesla T4", compiled=True, batch_size=32, step_latency_ms=0.1),
+    source_format="PyTorch trace",
+    ignored=("2 events",),
+    steps=3,
+    warnings=("one", "two"),
+    steps_basis="marked",
+    refusal="no",
+    may_be_cut=False,
+)
 
 
 @pytest.fixture
@@ -92,29 +107,29 @@ class LeftError(BaseException):
 
 
 def test_whoever_leaves_ends_the_reading(started):
-    line, shares = ReadingLine(1), []
+    queue, shares = ReadingQueue(1), []
 
     def leave(share: float) -> None:
         shares.append(share)
         raise LeftError
 
     with pytest.raises(LeftError):
-        read_guarded(LONG, progress=leave, line=line)
+        read_guarded(LONG, progress=leave, queue=queue)
     assert len(shares) == 1
     assert started[0].poll() is not None
-    with line.turn(1, lambda _: pytest.fail("the line still waits")):
+    with queue.turn(1, lambda _: pytest.fail("the queue still waits")):
         pass
 
 
-def test_whoever_leaves_the_line_starts_nothing(started):
-    line, places = ReadingLine(1), []
+def test_whoever_leaves_the_queue_starts_nothing(started):
+    queue, places = ReadingQueue(1), []
 
     def leave(place: int) -> None:
         places.append(place)
         raise LeftError
 
-    with line.turn(1), pytest.raises(LeftError):
-        read_guarded(LONG, waiting=leave, line=line)
+    with queue.turn(1), pytest.raises(LeftError):
+        read_guarded(LONG, waiting=leave, queue=queue)
     assert places == [1] and not started
 
 
@@ -132,7 +147,7 @@ def test_a_killed_process_is_one_line(started, number, line):
 
 @pytest.mark.parametrize("module", ["this", "no.such.module"])
 def test_garbage_from_the_process_is_one_line(monkeypatch, module):
-    monkeypatch.setattr(guarded, "_READER", replace(guarded._READER, module=module))
+    monkeypatch.setattr(guarded, "TASK", replace(guarded.TASK, module=module))
     with pytest.raises(ProfileError, match=r"^net: reading it ended without a result.*\.$"):
         read_guarded(LISTS, "net")
 
@@ -166,8 +181,38 @@ def test_what_is_no_file_of_the_systems_is_copied(tmp_path):
 
 def test_the_process_loads_the_standard_library_only():
     script = (
-        "import sys, profet_core.profiles.guarded.child; "
+        "import sys, profet_core.sandbox.child, profet_core.profiles.guarded; "
         "print(sorted({name.split('.')[0] for name in sys.modules} - sys.stdlib_module_names - {'__main__'}))"
     )
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert [name for name in eval(out) if not name.startswith("_")] == ["profet_core"]
+
+
+def test_a_profile_comes_back_to_the_last_digit():
+    again = profile_in(json.loads(json.dumps(profile_document(PROFILE))))
+    assert again == PROFILE and again.with_steps(1) == PROFILE.with_steps(1)
+
+
+def test_what_is_no_profile_is_refused():
+    record = json.loads(json.dumps(profile_document(PROFILE)))
+    changes = (
+        {"operations": {"a": -1.0}},
+        {"operations": {"a": float("inf")}},
+        {"operations": {"a": "1"}},
+        {"operations": {f"a{number}": 1.0 for number in range(1_001)}},
+        {"operations": {"a\n": 1.0}},
+        {"meta": {}},
+        {"meta": record["meta"] | {"gpu": ["T4"]}},
+        {"meta": record["meta"] | {"gpu": "x" * 2_000}},
+        {"steps": 0},
+        {"steps": "3"},
+        {"steps_basis": "guessed"},
+        {"warnings": [1]},
+        {"ignored": "text"},
+        {"refusal": "two\nlines"},
+    )
+    documents = [None, {}, *(record | change for change in changes)]
+    documents += [{key: record[key] for key in record if key != left_out} for left_out in record]
+    for document in documents:
+        with pytest.raises(ValueError):
+            profile_in(document)

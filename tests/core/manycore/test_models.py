@@ -7,17 +7,15 @@ import math
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.manycore.machine import XEON_PHI_7120P, Machine
-from profet_core.manycore.network import Network, Training
+from profet_core.manycore.models import XEON_PHI_7120P, Machine, Network, Training, time_by_images, time_by_operations
 from profet_core.manycore.published import (
     LARGE,
     PUBLISHED,
     PUBLISHED_PREDICTIONS_MIN,
     PUBLISHED_SPEEDUP_THREADS,
     PUBLISHED_TRAINING,
+    scaled_network,
 )
-from profet_core.manycore.scaled import scaled_network
-from profet_core.manycore.times import time_by_images, time_by_operations
 
 MODELS = (time_by_operations, time_by_images)
 #: Two cores at 1 kHz, twice as slow once both threads of a core are in use.

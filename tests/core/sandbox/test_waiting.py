@@ -1,4 +1,4 @@
-"""Few read at once, the others stand in line and are told where."""
+"""Few read at once, the others wait and get their place."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import threading
 import pytest
 
 from profet_core.errors import BusyError
-from profet_core.profiles.guarded import line as lines
-from profet_core.profiles.guarded.line import ReadingLine
+from profet_core.sandbox import waiting as queues
+from profet_core.sandbox.waiting import ReadingQueue
 
 COUNT = 5
 
 
 def test_no_more_than_so_many_have_their_turn_at_once_and_first_come_is_first_served():
     at_once = 2
-    line, lock = ReadingLine(at_once), threading.Lock()
+    queue, lock = ReadingQueue(at_once), threading.Lock()
     now: set[int] = set()
     served: list[int] = []
     most: list[int] = []
@@ -30,7 +30,7 @@ def test_no_more_than_so_many_have_their_turn_at_once_and_first_come_is_first_se
             joined[number].set()
 
         # The last one doesn't ask for its place.
-        with line.turn(1, waiting if number < COUNT - 1 else None):
+        with queue.turn(1, waiting if number < COUNT - 1 else None):
             with lock:
                 now.add(number)
                 served.append(number)
@@ -62,35 +62,35 @@ class LeftError(Exception):
 
 
 def test_whoever_leaves_makes_room():
-    line = ReadingLine(1)
+    queue = ReadingQueue(1)
 
     def leave(place: int) -> None:
         assert place == 1
         raise LeftError
 
-    with line.turn(1):
+    with queue.turn(1):
         for _ in range(3):
-            with pytest.raises(LeftError), line.turn(1, leave):
+            with pytest.raises(LeftError), queue.turn(1, leave):
                 pytest.fail("it was not its turn")
-    with pytest.raises(LeftError), line.turn(1):
+    with pytest.raises(LeftError), queue.turn(1):
         raise LeftError
-    with line.turn(1, lambda _: pytest.fail("nobody is before it")):
+    with queue.turn(1, lambda _: pytest.fail("nobody is before it")):
         pass
 
 
 @pytest.mark.parametrize(("limit", "value"), [("MAX_WAITING", 2), ("MAX_WAITING_BYTES", 20)])
-def test_a_full_line_is_said_at_once(monkeypatch, limit, value):
-    monkeypatch.setattr(lines, limit, value)
-    line = ReadingLine(1)
+def test_a_full_queue_is_said_at_once(monkeypatch, limit, value):
+    monkeypatch.setattr(queues, limit, value)
+    queue = ReadingQueue(1)
 
     def third(_: int) -> None:
-        with pytest.raises(BusyError, match="try again in a minute"), line.turn(10):
-            pytest.fail("the line was full")
+        with pytest.raises(BusyError, match="try again in a minute"), queue.turn(10):
+            pytest.fail("the queue was full")
         raise LeftError
 
     def second(_: int) -> None:
-        with line.turn(10, third):
+        with queue.turn(10, third):
             pytest.fail("it was not its turn")
 
-    with line.turn(10), pytest.raises(LeftError), line.turn(10, second):
+    with queue.turn(10), pytest.raises(LeftError), queue.turn(10, second):
         pytest.fail("it was not its turn")

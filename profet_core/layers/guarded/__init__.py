@@ -1,1 +1,0 @@
-"""Read uploaded network files in a separate, limited process."""

@@ -1,0 +1,140 @@
+"""Read a profile in a limited process, so that no file harms the server."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, BinaryIO
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.formats import reader_of
+from profet_core.profiles.limits import MAX_OPERATIONS, MAX_STEPS
+from profet_core.profiles.profet_json import reader as profet_json
+from profet_core.profiles.reading import read_profile, shown_file_name
+from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis
+from profet_core.sandbox.process import LIMITS, Progress, ReadLimits, Task, file_suffix, is_line, taken
+from profet_core.sandbox.waiting import QUEUE, ReadingQueue, Waiting
+
+#: PROFET JSON up to this size is read at once, in some milliseconds; starting a process takes a hundred.
+SMALL_BYTES = 64 * 2**10
+#: A thousand operations, and what stands beside them.
+_MAX_ANSWER_BYTES = 2**20
+_BASES: tuple[StepsBasis, ...] = ("marked", "counted", "stated", "given", "inferred", "assumed")
+
+
+def read_guarded(
+    source: bytes | BinaryIO,
+    name: str = "profile",
+    *,
+    progress: Progress | None = None,
+    waiting: Waiting | None = None,
+    limits: ReadLimits = LIMITS,
+    queue: ReadingQueue = QUEUE,
+) -> Profile:
+    """Read a third-party file as `read_profile` does, within limits; safe to call from any thread.
+
+    Parameters
+    ----------
+    source : the bytes, or a binary file. One of the system's is read as it is, anything else is copied first: see
+        `taken`.
+    progress : called with the share that is read, several times a second even where that stands still.
+    waiting : called with the place in the queue, 1 for the next one, several times a second. What either of them raises
+        ends the reading, and goes on to the caller.
+    queue : where to wait.
+
+    Raises
+    ------
+    ProfileError : one line: what is wrong with this file, or that it takes more than the limits.
+    BusyError : too many wait.
+    """
+    with taken(source) as file:
+        file.seek(0)
+        start = file.read(SMALL_BYTES + 1)
+        if len(start) <= SMALL_BYTES and reader_of(start) is profet_json:
+            return read_profile(start, name)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        with queue.turn(size, waiting):
+            shown = shown_file_name(name)
+            return TASK.run(file, shown, limits, arguments=[file_suffix(name)], progress=progress)
+
+
+def work(file: BinaryIO, arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
+    """In the process: read a file of which the end of the name is known.
+
+    Raises
+    ------
+    ProfileError : one line without a name.
+    """
+    name = f"profile{arguments[0]}"
+    try:
+        return profile_document(read_profile(file, name, progress=progress))
+    except ProfileError as error:
+        raise ProfileError(str(error).removeprefix(f"{name}: ")) from None
+
+
+def profile_document(profile: Profile) -> dict[str, Any]:
+    """A profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
+    return {
+        "operations": dict(profile._unrounded_us),
+        "meta": asdict(profile.meta),
+        "source_format": profile.source_format,
+        "ignored": profile.ignored,
+        "steps": profile.steps,
+        "warnings": profile.warnings,
+        "steps_basis": profile.steps_basis,
+        "refusal": profile.refusal,
+        "may_be_cut": profile.may_be_cut,
+    }
+
+
+def profile_in(document: object) -> Profile:
+    """The profile in a document of `profile_document`.
+
+    Raises
+    ------
+    ValueError : it is invalid.
+    """
+    match document:
+        case {
+            "operations": dict(operations),
+            "meta": dict(meta),
+            "source_format": str(source_format),
+            "ignored": list(ignored),
+            "steps": int(steps),
+            "warnings": list(warnings),
+            "steps_basis": str(steps_basis),
+            "refusal": str(refusal),
+            "may_be_cut": bool(may_be_cut),
+        } if (
+            len(operations) <= MAX_OPERATIONS
+            and all(isinstance(us, int | float) and 0 <= us < math.inf for us in operations.values())
+            and all(is_line(text) for text in (*operations, *ignored, *warnings, source_format, refusal))
+            and 1 <= steps <= MAX_STEPS
+        ):
+            return Profile(
+                operations=operations,
+                meta=_meta(meta),
+                source_format=source_format,
+                ignored=tuple(ignored),
+                steps=steps,
+                warnings=tuple(warnings),
+                steps_basis=_BASES[_BASES.index(steps_basis)],
+                refusal=refusal,
+                may_be_cut=may_be_cut,
+            )
+    raise ValueError("no profile")
+
+
+def _meta(record: Mapping[str, Any]) -> ProfileMeta:
+    if set(record) != set(ProfileMeta.__slots__):
+        raise ValueError("no meta")
+    for value in record.values():
+        if not (value is None or isinstance(value, bool | int | float) or is_line(value)):
+            raise ValueError("no meta")
+    return ProfileMeta(**record)
+
+
+TASK = Task(__name__, profile_in, ProfileError, "reduce it with `profet convert`", _MAX_ANSWER_BYTES)

@@ -1,0 +1,1 @@
+"""Limited processes that read third-party files."""

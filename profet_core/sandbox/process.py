@@ -1,0 +1,224 @@
+"""Read one file in a limited process whose output is not trusted."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Generic, TypeVar
+
+from profet_core.errors import BusyError, ProfetError
+from profet_core.sandbox.waiting import BEAT_S
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SUFFIX = re.compile(r"\.[a-z-]{1,10}", re.ASCII)
+#: Nothing else of the server's environment is passed on. One thread each: a second one only takes memory.
+_KEPT_VARIABLES = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+#: Libraries that find no memory abort, and the system kills what takes its last.
+_OUT_OF_MEMORY = ("SIGKILL", "SIGABRT", "SIGSEGV", "SIGBUS")
+_COPY_BYTES = 2**20
+
+T = TypeVar("T")
+#: Called with the share of a file that is read, 0 to 1.
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What reading one file may take: memory and processor time of its process, and the time that a caller waits."""
+
+    memory_mb: int = 400
+    cpu_s: int = 20
+    wall_s: float = 120.0
+
+
+LIMITS = ReadLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Generic[T]):
+    """What a process does.
+
+    Attributes
+    ----------
+    module : with `work(file, arguments, progress)`, which returns a JSON document or raises `ProfetError`.
+    read : what that document says; ValueError if it is invalid, as the process is not trusted.
+    error : raised where there is no result.
+    advice : what to do where a limit is reached.
+    max_bytes : of all output.
+    """
+
+    module: str
+    read: Callable[[Any], T]
+    error: type[ProfetError]
+    advice: str
+    max_bytes: int
+
+    def run(
+        self,
+        file: BinaryIO,
+        shown: str,
+        limits: ReadLimits = LIMITS,
+        *,
+        arguments: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> T:
+        """Start the process, and wait for its result.
+
+        Parameters
+        ----------
+        file : standard input of the process.
+        shown : the file's name in messages; the process does not get it.
+        progress : called with the share that is read, several times a second even where that stands still. What it
+            raises ends the process.
+
+        Raises
+        ------
+        ProfetError : of type `error`; one line: why there is no result.
+        BusyError : there is no room for a process.
+        """
+        command = [self.module, str(limits.memory_mb * 2**20), str(limits.cpu_s), *arguments]
+        match _last_word(command, file, limits, self.max_bytes, progress):
+            case {"result": document}:
+                try:
+                    return self.read(document)
+                except (ValueError, RecursionError):
+                    pass
+            case {"error": str(error)} if error.isprintable():
+                raise self.error(f"{shown}: {error}")
+            case {"limit": "memory"}:
+                what = f"it takes more than {limits.memory_mb} MB of memory to read"
+                raise self.error(f"{shown}: {what}: {self.advice}.")
+            case {"limit": "time"}:
+                raise self.error(f"{shown}: it takes more than {limits.cpu_s} s to read: {self.advice}.")
+        raise self.error(f"{shown}: reading it ended without a result: {self.advice}.")
+
+
+def file_suffix(name: str) -> str:
+    """The end of a file's name, ".json", all that a process gets of it."""
+    found = _SUFFIX.search(Path(name).suffix.lower())
+    return found[0] if found else ""
+
+
+def is_line(text: object) -> bool:
+    """True for a text that a process may answer: one printable line of at most 1,000 characters."""
+    return isinstance(text, str) and len(text) <= 1_000 and text.isprintable()
+
+
+@contextmanager
+def taken(source: bytes | BinaryIO) -> Iterator[BinaryIO]:
+    """`source` as a file of the operating system, which another process can read.
+
+    The copy has no name, and on Linux lies in memory, never on a disk.
+    """
+    if not isinstance(source, bytes) and _is_systems(source):
+        yield source
+        return
+    with _nameless_file() as file:
+        if isinstance(source, bytes):
+            file.write(source)
+        else:
+            if source.seekable():
+                source.seek(0)
+            while data := source.read(_COPY_BYTES):
+                file.write(data)
+        file.seek(0)
+        yield file
+
+
+def _is_systems(source: BinaryIO) -> bool:
+    try:
+        return source.seekable() and source.fileno() >= 0
+    except (OSError, AttributeError):
+        return False
+
+
+def _nameless_file() -> BinaryIO:
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("profile"), "w+b")
+    return tempfile.TemporaryFile()
+
+
+def _last_word(
+    arguments: Sequence[str], file: BinaryIO, limits: ReadLimits, max_bytes: int, progress: Progress | None
+) -> Mapping[str, Any]:
+    """The last line of a process, or the limit that ended it."""
+    until = time.monotonic() + limits.wall_s
+    process, share = _started(arguments, file), 0.0
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    listener = threading.Thread(target=_listen, args=(process.stdout, lines, max_bytes), daemon=True)
+    listener.start()
+    try:
+        while time.monotonic() < until:
+            try:
+                line = lines.get(timeout=BEAT_S)
+            except queue.Empty:
+                pass
+            else:
+                match said := _parsed(line):
+                    case {"share": float(given)} if 0 <= given <= 1:
+                        share = max(share, given)
+                    case _:
+                        return said if line else _why_it_ended(process)
+            if progress:
+                progress(share)
+        return {"limit": "time"}
+    finally:
+        process.kill()
+        process.wait()
+        listener.join()
+
+
+def _started(arguments: Sequence[str], file: BinaryIO) -> subprocess.Popen[bytes]:
+    environment = {key: os.environ[key] for key in _KEPT_VARIABLES if key in os.environ}
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "profet_core.sandbox.child", *arguments],
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=_ROOT,
+            env=environment | _ONE_THREAD,
+        )
+    except OSError:
+        raise BusyError("The server has no capacity to read a file now: try again in a minute.") from None
+
+
+def _listen(out: IO[bytes], lines: queue.SimpleQueue[bytes], max_bytes: int) -> None:
+    """Hand on whole lines, and an empty one at the end."""
+    with out:
+        while max_bytes > 0 and (line := out.readline(max_bytes)).endswith(b"\n"):
+            max_bytes -= len(line)
+            lines.put(line)
+    lines.put(b"")
+
+
+def _parsed(line: bytes) -> Mapping[str, Any]:
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _why_it_ended(process: subprocess.Popen[bytes]) -> Mapping[str, Any]:
+    """What the end of a process without a last line indicates."""
+    try:
+        status = process.wait(timeout=BEAT_S)
+    except subprocess.TimeoutExpired:
+        return {}
+    if status == -getattr(signal, "SIGXCPU", 0):
+        return {"limit": "time"}
+    return {"limit": "memory"} if -status in {getattr(signal, name, 0) for name in _OUT_OF_MEMORY} else {}

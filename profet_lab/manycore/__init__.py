@@ -1,1 +1,0 @@
-"""Check the many-core models against published times and this machine's cores."""
