@@ -17,9 +17,13 @@ from profet_core.precision.speedup import LAUNCH_POWER, USUAL_PEAK_RATIO
 
 #: Spread of a cell around the model at which its weight begins to fall, in the logarithm.
 _ROBUST = 0.1
-#: Prior mean and standard deviation of each group of coefficients, in the logarithm.
-_PRIORS = {"table k": (1.0, 1.0), "table m": (0.2, 0.5), "peak k": (0.0, 0.5), "gpu k": (0.0, 0.2), "gpu m": (0.0, 0.2),
-           "cell k": (0.0, 0.1), "cell m": (0.0, 0.1), "launch": (3.0, 0.7)}  # fmt: skip
+#: Prior mean and standard deviation of each group of coefficients, in the logarithm: wide, but for what a GPU departs
+#: from its peak, and a table's part of that, half as wide. How wide the latter are inner folds choose.
+_PRIORS = {"table k": (1.0, 1.0), "table m": (0.2, 0.5), "peak k": (0.0, 0.5), "launch": (3.0, 0.7)}
+_GPU_GROUPS = {"gpu k": 1.0, "gpu m": 1.0, "cell k": 0.5, "cell m": 0.5}
+#: Standard deviations to choose from.
+GPU_SDS = (0.1, 0.2, 0.4)
+_INNER_FOLDS = 4
 _ITERATIONS = 15
 
 
@@ -51,33 +55,57 @@ class SpeedupFit:
         return np.array([values.get(key, 0.0) for key in keys])
 
 
-def fit_speedups(cells: pd.DataFrame) -> SpeedupFit:
+def chosen_gpu_sd(cells: pd.DataFrame, by: str) -> float:
+    """The one of `GPU_SDS` with the least mean error on inner folds; each holds whole groups of a column.
+
+    Nothing but `cells` counts: on the cells of an outer fold this is a choice that its held-out group did not see.
+    """
+    fold = cells[by].map({name: place % _INNER_FOLDS for place, name in enumerate(sorted(cells[by].unique()))})
+
+    def error(gpu_sd: float) -> float:
+        missed = []
+        for number in range(_INNER_FOLDS):
+            seen, held_out = cells[fold != number], cells[fold == number]
+            known = held_out[held_out["table"].isin(seen["table"])]
+            if len(known):
+                missed.append(np.abs(fit_speedups(seen, gpu_sd).predict(known) - known["log_speedup"]))
+        return float(np.mean(np.concatenate(missed))) if missed else 0.0
+
+    return min(GPU_SDS, key=error)
+
+
+def fit_speedups(cells: pd.DataFrame, gpu_sd: float) -> SpeedupFit:
     """Fit by Gauss-Newton steps with weights that fall for cells far off.
 
     Parameters
     ----------
     cells : one row per table, GPU and network, as `pairs.load_pairs` gives them.
+    gpu_sd : prior standard deviation of a GPU's own coefficients.
     """
+    priors = {**_PRIORS, **{group: (0.0, share * gpu_sd) for group, share in _GPU_GROUPS.items()}}
     design = {
         "table k": cells.table, "table m": cells.table, "peak k": pd.Series("", index=cells.index),
         "gpu k": cells.gpu, "gpu m": cells.gpu, "cell k": _both(cells), "cell m": _both(cells), "launch": cells.table,
     }  # fmt: skip
     names = [(group, key) for group, keys in design.items() for key in sorted(keys.unique())]
-    mean, sd = (np.array([_PRIORS[group][place] for group, _ in names]) for place in (0, 1))
+    mean, sd = (np.array([priors[group][place] for group, _ in names]) for place in (0, 1))
     peak = np.log(cells["peak_ratio"].to_numpy(float) / USUAL_PEAK_RATIO)
-    columns = [np.where(design[group] == key, peak if group == "peak k" else 1.0, 0.0) for group, key in names]
+    codes = {group: pd.factorize(keys, sort=True)[0] for group, keys in design.items()}
+    place = {group: {key: at for at, key in enumerate(sorted(keys.unique()))} for group, keys in design.items()}
+    columns = [
+        np.where(codes[group] == place[group][key], peak if group == "peak k" else 1.0, 0.0) for group, key in names
+    ]
     indicators, is_k, is_m = (
         np.array(columns).T,
         np.array([group.endswith(" k") for group, _ in names]),
         np.array([group.endswith(" m") for group, _ in names]),
     )
     target, share = cells["log_speedup"].to_numpy(float), cells["share"].to_numpy(float)
-    found = mean.copy()
+    found, layers_per_us = mean.copy(), _layers_per_us(cells)
     for _ in range(_ITERATIONS):
-        fit = _as_fit(names, found)
-        k, m = fit.factors(cells)
+        k, m, log_launch = (indicators @ np.where(of, found, 0.0) for of in (is_k, is_m, ~is_k & ~is_m))
         inverse = _inverse(cells, k, m)
-        raw = np.exp(fit._of("launch", cells.table)) * _layers_per_us(cells)
+        raw = np.exp(log_launch) * layers_per_us
         launch = np.minimum(raw, 1.0)
         total = inverse**LAUNCH_POWER + launch**LAUNCH_POWER
         error = target + np.log(total) / LAUNCH_POWER
@@ -96,7 +124,7 @@ def fit_speedups(cells: pd.DataFrame) -> SpeedupFit:
 
 
 def _as_fit(names: list[tuple[str, str]], values: FloatArray) -> SpeedupFit:
-    found: dict[str, dict[str, float]] = {group: {} for group in _PRIORS}
+    found: dict[str, dict[str, float]] = {group: {} for group in (*_PRIORS, *_GPU_GROUPS)}
     for (group, key), value in zip(names, values.tolist(), strict=True):
         found[group][key] = value
     return SpeedupFit(found)

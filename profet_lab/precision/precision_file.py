@@ -15,7 +15,7 @@ from profet_core.precision.model import PRECISION_NAME, PRECISION_VERSION, Preci
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import Measurements
-from profet_lab.precision.fit import SpeedupFit, fit_speedups
+from profet_lab.precision.fit import SpeedupFit, chosen_gpu_sd, fit_speedups
 from profet_lab.precision.pairs import MANY_NETWORKS, MORE_POINTS_FILE, PEAKS_FILE, POINTS_TABLE, Pairs, load_pairs
 from profet_lab.precision.shares import network_shares
 
@@ -97,7 +97,7 @@ def precision_content(measurements: Measurements, folder: Path) -> dict:
 
 def coefficients(pairs: Pairs) -> dict:
     """All numbers of `PrecisionModel`."""
-    fit = fit_speedups(pairs.amp)
+    fit = fit_speedups(pairs.amp, chosen_gpu_sd(pairs.amp, "network"))
     errors = served_errors(pairs.amp, fit)
     pooled, power = half_width(errors), tf32_power(pairs.tf32)
     by_gpu = errors.groupby(pairs.amp["gpu"])

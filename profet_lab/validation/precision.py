@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.arrays import FloatArray
-from profet_lab.precision.fit import fit_speedups
+from profet_lab.precision.fit import chosen_gpu_sd, fit_speedups
 from profet_lab.precision.pairs import MANY_NETWORKS, Pairs
 from profet_lab.precision.precision_file import LEVEL, TODAY, half_width, predict_tf32, served_errors, tf32_power
 from profet_lab.progress import Progress
@@ -26,13 +26,15 @@ def precision_report(pairs: Pairs, progress: Progress) -> dict:
     cells = pairs.amp
     networks = held_out(cells, "network", progress)
     gpus = held_out(cells, "gpu", progress)
-    fit = fit_speedups(cells)
+    gpu_sd = chosen_gpu_sd(cells, "network")
+    fit = fit_speedups(cells, gpu_sd)
     served = served_errors(cells, fit)
     tables = cells.loc[served.index, "table"]
     return {
         "level": LEVEL,
         "pairs": len(cells),
         "failed_pairs": pairs.failed,
+        "gpu_sd": gpu_sd,
         "networks": {**scores(networks), "by_network": _by(networks, "network"), "by_gpu": _by(networks, "gpu")},
         "gpus": {**scores(gpus), "by_gpu": _by(gpus, "gpu")},
         "today": {
@@ -59,7 +61,8 @@ def held_out(cells: pd.DataFrame, by: str, progress: Progress) -> pd.DataFrame:
         if by == "network":
             known = known[(known["table"] + known["gpu"]).isin(rest["table"] + rest["gpu"])]
         if len(known):
-            found.append(known.assign(error=fit_speedups(rest).predict(known) - known["log_speedup"]))
+            fit = fit_speedups(rest, chosen_gpu_sd(rest, by))
+            found.append(known.assign(error=fit.predict(known) - known["log_speedup"]))
         progress(1)
     judged = pd.concat(found)
     return judged.assign(half_width=_half_widths(judged, by))

@@ -10,7 +10,7 @@ import pytest
 from profet_core.precision.model import load_precision
 from profet_core.precision.speedup import USUAL_PEAK_RATIO
 from profet_lab.cards.precision import PRECISION_CARD_NAME, PRECISION_REPORT_NAME, precision_card
-from profet_lab.precision.fit import fit_speedups
+from profet_lab.precision.fit import GPU_SDS, chosen_gpu_sd, fit_speedups
 from profet_lab.precision.pairs import POINTS_TABLE, load_pairs
 from profet_lab.precision.shares import NetworkShares, known_network
 from profet_lab.validation.precision import held_out
@@ -69,7 +69,7 @@ def made(k: float, m: float) -> pd.DataFrame:
 
 def test_the_fit_finds_what_made_the_cells():
     cells = made(4.0, 1.5)
-    assert fit_speedups(cells).predict(cells) == pytest.approx(cells["log_speedup"].to_numpy(), abs=0.03)
+    assert fit_speedups(cells, 0.2).predict(cells) == pytest.approx(cells["log_speedup"].to_numpy(), abs=0.03)
 
 
 def test_a_held_out_network_is_in_no_fit():
@@ -94,3 +94,10 @@ def test_held_out_errors_are_within_what_was_asked():
     assert networks["mape"] <= 12 and networks["median"] <= 8 and abs(networks["bias"]) <= 4
     assert gpus["mape"] <= 17 and abs(gpus["bias"]) <= 4
     assert 87 <= networks["coverage"] <= 94 and 87 <= gpus["coverage"] <= 94
+
+
+def test_the_spread_of_gpus_is_chosen_by_the_cells_it_is_given():
+    cells = pd.concat([made(4.0, 1.5).assign(gpu=gpu) for gpu in ("A", "B", "C", "D")], ignore_index=True)
+    alike, cell = chosen_gpu_sd(cells, "gpu"), cells["gpu"].map({"A": -0.6, "B": -0.2, "C": 0.2, "D": 0.6})
+    apart = cells.assign(log_speedup=cells["log_speedup"] + cell)
+    assert alike in GPU_SDS and chosen_gpu_sd(apart, "network") == max(GPU_SDS)
