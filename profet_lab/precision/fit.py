@@ -58,7 +58,7 @@ class SpeedupFit:
 
 
 def chosen_gpu_sd(cells: pd.DataFrame, by: str) -> float:
-    """The least of `GPU_SDS` whose mean error on inner folds is near the best; each fold holds whole groups of a column.
+    """The least of `GPU_SDS` whose mean error on inner folds is near the best; folds hold whole groups of a column.
 
     Nothing but `cells` counts: on the cells of an outer fold this is a choice that its held-out group did not see.
     """
