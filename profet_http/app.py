@@ -113,7 +113,7 @@ class Api:
     def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
         """The answer's JSON. For a thread."""
         values = with_profiles(endpoint.fields, sent)
-        return _dumped(endpoint.answer(self._knowledge.get(), values))
+        return _dumped(endpoint.document.document(endpoint.answer(self._knowledge.get(), values)))
 
 
 @cache

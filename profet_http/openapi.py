@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from profet_core.documents.parts import Document
+from profet_core.documents.records import TEXT, WHOLE, Document, Schema, Type, record
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
 from profet_http.fields import Fields
 from profet_http.kinds import COUNTS, NAMES, NUMBERS, OWN_GPUS, PROFILE
 from profet_http.receiving import FILE, FORM, JSON
-from profet_http.schemas import ADVICE, COSTS, ERROR, ESTIMATE, HEALTH, OFFERS, PREDICTION, SCALED_OUT, Schema
 
-_ANSWERS = {"/predict": PREDICTION, "/cost": COSTS, "/advise": ADVICE, "/estimate": ESTIMATE, "/scaleout": SCALED_OUT}
+_HEALTH = record(status=Type({"const": "ok", "type": "string"}), sample=TEXT, predicted=WHOLE)
+_ERROR = record(error=TEXT)
 #: Status -> when.
 _FAILURES = {
     "400": "The body is malformed or truncated.",
@@ -59,7 +59,7 @@ def _question(path: str, endpoint: Endpoint) -> Document:
                 FILE: {"schema": {"type": "string", "format": "binary"}},
             },
         },
-        "responses": {"200": _answer("The response.", _ANSWERS[path]), **_failures(_FAILURES)},
+        "responses": {"200": _answer("The response.", endpoint.document), **_failures(_FAILURES)},
     }
 
 
@@ -69,7 +69,7 @@ def _listing() -> Document:
         "summary": LISTING.summary,
         "parameters": _parameters(LISTING.fields),
         "responses": {
-            "200": _answer("The offers.", OFFERS),
+            "200": _answer("The offers.", LISTING.document),
             **_failures({status: _FAILURES[status] for status in _AT_THE_LISTING}),
         },
     }
@@ -80,7 +80,7 @@ def _health() -> Document:
         "operationId": "health",
         "summary": "Whether the models load, are complete and predict a sample correctly.",
         "responses": {
-            "200": _answer("Healthy.", HEALTH),
+            "200": _answer("Healthy.", _HEALTH),
             **_failures({"503": "Not healthy: send no requests here."}),
         },
     }
@@ -130,9 +130,9 @@ def _parameters(fields: Fields) -> list[Document]:
     ]
 
 
-def _answer(description: str, schema: Schema) -> Document:
-    return {"description": description, "content": {JSON: {"schema": schema}}}
+def _answer(description: str, kind: Type) -> Document:
+    return {"description": description, "content": {JSON: {"schema": kind.schema}}}
 
 
 def _failures(by_status: dict[str, str]) -> Document:
-    return {status: _answer(when, ERROR) for status, when in by_status.items()}
+    return {status: _answer(when, _ERROR) for status, when in by_status.items()}

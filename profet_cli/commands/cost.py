@@ -12,7 +12,7 @@ from profet_cli.questions import COMMAND_LINE, open_knowledge, training_question
 from profet_core.answers.cost import CostAnswer, answer_cost
 from profet_core.answers.questions import TrainingQuestion
 from profet_core.cost import CostRow
-from profet_core.documents.cost import cost_document
+from profet_core.documents.answers import COSTS
 from profet_core.units import format_duration, format_significant, format_usd
 
 
@@ -31,15 +31,7 @@ def run(options: argparse.Namespace) -> None:
     answer = answer_cost(open_knowledge(options), question, COMMAND_LINE)
     training = answer.training
     if options.format == "json":
-        document = cost_document(
-            training.prediction.anchor,
-            answer.table,
-            training.steps.step_times,
-            answer.fits,
-            answer.energy,
-            training.warnings,
-        )
-        print_json(document)
+        print_json(COSTS.document(answer))
     else:
         print_warnings(training.warnings)
         every = options.every_offer or question.narrowing.is_narrow

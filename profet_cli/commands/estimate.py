@@ -28,7 +28,7 @@ from profet_core.answers.estimate import (
 )
 from profet_core.answers.questions import ProfileQuestion
 from profet_core.cost import CostRow
-from profet_core.documents.estimate import estimate_document
+from profet_core.documents.answers import ESTIMATE
 from profet_core.errors import InputError
 from profet_core.estimate.disagreement import disagreement_words
 from profet_core.estimate.memory import OPTIMISERS
@@ -82,15 +82,7 @@ def run(options: argparse.Namespace) -> None:
     question = _question(options)
     answer = answer_estimate(open_knowledge(options), question, COMMAND_LINE)
     if options.format == "json":
-        print_json(
-            estimate_document(
-                answer.estimate,
-                answer.costs,
-                None if answer.profiled is None else answer.profiled.anchor,
-                answer.disagreements,
-                answer.warnings,
-            )
-        )
+        print_json(ESTIMATE.document(answer))
     else:
         _print(answer, every=options.every_offer or question.narrowing.is_narrow or bool(question.targets))
 

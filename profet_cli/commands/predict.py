@@ -18,7 +18,7 @@ from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_ol
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge, predict_question
 from profet_core.answers.predict import PredictAnswer, answer_predict
-from profet_core.documents.prediction import prediction_document
+from profet_core.documents.answers import PREDICTION
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.estimates import Likeness
 from profet_core.prediction.input_wait import input_wait_warning
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     question = predict_question(options)
     answer = answer_predict(open_knowledge(options), question, COMMAND_LINE)
     if options.format == "json":
-        print_json(prediction_document(answer.prediction, answer.fits))
+        print_json(PREDICTION.document(answer))
     else:
         every = options.every_offer or question.narrowing.is_narrow
         _print_prediction(answer, {answer.prediction.anchor, *(question.targets or ())}, every=every)

@@ -29,7 +29,7 @@ from profet_core.answers.scaleout import (
     answer_scaleout,
     scaleout_question,
 )
-from profet_core.documents.scaleout import scaleout_document
+from profet_core.documents.answers import SCALED_OUT
 from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep
 from profet_core.scaleout.strategies import CHECKED_ON, STRATEGY_CHOICES, Strategy
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> None:
     question = _question(options)
     answer = answer_scaleout(open_knowledge(options), question, COMMAND_LINE)
     if options.format == "json":
-        print_json(scaleout_document(answer))
+        print_json(SCALED_OUT.document(answer))
         return
     print_warnings(answer.warnings)
     _print_curve(answer)

@@ -21,7 +21,7 @@ from profet_cli.output import print_json, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge, training_question
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import AdviseQuestion
-from profet_core.documents.advice import advice_document
+from profet_core.documents.advice import ADVICE
 from profet_core.documents.report import report_html, report_source
 from profet_core.errors import InputError
 from profet_core.whole_files import write_whole
@@ -66,8 +66,7 @@ def run(options: argparse.Namespace) -> None:
         source = report_source(name, answer.training.prediction, knowledge.models, warnings)
         _write(options.report, report_html(answer.advice, source), [options.trace, options.second])
     if options.format == "json":
-        anchor = answer.training.prediction.anchor
-        print_json(advice_document(answer.advice, answer.comparison, anchor, answer.fits, warnings))
+        print_json(ADVICE.document(answer))
     else:
         print_warnings(warnings)
         print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)

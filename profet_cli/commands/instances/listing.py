@@ -11,7 +11,7 @@ from profet_core.catalog import Instance, load_catalog, load_gpus
 from profet_core.catalog.offers import NoOffersError
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus, with_offers_of
 from profet_core.catalog.price_age import price_age_years
-from profet_core.documents.instances import instances_document
+from profet_core.documents.answers import OFFERS
 from profet_core.errors import ArtifactError
 from profet_core.units import listed_price
 
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
         if options.format != "json":
             print_warnings([f"{error} `profet instances add` and `refresh` add more"])
     if options.format == "json":
-        print_json(instances_document(rows))
+        print_json(OFFERS.document(rows))
         return
     print_table(
         ("instance", "cloud", "GPU", "GPUs", "$/h", "$/GPU/h", "region", "market", "date", "status", "basis"),

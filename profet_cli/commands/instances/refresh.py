@@ -19,7 +19,8 @@ from profet_core.catalog.refresh import (
     price_changes,
     usable_prices,
 )
-from profet_core.documents.parts import Document, offer_document
+from profet_core.documents.parts import OFFER
+from profet_core.documents.records import Document
 from profet_core.errors import InputError, ProfetError
 from profet_core.units import listed_price
 
@@ -127,7 +128,7 @@ def _change_document(change: PriceChange) -> Document:
         "old_usd_per_hour": change.old_usd_per_hour,
         "change_percent": change.change_percent,
         "kept": change.kept,
-        **offer_document(change.offer),
+        **OFFER.document(change.offer),
     }
 
 
