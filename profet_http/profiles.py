@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from io import BytesIO
+
+import msgspec
 
 from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.guarded.read import read_guarded
@@ -39,5 +40,5 @@ def _documents(fields: Fields, values: Mapping[str, object]) -> dict[str, object
 
 def _read_document(value: object, name: str, *, quick: bool) -> Profile:
     """The profile in a field of a JSON body, read as the file it might as well have been."""
-    data = json.dumps(value).encode()
+    data = msgspec.json.encode(value)
     return read_profile(data, name) if quick else read_sent(SentFile(BytesIO(data), name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 from datetime import date
+from functools import lru_cache
 
 from profet_core.catalog.instance import Instance
 
@@ -25,7 +26,13 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
 
 def old_price_note(offer: Instance, today: date | None = None) -> str:
     """What to say beside a price that is more than a year old: 'price of 2021, over 4 years old'; else nothing."""
-    years = price_age_years(offer.as_of, today)
+    return _note(offer.as_of, today or date.today())
+
+
+@lru_cache(maxsize=1024)
+def _note(as_of: str, today: date) -> str:
+    """Offers by the hundred have the same few dates, and are shown with every answer."""
+    years = price_age_years(as_of, today)
     if years < 1:
         return ""
-    return f"price from {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old"
+    return f"price from {as_of}, over {'a year' if years == 1 else f'{years} years'} old"

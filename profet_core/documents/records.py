@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -112,17 +112,17 @@ def record(**keys: Type | At) -> Type:
 def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
     """What makes the object; attributes with one owner that follow each other are read in one go."""
     groups = []
-    for owner, several in groupby(keys, lambda name: keys[name].owner):
-        names = tuple(several)
-        owned = attrgetter(owner) if owner else None
-        groups.append((names, owned, _reader([keys[name].of for name in names])))
+    for owner, several in groupby(keys.values(), lambda key: key.owner):
+        read = _reader([key.of for key in several])
+        groups.append((attrgetter(owner) if owner else None, *read))
     made = [(name, key.type.of) for name, key in keys.items() if key.type.of is not None]
 
     def document(source: Any) -> Document:
-        found: dict[str, Any] = {}
-        for names, owned, read in groups:
+        values: list[Any] = []
+        for owned, read, nulls in groups:
             owner = source if owned is None else owned(source)
-            found.update(dict.fromkeys(names) if owner is None else zip(names, read(owner), strict=True))
+            values += nulls if owner is None else read(owner)
+        found = dict(zip(keys, values, strict=True))
         for name, of in made:
             found[name] = of(found[name])
         return found
@@ -130,9 +130,11 @@ def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
     return document
 
 
-def _reader(values: list[str | Callable[[Any], object]]) -> Callable[[Any], Iterable[object]]:
+def _reader(values: Sequence[str | Callable[[Any], object]]) -> tuple[Callable[[Any], Iterable[object]], list[None]]:
+    """What reads them of a record, and as many nulls."""
     names = [value for value in values if isinstance(value, str)]
+    nulls = [None] * len(values)
     if len(names) == len(values) > 1:
-        return attrgetter(*names)
+        return attrgetter(*names), nulls
     each = [attrgetter(value) if isinstance(value, str) else value for value in values]
-    return lambda source: [of(source) for of in each]
+    return lambda source: [of(source) for of in each], nulls
