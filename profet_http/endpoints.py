@@ -16,7 +16,6 @@ from profet_core.answers.questions import (
     InstancesQuestion,
     Knowledge,
     PredictQuestion,
-    ProfileQuestion,
     Spelling,
     TrainingQuestion,
 )
@@ -26,9 +25,11 @@ from profet_core.documents.advice import ADVICE
 from profet_core.documents.answers import COSTS, ESTIMATE, OFFERS, PREDICTION, SCALED_OUT
 from profet_core.documents.records import Type
 from profet_core.errors import InputError
-from profet_core.precision.names import AS_PROFILED
-from profet_http import fields
-from profet_http.fields import Fields
+from profet_core.fields.estimate import ESTIMATE as ESTIMATE_FIELDS
+from profet_core.fields.estimate import with_profiled
+from profet_core.fields.field import Fields
+from profet_core.fields.scaleout import SCALEOUT
+from profet_core.fields.training import ADVISE, COST, INSTANCES, PREDICT
 
 #: Requests name fields as questions do.
 REQUEST = Spelling("profile", lambda name: name)
@@ -78,11 +79,7 @@ def _scaleout(**values: Any) -> ScaleoutQuestion:
 
 
 def _estimate(**values: Any) -> EstimateQuestion:
-    of_profile = {name: values.pop(name) for name in ("profile", "anchor", "latency_ms") if name in values}
-    if of_profile and "profile" not in of_profile:
-        raise InputError("anchor and latency_ms need a profile: give it too.")
-    profiled = ProfileQuestion(**of_profile, precision=values.get("precision", AS_PROFILED)) if of_profile else None
-    return named_question(**values, profiled=profiled)
+    return named_question(**with_profiled(values, REQUEST))
 
 
 def _instances(knowledge: Knowledge, values: Values) -> object:
@@ -93,32 +90,28 @@ def _instances(knowledge: Knowledge, values: Values) -> object:
 QUESTIONS: Mapping[str, Endpoint] = {
     "/predict": Endpoint(
         "Predict the step latency of a profiled network on every instance.",
-        fields.PREDICT,
+        PREDICT,
         _asked(answer_predict, PredictQuestion),
         PREDICTION,
     ),
     "/cost": Endpoint(
         "Predict time and cost of a training on every instance.",
-        fields.COST,
+        COST,
         _asked(answer_cost, TrainingQuestion),
         COSTS,
     ),
-    "/advise": Endpoint(
-        "Recommend an instance for a training.", fields.ADVISE, _asked(answer_advise, AdviseQuestion), ADVICE
-    ),
+    "/advise": Endpoint("Recommend an instance for a training.", ADVISE, _asked(answer_advise, AdviseQuestion), ADVICE),
     "/estimate": Endpoint(
         "Estimate the step latency of a named network without a profile.",
-        fields.ESTIMATE,
+        ESTIMATE_FIELDS,
         _asked(answer_estimate, _estimate),
         ESTIMATE,
     ),
     "/scaleout": Endpoint(
         "Predict time and cost of a training on 1 to 64 GPUs.",
-        fields.SCALEOUT,
+        SCALEOUT,
         _asked(answer_scaleout, _scaleout),
         SCALED_OUT,
     ),
 }
-LISTING = Endpoint(
-    "List the catalog: GPUs, prices, dates and the basis of predictions.", fields.INSTANCES, _instances, OFFERS
-)
+LISTING = Endpoint("List the catalog: GPUs, prices, dates and the basis of predictions.", INSTANCES, _instances, OFFERS)

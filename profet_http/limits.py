@@ -6,8 +6,9 @@ MAX_FILE_BYTES = 30 * 2**20
 MAX_JSON_BYTES = 2**20
 #: A JSON body up to this size is answered among the quick ones; larger ones take turns with files.
 SMALL_JSON_BYTES = 2**16
-#: A request's head must be there by then; a body.
+#: A request's head must be there by then; the next part of its body; all of it.
 HEAD_LIMIT_S = 10.0
+PAUSE_LIMIT_S = 5.0
 RECEIVE_LIMIT_S = 30.0
 #: An answer too, waiting included. A thread can't be ended: until it is done its place stays taken.
 ANSWER_LIMIT_S = 30.0

@@ -7,10 +7,9 @@ from io import BytesIO
 
 import msgspec
 
+from profet_core.fields.field import Fields, Kind
 from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.guarded.read import read_guarded
-from profet_http.fields import Fields
-from profet_http.kinds import PROFILE
 from profet_http.receiving import Received, SentFile
 
 
@@ -35,7 +34,7 @@ def read_sent(sent: SentFile) -> Profile:
 
 
 def _documents(fields: Fields, values: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in values.items() if fields[name].kind is PROFILE}
+    return {name: value for name, value in values.items() if fields[name].kind is Kind.PROFILE}
 
 
 def _read_document(value: object, name: str, *, quick: bool) -> Profile:
