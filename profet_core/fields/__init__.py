@@ -1,1 +1,1 @@
-"""Fields of questions, declared once: options of the command line and fields of requests."""
+"""Fields of questions: options and request fields."""

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu-count", type=int, metavar="N", help="number of GPUs (default: 1)")
     parser.add_argument("--memory-gib", type=float, help="memory per GPU (default: from the GPU specs)")
     parser.add_argument("--vcpus", type=int)
-    parser.add_argument("--provider", "--cloud", help="cloud provider (default: own)")
+    parser.add_argument("--provider", help="cloud provider (default: own)")
     parser.add_argument("--region")
     parser.add_argument("--os", help="operating system (default: linux)")
     parser.add_argument("--market", choices=MARKETS, help="market (default: on-demand)")

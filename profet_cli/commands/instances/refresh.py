@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which list, and whether to write."""
     add_format(parser, default=argparse.SUPPRESS)
     parser.add_argument(
-        *("--provider", "--cloud"),
+        "--provider",
         type=names,
         metavar="A,B",
         default=argparse.SUPPRESS,
@@ -106,7 +106,7 @@ def _clouds(options: argparse.Namespace) -> list[str]:
     ------
     InputError : there is no such cloud.
     """
-    given = [name.lower() for name in options.provider] or [DEFAULT_CLOUD]
+    given = [name.lower() for name in getattr(options, "provider", ())] or [DEFAULT_CLOUD]
     if "all" in given:
         return list(PROVIDERS)
     clouds = list(dict.fromkeys(GPUHUNT_NAMES.get(name, name) for name in given))
