@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import calendar
 from datetime import date
-from functools import lru_cache
 
 from profet_core.catalog.instance import Instance
 
@@ -26,13 +25,11 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
 
 def old_price_note(offer: Instance, today: date | None = None) -> str:
     """What to say beside a price that is more than a year old: 'price of 2021, over 4 years old'; else nothing."""
-    return _note(offer.as_of, today or date.today())
-
-
-@lru_cache(maxsize=1024)
-def _note(as_of: str, today: date) -> str:
-    """Offers by the hundred have the same few dates, and are shown with every answer."""
-    years = price_age_years(as_of, today)
+    today = today or date.today()
+    # Most prices are not: dates of the same form are ordered as texts are.
+    if offer.as_of > f"{today.year - 1}-{today.month:02}-{today.day:02}"[: len(offer.as_of)]:
+        return ""
+    years = price_age_years(offer.as_of, today)
     if years < 1:
         return ""
-    return f"price from {as_of}, over {'a year' if years == 1 else f'{years} years'} old"
+    return f"price from {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old"
