@@ -21,6 +21,9 @@ FILE_THREADS, MAX_FILES = 1, 8
 #: Retry-After seconds of a refused request.
 RETRY_AFTER_S = 2
 
+#: Connections of one process that wait for a request's head; of more, the longest waiting is closed.
+MAX_WAITING = 500
+
 #: Names in a list, or instances with a number each.
 MAX_ENTRIES = 100
 #: A text: an instance's name, a region.

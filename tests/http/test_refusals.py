@@ -9,7 +9,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from profet_http.limits import HEAD_LIMIT_S, MAX_ANSWERS, MAX_FILE_BYTES, MAX_FILES, MAX_JSON_BYTES, PAUSE_LIMIT_S
+from profet_http.limits import (
+    HEAD_LIMIT_S,
+    MAX_ANSWERS,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    MAX_JSON_BYTES,
+    MAX_WAITING,
+    PAUSE_LIMIT_S,
+)
 from tests.http.conftest import FILE, JSON, send
 
 TRAINING = {"images": 1000}
@@ -181,6 +189,13 @@ def test_a_body_that_stops_coming_is_refused_soon(port):
             connection.sendall(head + rest)
             assert connection.recv(2**16).startswith(b"HTTP/1.1 " + status)
         assert time.monotonic() - started < 2 * PAUSE_LIMIT_S
+
+
+def test_many_that_wait_shut_nobody_out(port, post, asked):
+    with ExitStack() as stack:
+        for _ in range(2 * MAX_WAITING + 50):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+        assert post("/v1/predict", asked).status == 200
 
 
 def test_the_prefix_alone_redirects_nowhere(get, port):
