@@ -17,7 +17,7 @@ from profet_collect.grid import Grid
 from profet_collect.run import Protocol
 from profet_core.catalog import load_catalog
 from profet_core.catalog.instance import ON_DEMAND, SPOT
-from profet_core.documents.parts import Document
+from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.units import format_duration
 

@@ -7,12 +7,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from profet_core.artifacts.models import Models, load_models
 from profet_core.catalog import Catalog, load_catalog, load_gpus
 from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME, OwnGpu, own_gpus_path, read_own_gpus
 from profet_core.errors import ProfileError
+from profet_core.fields.field import Fields, Kind
 from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile, read_profile, read_profile_folder
 
@@ -20,9 +22,23 @@ from profet_core.profiles import Profile, read_profile, read_profile_folder
 QUIET_S = 1.0
 
 
+def given_values(options: argparse.Namespace, fields: Fields) -> dict[str, Any]:
+    """The fields that were given, their profiles read."""
+    given = {name: getattr(options, name) for name in fields if hasattr(options, name)}
+    if "measured" not in given:
+        # Another profile is of interest only where something was measured.
+        given.pop("measured_trace", None)
+    for name, value in given.items():
+        if fields[name].kind is Kind.PROFILE:
+            given[name] = read_profile_file(value)
+        elif fields[name].kind is Kind.NUMBERS:
+            given[name] = dict(value)
+    return given
+
+
 def read_trace(options: argparse.Namespace) -> Profile:
     """TRACE, read as covering `--steps` steps if that is given."""
-    return read_as(read_profile_file(options.trace), options.steps)
+    return read_as(read_profile_file(options.trace), getattr(options, "steps", None))
 
 
 def read_profile_file(path: str) -> Profile:

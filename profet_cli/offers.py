@@ -46,7 +46,7 @@ def print_hidden(count: int) -> None:
     """Number of rows that a table omits."""
     if count:
         offers = "offer of the same GPUs is" if count == 1 else "offers of the same GPUs are"
-        print(f"{count} more {offers} not shown: use --every-offer, or filter with --cloud, --gpu, ...")
+        print(f"{count} more {offers} not shown: use --every-offer, or filter with --provider, --gpu, ...")
 
 
 def print_old_prices(offers: Iterable[Instance]) -> None:

@@ -1,1 +1,1 @@
-"""The CLI's JSON over HTTP: `profet serve`, or beside the app."""
+"""The CLI's JSON over HTTP."""

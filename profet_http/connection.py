@@ -1,18 +1,21 @@
-"""A connection that is closed if a request's head doesn't arrive in time: uvicorn has no limit of its own."""
+"""Connections that wait too long for a request, or are too many, are closed: uvicorn has no such limits."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from profet_http.limits import HEAD_LIMIT_S
+from profet_http.limits import HEAD_LIMIT_S, MAX_WAITING
 
 
 class TimedConnection(H11Protocol):
     """uvicorn's own, with a time limit while it waits for a head."""
 
     _late: asyncio.TimerHandle | None = None
+    #: Of this process, the longest waiting first.
+    _waiting: ClassVar[dict[TimedConnection, None]] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait."""
@@ -33,14 +36,18 @@ class TimedConnection(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop()
         elif self._late is None:
+            if len(self._waiting) >= MAX_WAITING:
+                next(iter(self._waiting))._close_if_waiting()
+            self._waiting[self] = None
             self._late = self.loop.call_later(HEAD_LIMIT_S, self._close_if_waiting)
 
     def _stop(self) -> None:
+        self._waiting.pop(self, None)
         if self._late is not None:
             self._late.cancel()
             self._late = None
 
     def _close_if_waiting(self) -> None:
-        self._late = None
+        self._stop()
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()

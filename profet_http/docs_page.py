@@ -6,8 +6,9 @@ import base64
 import hashlib
 from html import escape
 
+from profet_core.fields.field import Field, Fields
 from profet_http.endpoints import LISTING, QUESTIONS
-from profet_http.fields import Fields
+from profet_http.fields import TAKEN
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -34,10 +35,14 @@ curl -F profile=@step.trace.json.gz -F anchor=g4dn.xlarge http://localhost:8501/
 """.strip()
 
 
+def _wanted(field: Field) -> str:
+    return f"one of {', '.join(field.choices)}" if field.choices else TAKEN[field.kind].wanted
+
+
 def _fields(fields: Fields) -> str:
     rows = "".join(
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(field.kind.wanted)}</td>"
-        f"<td>{escape(field.description)}{'; <strong>required</strong>' if field.required else ''}</td></tr>"
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(_wanted(field))}</td>"
+        f"<td>{escape(field.help)}{'; <strong>required</strong>' if field.required else ''}</td></tr>"
         for name, field in fields.items()
     )
     return f"<table><tr><th>field</th><th>value</th><th>description</th></tr>{rows}</table>"

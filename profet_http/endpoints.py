@@ -8,7 +8,7 @@ from typing import Any
 
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.cost import answer_cost
-from profet_core.answers.estimate import answer_estimate, named_question
+from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question
 from profet_core.answers.instances import answer_instances
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import (
@@ -16,22 +16,20 @@ from profet_core.answers.questions import (
     InstancesQuestion,
     Knowledge,
     PredictQuestion,
-    ProfileQuestion,
     Spelling,
     TrainingQuestion,
 )
-from profet_core.answers.scaleout import answer_scaleout, scaleout_question
+from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout, scaleout_question
 from profet_core.catalog.own_gpus import checked_own_gpus, own_gpu_of
-from profet_core.documents.advice import advice_document
-from profet_core.documents.cost import cost_document
-from profet_core.documents.estimate import estimate_document
-from profet_core.documents.instances import instances_document
-from profet_core.documents.parts import Document
-from profet_core.documents.prediction import prediction_document
-from profet_core.documents.scaleout import scaleout_document
+from profet_core.documents.advice import ADVICE
+from profet_core.documents.answers import COSTS, ESTIMATE, OFFERS, PREDICTION, SCALED_OUT
+from profet_core.documents.records import Type
 from profet_core.errors import InputError
-from profet_core.precision.names import AS_PROFILED
-from profet_http.fields import ADVISE, COST, ESTIMATE, INSTANCES, PREDICT, SCALEOUT, Fields
+from profet_core.fields.estimate import ESTIMATE as ESTIMATE_FIELDS
+from profet_core.fields.estimate import with_profiled
+from profet_core.fields.field import Fields
+from profet_core.fields.scaleout import SCALEOUT
+from profet_core.fields.training import ADVISE, COST, INSTANCES, PREDICT
 
 #: Requests name fields as questions do.
 REQUEST = Spelling("profile", lambda name: name)
@@ -46,82 +44,74 @@ class Endpoint:
     Attributes
     ----------
     summary : what for, one line.
-    answer : the document that answers checked values, their profiles read; ProfetError if there is none.
+    answer : the answer to checked values, their profiles read; ProfetError if there is none. document : its JSON.
     """
 
     summary: str
     fields: Fields
-    answer: Callable[[Knowledge, Values], Document | list[Document]]
+    answer: Callable[[Knowledge, Values], object]
+    document: Type
 
 
-def _with_own_gpus(knowledge: Knowledge, values: Values) -> tuple[Knowledge, Values]:
-    """The knowledge with the request's own GPUs, and its other values."""
+def _asked(
+    answer: Callable[[Knowledge, Any, Spelling], object], question: Callable[..., Any]
+) -> Callable[[Knowledge, Values], object]:
+    """The answer to a question of the values; custom GPUs are part of what it is asked of."""
+
+    def answered(knowledge: Knowledge, values: Values) -> object:
+        return answer(*_with_own_gpus(knowledge, values, question), REQUEST)
+
+    return answered
+
+
+def _with_own_gpus(knowledge: Knowledge, values: Values, question: Callable[..., Any]) -> tuple[Knowledge, Any]:
+    """The knowledge with the request's own GPUs, and the question of its other values."""
     own = [own_gpu_of(cells, knowledge.gpus) for cells in values.get("own_gpus", ())]
     for row in own:
         if row.instance in knowledge.catalog:
             raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
-    return knowledge.with_own_gpus(checked_own_gpus(own)), {k: v for k, v in values.items() if k != "own_gpus"}
+    others = {name: value for name, value in values.items() if name != "own_gpus"}
+    return knowledge.with_own_gpus(checked_own_gpus(own)), question(**others)
 
 
-def _predict(knowledge: Knowledge, values: Values) -> Document:
-    knowledge, values = _with_own_gpus(knowledge, values)
-    answer = answer_predict(knowledge, PredictQuestion(**values), REQUEST)
-    return prediction_document(answer.prediction, answer.fits)
+def _scaleout(**values: Any) -> ScaleoutQuestion:
+    return scaleout_question(values, REQUEST)
 
 
-def _cost(knowledge: Knowledge, values: Values) -> Document:
-    knowledge, values = _with_own_gpus(knowledge, values)
-    answer = answer_cost(knowledge, TrainingQuestion(**values), REQUEST)
-    training = answer.training
-    return cost_document(
-        training.prediction.anchor,
-        answer.table,
-        training.steps.step_times,
-        answer.fits,
-        answer.energy,
-        training.warnings,
-    )
+def _estimate(**values: Any) -> EstimateQuestion:
+    return named_question(**with_profiled(values, REQUEST))
 
 
-def _advise(knowledge: Knowledge, values: Values) -> Document:
-    knowledge, values = _with_own_gpus(knowledge, values)
-    answer = answer_advise(knowledge, AdviseQuestion(**values), REQUEST)
-    training = answer.training
-    return advice_document(answer.advice, answer.comparison, training.prediction.anchor, answer.fits, training.warnings)
-
-
-def _scaleout(knowledge: Knowledge, values: Values) -> Document:
-    knowledge, values = _with_own_gpus(knowledge, values)
-    return scaleout_document(answer_scaleout(knowledge, scaleout_question(values, REQUEST), REQUEST))
-
-
-def _instances(knowledge: Knowledge, values: Values) -> list[Document]:
-    return instances_document(answer_instances(knowledge.models, knowledge.catalog, InstancesQuestion(**values)))
-
-
-def _estimate(knowledge: Knowledge, values: Values) -> Document:
-    knowledge, values = _with_own_gpus(knowledge, values)
-    of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
-    if of_profile and "profile" not in of_profile:
-        raise InputError("anchor and latency_ms need a profile: give it too.")
-    profiled = ProfileQuestion(**of_profile, precision=values.get("precision", AS_PROFILED)) if of_profile else None
-    asked = {name: value for name, value in values.items() if name not in of_profile}
-    answer = answer_estimate(knowledge, named_question(**asked, profiled=profiled), REQUEST)
-    return estimate_document(
-        answer.estimate,
-        answer.costs,
-        None if answer.profiled is None else answer.profiled.anchor,
-        answer.disagreements,
-        answer.warnings,
-    )
+def _instances(knowledge: Knowledge, values: Values) -> object:
+    return answer_instances(knowledge.models, knowledge.catalog, InstancesQuestion(**values))
 
 
 #: Path -> the question that is posted there.
 QUESTIONS: Mapping[str, Endpoint] = {
-    "/predict": Endpoint("Predict the step latency of a profiled network on every instance.", PREDICT, _predict),
-    "/cost": Endpoint("Predict time and cost of a training on every instance.", COST, _cost),
-    "/advise": Endpoint("Recommend an instance for a training.", ADVISE, _advise),
-    "/estimate": Endpoint("Estimate the step latency of a named network without a profile.", ESTIMATE, _estimate),
-    "/scaleout": Endpoint("Predict time and cost of a training on 1 to 64 GPUs.", SCALEOUT, _scaleout),
+    "/predict": Endpoint(
+        "Predict the step latency of a profiled network on every instance.",
+        PREDICT,
+        _asked(answer_predict, PredictQuestion),
+        PREDICTION,
+    ),
+    "/cost": Endpoint(
+        "Predict time and cost of a training on every instance.",
+        COST,
+        _asked(answer_cost, TrainingQuestion),
+        COSTS,
+    ),
+    "/advise": Endpoint("Recommend an instance for a training.", ADVISE, _asked(answer_advise, AdviseQuestion), ADVICE),
+    "/estimate": Endpoint(
+        "Estimate the step latency of a named network without a profile.",
+        ESTIMATE_FIELDS,
+        _asked(answer_estimate, _estimate),
+        ESTIMATE,
+    ),
+    "/scaleout": Endpoint(
+        "Predict time and cost of a training on 1 to 64 GPUs.",
+        SCALEOUT,
+        _asked(answer_scaleout, _scaleout),
+        SCALED_OUT,
+    ),
 }
-LISTING = Endpoint("List the catalog: GPUs, prices, dates and the basis of predictions.", INSTANCES, _instances)
+LISTING = Endpoint("List the catalog: GPUs, prices, dates and the basis of predictions.", INSTANCES, _instances, OFFERS)

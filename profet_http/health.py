@@ -10,7 +10,7 @@ from collections.abc import Callable
 from profet_core.answers.questions import Knowledge
 from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import load_samples
-from profet_core.documents.parts import Document
+from profet_core.documents.records import Document
 from profet_core.errors import ProfetError
 from profet_core.prediction.predict import predict
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from profet_core.documents.parts import Document
+from profet_core.documents.records import TEXT, WHOLE, Document, Schema, Type, record
+from profet_core.fields.field import Field, Fields, Kind
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
-from profet_http.fields import Fields
-from profet_http.kinds import COUNTS, NAMES, NUMBERS, OWN_GPUS, PROFILE
+from profet_http.fields import TAKEN
 from profet_http.receiving import FILE, FORM, JSON
-from profet_http.schemas import ADVICE, COSTS, ERROR, ESTIMATE, HEALTH, OFFERS, PREDICTION, SCALED_OUT, Schema
 
-_ANSWERS = {"/predict": PREDICTION, "/cost": COSTS, "/advise": ADVICE, "/estimate": ESTIMATE, "/scaleout": SCALED_OUT}
+_HEALTH = record(status=Type({"const": "ok", "type": "string"}), sample=TEXT, predicted=WHOLE)
+_ERROR = record(error=TEXT)
 #: Status -> when.
 _FAILURES = {
     "400": "The body is malformed or truncated.",
+    "403": "A page of another site asks (only beside the app).",
+    "404": "There is no such path.",
+    "405": "The path takes another method: see Allow.",
     "408": "The body did not arrive in time.",
     "413": "The body is too large.",
     "415": "The body has an unsupported type or Content-Encoding.",
@@ -21,7 +24,7 @@ _FAILURES = {
     "500": "Something went wrong on the server.",
     "503": "The server is busy or not ready: retry after Retry-After seconds.",
 }
-_AT_THE_LISTING = ("422", "429", "500", "503")
+_OF_EVERY_PATH = ("403", "404", "405", "429")
 
 
 def openapi_document() -> Document:
@@ -40,6 +43,8 @@ def openapi_document() -> Document:
             **questions,
             "/v1/instances": {"get": _listing()},
             "/v1/health": {"get": _health()},
+            "/v1/openapi.json": {"get": _page("openapi", "This description.", JSON, {"type": "object"})},
+            "/v1/docs": {"get": _page("docs", "This description as a page.", "text/html", {"type": "string"})},
         },
     }
 
@@ -59,7 +64,7 @@ def _question(path: str, endpoint: Endpoint) -> Document:
                 FILE: {"schema": {"type": "string", "format": "binary"}},
             },
         },
-        "responses": {"200": _answer("The response.", _ANSWERS[path]), **_failures(_FAILURES)},
+        "responses": {"200": _answer("The response.", endpoint.document), **_failures(*_FAILURES)},
     }
 
 
@@ -69,8 +74,8 @@ def _listing() -> Document:
         "summary": LISTING.summary,
         "parameters": _parameters(LISTING.fields),
         "responses": {
-            "200": _answer("The offers.", OFFERS),
-            **_failures({status: _FAILURES[status] for status in _AT_THE_LISTING}),
+            "200": _answer("The offers.", LISTING.document),
+            **_failures("422", "500", "503"),
         },
     }
 
@@ -80,34 +85,48 @@ def _health() -> Document:
         "operationId": "health",
         "summary": "Whether the models load, are complete and predict a sample correctly.",
         "responses": {
-            "200": _answer("Healthy.", HEALTH),
-            **_failures({"503": "Not healthy: send no requests here."}),
+            "200": _answer("Healthy.", _HEALTH),
+            **_failures("503"),
         },
     }
 
 
+def _page(name: str, summary: str, content_type: str, schema: Schema) -> Document:
+    content = {content_type: {"schema": schema}}
+    responses = {"200": {"description": summary, "content": content}, **_failures()}
+    return {"operationId": name, "summary": summary, "responses": responses}
+
+
 def _body(fields: Fields) -> Schema:
-    return _object(fields, {name: {**field.kind.schema} for name, field in fields.items()})
+    """As JSON; null is as good as no value."""
+    return _object(fields, {name: _as_json(field) for name, field in fields.items()})
+
+
+def _as_json(field: Field) -> Document:
+    schema = TAKEN[field.kind].schema
+    if field.required:
+        return {**schema}
+    types = schema["type"]
+    return {**schema, "type": [*(types if isinstance(types, list) else [types]), "null"]}
 
 
 def _form(fields: Fields) -> Schema:
     """The same as a form has it: profiles are files, several numbers or names are repeated."""
-    return _object(fields, {name: _as_text(fields, name) for name in fields})
+    return _object(fields, {name: _as_text(field) for name, field in fields.items()})
 
 
-def _as_text(fields: Fields, name: str) -> Document:
-    kind = fields[name].kind
-    if kind is PROFILE:
+def _as_text(field: Field) -> Document:
+    if field.kind is Kind.PROFILE:
         return {"type": "string", "format": "binary"}
-    if kind is OWN_GPUS:
+    if field.kind is Kind.OWN_GPUS:
         return {"type": "string", "contentMediaType": "application/json"}
-    if kind in (NUMBERS, NAMES, COUNTS):
+    if field.kind in (Kind.NUMBERS, Kind.NAMES, Kind.COUNTS):
         return {"type": "array", "items": {"type": "string"}}
-    return {**kind.schema}
+    return {**TAKEN[field.kind].schema}
 
 
 def _object(fields: Fields, schemas: dict[str, Document]) -> Schema:
-    described = {name: {**schema, "description": fields[name].description} for name, schema in schemas.items()}
+    described = {name: {**schema, "description": _described(fields[name])} for name, schema in schemas.items()}
     return {
         "type": "object",
         "properties": described,
@@ -116,23 +135,29 @@ def _object(fields: Fields, schemas: dict[str, Document]) -> Schema:
     }
 
 
+def _described(field: Field) -> str:
+    return f"{field.help}; one of {', '.join(field.choices)}" if field.choices else field.help
+
+
 def _parameters(fields: Fields) -> list[Document]:
     return [
         {
             "name": name,
             "in": "query",
             "required": field.required,
-            "description": field.description + (" (INSTANCE=NUMBER, repeated)" if field.kind is NUMBERS else ""),
-            "schema": _as_text(fields, name),
+            "description": _described(field) + (" (INSTANCE=NUMBER, repeated)" if field.kind is Kind.NUMBERS else ""),
+            "schema": _as_text(field),
         }
         for name, field in fields.items()
-        if field.kind is not PROFILE
+        if field.kind is not Kind.PROFILE
     ]
 
 
-def _answer(description: str, schema: Schema) -> Document:
-    return {"description": description, "content": {JSON: {"schema": schema}}}
+def _answer(description: str, kind: Type) -> Document:
+    return {"description": description, "content": {JSON: {"schema": kind.schema}}}
 
 
-def _failures(by_status: dict[str, str]) -> Document:
-    return {status: _answer(when, ERROR) for status, when in by_status.items()}
+def _failures(*own: str) -> Document:
+    """Those of every path, and its own; all are one line in JSON."""
+    statuses = sorted({*own, *_OF_EVERY_PATH})
+    return {status: _answer(_FAILURES[status], _ERROR) for status in statuses}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 #: RFC 6455: a message that violates a policy. Before a handshake is done, servers answer 403 in its place.
@@ -26,7 +26,7 @@ class OwnOrigin:
         if scope["type"] not in ("http", "websocket") or _is_own(Headers(scope=scope)):
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await PlainTextResponse("Forbidden", 403)(scope, receive, send)
+            await JSONResponse({"error": "Pages of another site can't ask here."}, 403)(scope, receive, send)
         else:
             await receive()
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION})

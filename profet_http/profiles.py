@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from io import BytesIO
 
+import msgspec
+
+from profet_core.fields.field import Fields, Kind
 from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.guarded import read_guarded
-from profet_http.fields import Fields
-from profet_http.kinds import PROFILE
 from profet_http.receiving import Received, SentFile
 
 
@@ -34,10 +34,10 @@ def read_sent(sent: SentFile) -> Profile:
 
 
 def _documents(fields: Fields, values: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in values.items() if fields[name].kind is PROFILE}
+    return {name: value for name, value in values.items() if fields[name].kind is Kind.PROFILE}
 
 
 def _read_document(value: object, name: str, *, quick: bool) -> Profile:
     """The profile in a field of a JSON body, read as the file it might as well have been."""
-    data = json.dumps(value).encode()
+    data = msgspec.json.encode(value)
     return read_profile(data, name) if quick else read_sent(SentFile(BytesIO(data), name))

@@ -14,11 +14,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 from profet_core.errors import ProfileError
+from profet_core.fields.field import Fields, Kind
 from profet_core.profiles.decoding.strict_json import parse_json
 from profet_http.failures import MALFORMED, TOO_LARGE, TOO_SLOW, UNSUPPORTED, UNUSABLE, RequestError
-from profet_http.fields import Fields, values_of_json, values_of_texts
-from profet_http.kinds import PROFILE
-from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, RECEIVE_LIMIT_S, SMALL_JSON_BYTES
+from profet_http.fields import values_of_json, values_of_texts
+from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S, RECEIVE_LIMIT_S, SMALL_JSON_BYTES
 
 JSON, FORM, FILE = "application/json", "multipart/form-data", "application/octet-stream"
 _SPOOL_BYTES = 2**20
@@ -59,6 +59,8 @@ def content_type(request: Request) -> str:
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise RequestError(UNSUPPORTED, "Send the body without Content-Encoding; the file itself may be gzip.")
     length = request.headers.get("content-length", "")
+    if length and "transfer-encoding" in request.headers:
+        raise RequestError(MALFORMED, "Send Content-Length or Transfer-Encoding, not both.")
     if length.isdecimal() and int(length) > _most(kind):
         raise _too_large(kind)
     return kind
@@ -103,7 +105,7 @@ async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received
 
 async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
     _no_query(request)
-    profiles = {name for name, field in fields.items() if field.kind is PROFILE}
+    profiles = {name for name, field in fields.items() if field.kind is Kind.PROFILE}
     try:
         form = await stack.enter_async_context(
             request.form(max_files=len(profiles), max_fields=4 * len(fields), max_part_size=2**10)
@@ -149,7 +151,8 @@ def _limited(request: Request, most: int, kind: str) -> Request:
 
     async def counted() -> dict:
         nonlocal taken
-        message = await receive()
+        async with asyncio.timeout(PAUSE_LIMIT_S):
+            message = await receive()
         taken += len(message.get("body", b""))
         if taken > most:
             raise _too_large(kind)

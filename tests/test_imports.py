@@ -57,7 +57,8 @@ prediction
 estimate
 accuracy
 advice, training
-answers, documents
+answers
+documents, fields
 """
 #: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """

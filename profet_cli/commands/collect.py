@@ -21,7 +21,7 @@ from profet_collect.quick import known_error, quick_cells
 from profet_collect.run import Protocol, collect
 from profet_collect.store import locked_store, only_collector
 from profet_core.collected.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
-from profet_core.documents.parts import Document
+from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.profiles.limits import is_short_text
 from profet_core.units import format_duration, whole_number

@@ -10,7 +10,7 @@ from pathlib import Path
 from profet_cli.arguments import add_format, add_steps
 from profet_cli.inputs import read_trace
 from profet_cli.output import print_json, print_profile_warnings
-from profet_core.documents.parts import Document
+from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.profiles import Profile, ProfileMeta, write_profile

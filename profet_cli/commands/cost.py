@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import argparse
 
-from profet_cli.arguments import EVERY_OFFER_HELP, add_format, add_narrowing, add_sureness, add_training
+from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models
+from profet_cli.inputs import given_values
 from profet_cli.memory import fit_cell
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, print_json, print_notes, print_table, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_knowledge, training_question
+from profet_cli.questions import COMMAND_LINE, open_knowledge
 from profet_core.answers.cost import CostAnswer, answer_cost
 from profet_core.answers.questions import TrainingQuestion
 from profet_core.cost import CostRow
-from profet_core.documents.cost import cost_document
+from profet_core.documents.answers import COSTS
+from profet_core.fields.training import COST
 from profet_core.units import format_duration, format_significant, format_usd
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The training."""
     add_format(parser)
-    add_training(parser)
-    add_narrowing(parser)
-    add_sureness(parser)
-    parser.add_argument("--every-offer", action="store_true", help=EVERY_OFFER_HELP)
+    add_fields(parser, COST, positional="profile")
+    add_models(parser)
+    add_every_offer(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Predict, cost and print."""
-    question = training_question(options, TrainingQuestion)
+    question = TrainingQuestion(**given_values(options, COST))
     answer = answer_cost(open_knowledge(options), question, COMMAND_LINE)
     training = answer.training
     if options.format == "json":
-        document = cost_document(
-            training.prediction.anchor,
-            answer.table,
-            training.steps.step_times,
-            answer.fits,
-            answer.energy,
-            training.warnings,
-        )
-        print_json(document)
+        print_json(COSTS.document(answer))
     else:
         print_warnings(training.warnings)
         every = options.every_offer or question.narrowing.is_narrow

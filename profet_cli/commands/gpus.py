@@ -26,7 +26,8 @@ from profet_core.catalog.own_gpus import (
     read_own_gpus,
     write_own_gpus,
 )
-from profet_core.documents.own_gpus import own_gpu_document, own_gpus_document
+from profet_core.documents.answers import OWN_GPU
+from profet_core.documents.records import many
 from profet_core.errors import InputError
 from profet_core.files import home_folder, shipped_folder
 from profet_core.transfer.model import TransferModel
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
     """List the custom GPUs."""
     rows = read_own_gpus(own_gpus_path(), load_gpus())
     if options.format == "json":
-        print_json(own_gpus_document(rows))
+        print_json(many(OWN_GPU).document(rows))
         return
     print_table(
         ("GPU", "instance", "like", "GiB", "images/s", "$/h"),
@@ -142,7 +143,7 @@ def _remove(options: argparse.Namespace) -> None:
 
 def _say(options: argparse.Namespace, path: Path, key: str, own: OwnGpu, text: str) -> None:
     if options.format == "json":
-        print_json({"file": str(path), key: own_gpu_document(own)})
+        print_json({"file": str(path), key: OWN_GPU.document(own)})
     else:
         print(f"{own.name} {text}")
 

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from profet_cli.arguments import add_format, add_models, add_steps
 from profet_cli.inputs import open_models, read_trace
 from profet_cli.output import MISSING, print_json, print_profile_warnings, print_table
-from profet_core.documents.parts import Document, unknown_operations_document
+from profet_core.documents.parts import UNKNOWN_OPERATIONS
+from profet_core.documents.records import Document
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.diagnosis import Diagnosis, diagnose
 from profet_core.prediction.placement import Placement, placements
@@ -53,7 +54,7 @@ def _profile_document(profile: Profile, placed: Sequence[Placement], diagnosis: 
         "refusal": refused,
         "warnings": list(profile.warnings),
         "ignored": list(profile.ignored),
-        "unknown_operations": unknown_operations_document(unknown),
+        "unknown_operations": UNKNOWN_OPERATIONS.document(unknown),
         "kinds": {row.operation: row.kind for row in placed},
         "classes": {row.operation: row.operation_class for row in placed},
         "clusters": {row.operation: row.cluster for row in placed},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from profet_cli.arguments import add_format, names
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.documents.manycore import manycore_document
+from profet_core.documents.answers import MANYCORE
 from profet_core.errors import InputError
 from profet_core.manycore.answer import ManycoreAnswer, manycore
 from profet_core.manycore.models import FEWEST_THREADS, MOST_THREADS, PUBLISHED_THREADS, Network, Training
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
     network = _with_measured_times(_network(options), options)
     answer = manycore(network, _training(network, options), options.threads)
     if options.format == "json":
-        print_json(manycore_document(answer))
+        print_json(MANYCORE.document(answer))
     else:
         _print_answer(answer)
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection
 
-from profet_cli.arguments import (
-    EVERY_OFFER_HELP,
-    add_format,
-    add_narrowing,
-    add_profile,
-    add_sureness,
-    names,
-)
+from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models
+from profet_cli.inputs import given_values
 from profet_cli.memory import fit_cell
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_knowledge, predict_question
+from profet_cli.questions import COMMAND_LINE, open_knowledge
 from profet_core.answers.predict import PredictAnswer, answer_predict
-from profet_core.documents.prediction import prediction_document
+from profet_core.answers.questions import PredictQuestion
+from profet_core.documents.answers import PREDICTION
+from profet_core.fields.training import PREDICT
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.estimates import Likeness
 from profet_core.prediction.input_wait import input_wait_warning
@@ -29,20 +25,17 @@ from profet_core.units import format_ms, format_usd
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The profile and the targets."""
     add_format(parser)
-    add_profile(parser)
-    add_narrowing(parser)
-    add_sureness(parser)
-    parser.add_argument("--every-offer", action="store_true", help=EVERY_OFFER_HELP)
-    targets = "instances or GPUs to predict: p3.2xlarge,H100 (default: all)"
-    parser.add_argument("--targets", type=names, metavar="A,B", help=targets)
+    add_fields(parser, PREDICT, positional="profile")
+    add_models(parser)
+    add_every_offer(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Predict and print."""
-    question = predict_question(options)
+    question = PredictQuestion(**given_values(options, PREDICT))
     answer = answer_predict(open_knowledge(options), question, COMMAND_LINE)
     if options.format == "json":
-        print_json(prediction_document(answer.prediction, answer.fits))
+        print_json(PREDICTION.document(answer))
     else:
         every = options.every_offer or question.narrowing.is_narrow
         _print_prediction(answer, {answer.prediction.anchor, *(question.targets or ())}, every=every)

@@ -9,6 +9,7 @@ from profet_cli.inputs import read_profile_file
 from profet_cli.output import print_json
 from profet_cli.questions import open_knowledge
 from profet_core.answers.scale import ScaleQuestion, answer_scale
+from profet_core.documents.answers import SCALED
 from profet_core.units import format_ms
 
 
@@ -58,6 +59,6 @@ def run(options: argparse.Namespace) -> None:
     )
     scaled = answer_scale(open_knowledge(options), question).scaled
     if options.format == "json":
-        print_json({"instance": scaled.instance, "axis": scaled.axis, "at": scaled.at, "latency_ms": scaled.latency_ms})
+        print_json(SCALED.document(scaled))
     else:
         print(f"{scaled.instance} at {scaled.axis} {scaled.at}: {format_ms(scaled.latency_ms)} per step")

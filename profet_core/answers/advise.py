@@ -17,6 +17,7 @@ from profet_core.answers.parameters import asked_parameters
 from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
+from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
@@ -126,9 +127,8 @@ def _compared(advice: Advice, chosen: Sequence[str], spelling: Spelling) -> Comp
     by_name |= {plan.label: plan for plan in advice.plans}
     unknown = next((name for name in chosen if name not in by_name), None)
     if unknown is not None or len(chosen) != 2:
-        wrong = f"not {unknown!r}" if unknown is not None else f"not {len(chosen)} of them"
-        plans = ", ".join(plan.label for plan in advice.plans)
-        raise InputError(f"{spelling.option('compare')} takes two of {plans}, {wrong}.")
+        wrong = f"{len(chosen)} of them" if unknown is None else f"{unknown!r}: {nearest(unknown, by_name)}"
+        raise InputError(f"{spelling.option('compare')} takes two of the plans, not {wrong}.")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b, advice.request.interval_level)
 

@@ -93,6 +93,8 @@ class Catalog(Mapping[str, Instance]):
 
         It replaces the usual offer; the others of an instance stay.
         """
+        if not usd_per_hour:
+            return self
         own = {name: positive_number(f"The price of {self[name].name}", price) for name, price in usd_per_hour.items()}
         rows: list[Instance] = []
         for name, (usual, *others) in self._offers.items():

@@ -1,1 +1,1 @@
-"""Answers as JSON documents; keys and their order are a contract."""
+"""Answers as JSON; keys and order are a contract."""

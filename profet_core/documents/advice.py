@@ -2,151 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from profet_core.advice.advise import Advice, Dominated, ExcludedInstance, Upgrade
-from profet_core.advice.comparison import Comparison
 from profet_core.advice.comparison_words import comparison_sentences
-from profet_core.advice.picks import Pick
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Workload
-from profet_core.advice.within import Within
 from profet_core.advice.words import answer_sentences
-from profet_core.catalog.price_age import old_price_note
-from profet_core.documents.parts import Document, memory_document
-from profet_core.memory.fit import FitAnswer
+from profet_core.documents.parts import BASIS, MEMORY, PER_GPU, PLAN, TEXTS
+from profet_core.documents.records import FLAG, NUMBER, TEXT, WHOLE, at, many, maybe, record, under
 
+_CHANCE = maybe(NUMBER)
+_PICK = record(
+    plan=PLAN,
+    certainty=at("rival.certainty", _CHANCE),
+    rival=at(lambda pick: pick.rival and pick.rival.plan, maybe(PLAN)),
+    too_close_to_call=at(lambda pick: pick.close_rival is not None, FLAG),
+)
+_PLAN = record(
+    plan=at("label", TEXT),
+    instance=TEXT,
+    **under("offer", gpu=TEXT, gpu_count=WHOLE),
+    gpus=WHOLE,
+    batch_size=WHOLE,
+    **under("offer", market=TEXT, region=TEXT, usd_per_hour=NUMBER, as_of=TEXT, source=TEXT, status=TEXT),
+    basis=BASIS,
+    latency_ms=NUMBER,
+    total_s=NUMBER,
+    **under("interval", low_s=maybe(NUMBER), high_s=maybe(NUMBER)),
+    total_usd=NUMBER,
+    **under("interval", low_usd=maybe(NUMBER), high_usd=maybe(NUMBER)),
+    in_time=_CHANCE,
+    in_budget=_CHANCE,
+    rests_on=at("latency_note", TEXT),
+    note=TEXT,
+    **under("offer", provider=TEXT, **PER_GPU),
+)
 
-def advice_document(
-    advice: Advice,
-    comparison: Comparison | None,
-    anchor: str,
-    fits: Mapping[str, FitAnswer],
-    warnings: Sequence[str],
-) -> Document:
-    """The advice; `within` is null without limits, `comparison` unless two plans were compared."""
-    return {
-        "anchor": anchor,
-        "workload": _workload_document(advice.request.workload),
-        "deadline_h": advice.request.limits.deadline_h,
-        "budget_usd": advice.request.limits.budget_usd,
-        "answer": {"plan": advice.answer.label, "sentences": list(answer_sentences(advice))},
-        "plans": [_plan_document(plan) for plan in advice.plans],
-        "fastest": _pick_document(advice.fastest),
-        "cheapest": _pick_document(advice.cheapest),
-        "within": advice.within and _within_document(advice.within),
-        "frontier": [plan.label for plan in advice.frontier],
-        "upgrades": [_upgrade_document(upgrade) for upgrade in advice.upgrades],
-        "beaten": [_dominated_document(dominated) for dominated in advice.dominated],
-        "left_out": [_excluded_document(excluded) for excluded in advice.excluded],
-        "comparison": comparison and _comparison_document(comparison),
-        "memory": memory_document(fits),
-        "warnings": list(warnings),
-    }
+_WITHIN = record(
+    certainty=at("limits.certainty", NUMBER),
+    sure=maybe(PLAN),
+    expected=maybe(PLAN),
+    surest=maybe(PLAN),
+    nearest=PLAN,
+    over_s=NUMBER,
+    over_usd=NUMBER,
+)
 
+#: Null where an interval is missing.
+_COMPARISON = record(
+    a=PLAN,
+    b=PLAN,
+    latency_ratio=NUMBER,
+    **under("uncertainty", latency_ratio_low=maybe(NUMBER), latency_ratio_high=maybe(NUMBER)),
+    break_even_ratio=NUMBER,
+    break_even_usd_per_hour=NUMBER,
+    **under(
+        "uncertainty",
+        break_even_low=maybe(NUMBER),
+        break_even_high=maybe(NUMBER),
+        faster=_CHANCE,
+        cheaper=_CHANCE,
+        beats=at("dominates", _CHANCE),
+    ),
+    sentences=at(comparison_sentences, TEXTS),
+)
 
-def _workload_document(workload: Workload) -> Document:
-    return {
-        "images": workload.images,
-        "batch_size": workload.batch_size,
-        "epochs": workload.epochs,
-        "validation_images": workload.validation_images,
-    }
-
-
-def _plan_document(plan: Plan) -> Document:
-    """One plan; null where there is no interval or no limit."""
-    offer, interval = plan.offer, plan.interval
-    return {
-        "plan": plan.label,
-        "instance": plan.instance,
-        "gpu": offer.gpu,
-        "gpu_count": offer.gpu_count,
-        "gpus": plan.gpus,
-        "batch_size": plan.batch_size,
-        "market": offer.market,
-        "region": offer.region,
-        "usd_per_hour": offer.usd_per_hour,
-        "as_of": offer.as_of,
-        "source": offer.source,
-        "status": offer.status,
-        "basis": plan.basis,
-        "latency_ms": plan.latency_ms,
-        "total_s": plan.total_s,
-        "low_s": interval and interval.low_s,
-        "high_s": interval and interval.high_s,
-        "total_usd": plan.total_usd,
-        "low_usd": interval and interval.low_usd,
-        "high_usd": interval and interval.high_usd,
-        "in_time": plan.in_time,
-        "in_budget": plan.in_budget,
-        "rests_on": plan.latency_note,
-        "note": plan.note,
-        "provider": offer.provider,
-        "usd_per_gpu_hour": offer.usd_per_gpu_hour,
-        "price_note": old_price_note(offer),
-    }
-
-
-def _pick_document(pick: Pick) -> Document:
-    return {
-        "plan": pick.plan.label,
-        "certainty": pick.rival and pick.rival.certainty,
-        "rival": pick.rival and pick.rival.plan.label,
-        "too_close_to_call": pick.close_rival is not None,
-    }
-
-
-def _within_document(within: Within) -> Document:
-    return {
-        "certainty": within.limits.certainty,
-        "sure": _label(within.sure),
-        "expected": _label(within.expected),
-        "surest": _label(within.surest),
-        "nearest": within.nearest.label,
-        "over_s": within.over_s,
-        "over_usd": within.over_usd,
-    }
-
-
-def _upgrade_document(upgrade: Upgrade) -> Document:
-    return {
-        "extra_usd": upgrade.extra_usd,
-        "saves_h": upgrade.saves_h,
-        "hours_per_usd": upgrade.hours_per_usd,
-        "certainty": upgrade.certainty,
-        "cheaper": upgrade.cheaper.label,
-        "faster": upgrade.faster.label,
-    }
-
-
-def _dominated_document(dominated: Dominated) -> Document:
-    return {"plan": dominated.plan.label, "by": dominated.by.label, "certainty": dominated.certainty}
-
-
-def _excluded_document(excluded: ExcludedInstance) -> Document:
-    return {"instance": excluded.instance, "reason": excluded.reason}
-
-
-def _comparison_document(comparison: Comparison) -> Document:
-    """Null where an interval is missing."""
-    known = comparison.uncertainty
-    return {
-        "a": comparison.a.label,
-        "b": comparison.b.label,
-        "latency_ratio": comparison.latency_ratio,
-        "latency_ratio_low": known and known.latency_ratio_low,
-        "latency_ratio_high": known and known.latency_ratio_high,
-        "break_even_ratio": comparison.break_even_ratio,
-        "break_even_usd_per_hour": comparison.break_even_usd_per_hour,
-        "break_even_low": known and known.break_even_low,
-        "break_even_high": known and known.break_even_high,
-        "faster": known and known.faster,
-        "cheaper": known and known.cheaper,
-        "beats": known and known.dominates,
-        "sentences": list(comparison_sentences(comparison)),
-    }
-
-
-def _label(plan: Plan | None) -> str | None:
-    return None if plan is None else plan.label
+#: `within` is null without limits, `comparison` unless two plans were compared.
+ADVICE = record(
+    anchor=at("training.prediction.anchor", TEXT),
+    workload=at(
+        "advice.request.workload", record(images=WHOLE, batch_size=WHOLE, epochs=WHOLE, validation_images=WHOLE)
+    ),
+    **under("advice.request.limits", deadline_h=maybe(NUMBER), budget_usd=maybe(NUMBER)),
+    **under(
+        "advice",
+        answer=at(lambda advice: advice, record(plan=at("answer.label", TEXT), sentences=at(answer_sentences, TEXTS))),
+        plans=many(_PLAN),
+        fastest=_PICK,
+        cheapest=_PICK,
+        within=maybe(_WITHIN),
+        frontier=many(PLAN),
+        upgrades=many(
+            record(extra_usd=NUMBER, saves_h=NUMBER, hours_per_usd=NUMBER, certainty=_CHANCE, cheaper=PLAN, faster=PLAN)
+        ),
+        beaten=at("dominated", many(record(plan=PLAN, by=PLAN, certainty=_CHANCE))),
+        left_out=at("excluded", many(record(instance=TEXT, reason=TEXT))),
+    ),
+    comparison=maybe(_COMPARISON),
+    memory=at("fits", MEMORY),
+    warnings=at("training.warnings", TEXTS),
+)

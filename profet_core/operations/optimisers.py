@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -21,6 +22,8 @@ STATE_COPIES: Mapping[str, int] = MappingProxyType(
         **dict.fromkeys(("AdamWithAmsgrad", "CenteredRMSProp"), 3),
     }
 )
+#: What every one of them has in its name; a profile has hundreds of others.
+_UPDATES = re.compile("Ada|Sign|GradientDescent|Momentum|RMSProp|Ftrl|fused_")
 #: Plain SGD reads a parameter and its gradient and writes the parameter; each value kept is read and written too.
 PLAIN_VALUES, VALUES_A_COPY = 3, 2
 
@@ -49,7 +52,7 @@ def state_copies(profile: Profile) -> float:
 
 
 def _copies(operation: str) -> int | None:
-    if not operation.startswith(DEVICE_PREFIX):
+    if not operation.startswith(DEVICE_PREFIX) or not _UPDATES.search(operation):
         return None
     name = stem(operation.removeprefix(DEVICE_PREFIX))
     return STATE_COPIES.get(name.removeprefix("Resource").removeprefix("Sparse").removeprefix("Apply"))

@@ -16,8 +16,10 @@ import pytest
 from profet_cli.main import main
 from profet_core.answers.questions import AdviseQuestion, InstancesQuestion, PredictQuestion, TrainingQuestion
 from profet_core.answers.scaleout import OF_PROFILE, ScaleoutQuestion
+from profet_core.fields.estimate import ESTIMATE
+from profet_core.fields.scaleout import SCALEOUT
+from profet_core.fields.training import ADVISE, COST, INSTANCES, PREDICT
 from profet_http.docs_page import PAGE
-from profet_http.fields import ADVISE, COST, ESTIMATE, INSTANCES, PREDICT, SCALEOUT
 from profet_http.openapi import openapi_document
 from tests.docs.recipes import blocks
 from tests.http.conftest import send
@@ -254,12 +256,39 @@ def test_every_documented_field_is_taken(post, post_file, asked, sample):
     for path in ("/v1/predict", "/v1/cost", "/v1/advise", "/v1/estimate", "/v1/scaleout"):
         documented = openapi_document()["paths"][path]["post"]
         for name, schema in documented["requestBody"]["content"]["application/json"]["schema"]["properties"].items():
-            wrong = {"boolean": "yes", "string": 7, "array": {}, "integer": "7", "number": "7"}
-            kind = schema["type"]
-            answer = post(path, {**asked, name: 7 if isinstance(kind, list) or kind == "object" else wrong[kind]})
+            wrong = {"boolean": "yes", "string": 7, "array": 7, "object": 7, "integer": "7", "number": "7"}
+            kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+            answer = post(path, {**asked, name: wrong[kinds[0]]})
             assert answer.status == 422 and answer.error.startswith(f"{name} must be"), (name, answer)
         for parameter in documented["parameters"]:
             assert "Unknown field" not in post_file(path, sample.data, **{parameter["name"]: ""}).body.decode()
+
+
+def test_null_is_taken_where_the_description_says_so(post, asked):
+    for path, values in {"/v1/cost": {**asked, **TRAINING}, "/v1/estimate": {"network": "VGG16", "batch": 8}}.items():
+        body = openapi_document()["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        optional = {name: None for name, schema in body["properties"].items() if "null" in schema["type"]}
+        assert set(optional) == set(body["properties"]) - set(body["required"])
+        assert post(path, {**optional, **values}).document == post(path, values).document
+        for name in body["required"]:
+            refused = post(path, {**values, name: None})
+            assert refused.status == 422 and refused.error.startswith(f"{name} is missing")
+
+
+def test_the_description_has_every_path_and_what_each_refuses(port, get):
+    paths = openapi_document()["paths"]
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            assert {"403", "404", "405", "429"} <= set(operation["responses"])
+            other = {"get": "POST", "post": "GET"}[method]
+            refused = send(port, other, path)
+            assert refused.status == 405 and method.upper() in refused.error
+    assert {path for path in paths if get(path).status == 200} == {
+        "/v1/instances",
+        "/v1/health",
+        "/v1/openapi.json",
+        "/v1/docs",
+    }
 
 
 def test_the_description_and_its_page_load_nothing_from_elsewhere(get):

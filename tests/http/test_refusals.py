@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from contextlib import ExitStack
 
 import pytest
 
-from profet_http.limits import HEAD_LIMIT_S, MAX_ANSWERS, MAX_FILE_BYTES, MAX_FILES, MAX_JSON_BYTES
+from profet_http.limits import (
+    HEAD_LIMIT_S,
+    MAX_ANSWERS,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    MAX_JSON_BYTES,
+    MAX_WAITING,
+    PAUSE_LIMIT_S,
+)
 from tests.http.conftest import FILE, JSON, send
 
 TRAINING = {"images": 1000}
@@ -165,6 +174,28 @@ def test_a_head_that_nobody_finishes_ends_its_connection(port):
     with socket.create_connection(("127.0.0.1", port), timeout=3 * HEAD_LIMIT_S) as connection:
         connection.sendall(b"GET /v1/health HTTP/1.1\r\nHost:")
         assert connection.recv(1) == b""
+
+
+def test_a_body_that_stops_coming_is_refused_soon(port):
+    """Each says that more follows, and sends no more."""
+    head = b"POST /v1/predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    for rest, status in {
+        b"Content-Length: 50\r\n\r\n{}": b"408",
+        b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n": b"408",
+        b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}": b"400",
+    }.items():
+        started = time.monotonic()
+        with socket.create_connection(("127.0.0.1", port), timeout=3 * PAUSE_LIMIT_S) as connection:
+            connection.sendall(head + rest)
+            assert connection.recv(2**16).startswith(b"HTTP/1.1 " + status)
+        assert time.monotonic() - started < 2 * PAUSE_LIMIT_S
+
+
+def test_many_that_wait_shut_nobody_out(port, post, asked):
+    with ExitStack() as stack:
+        for _ in range(2 * MAX_WAITING + 50):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+        assert post("/v1/predict", asked).status == 200
 
 
 def test_the_prefix_alone_redirects_nowhere(get, port):

@@ -6,68 +6,41 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from profet_cli.arguments import (
-    EVERY_OFFER_HELP,
-    add_format,
-    add_narrowing,
-    add_parameters,
-    add_spot_discount,
-    add_sureness,
-    add_training,
-    names,
-)
+from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models
 from profet_cli.commands.advise.text import print_advice
+from profet_cli.inputs import given_values
 from profet_cli.output import print_json, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_knowledge, training_question
+from profet_cli.questions import COMMAND_LINE, open_knowledge
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import AdviseQuestion
-from profet_core.documents.advice import advice_document
+from profet_core.documents.advice import ADVICE
 from profet_core.documents.report import report_html, report_source
 from profet_core.errors import InputError
+from profet_core.fields.training import ADVISE
 from profet_core.whole_files import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The training, its limits, and the offers to choose from."""
     add_format(parser)
-    add_training(parser)
-    parser.add_argument(
-        "--deadline-hours", type=float, metavar="H", help="deadline; recommends the cheapest offer that meets it"
-    )
-    parser.add_argument(
-        "--budget-usd", type=float, metavar="USD", help="budget; recommends the fastest offer within it"
-    )
-    parser.add_argument(
-        "--certainty",
-        type=float,
-        default=0.9,
-        metavar="SHARE",
-        help="required probability of meeting the limits (default: 0.9)",
-    )
-    add_narrowing(parser, market="on-demand")
-    add_sureness(parser)
-    parser.add_argument("--every-offer", action="store_true", help=EVERY_OFFER_HELP)
-    add_spot_discount(parser)
-    parser.add_argument("--with-loading", action="store_true", help="add the measured data-loading overhead, 6 to 9%%")
-    parser.add_argument("--include-retired", action="store_true", help="include retired instances")
+    add_fields(parser, ADVISE, positional="profile")
+    add_models(parser)
+    add_every_offer(parser)
     parser.add_argument("--report", type=Path, metavar="FILE", help="also write the answer as an HTML page")
-    add_parameters(parser)
-    parser.add_argument("--compare", type=names, metavar="A,B", help="compare two instances")
 
 
 def run(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
-    question = training_question(options, AdviseQuestion)
+    question = AdviseQuestion(**given_values(options, ADVISE))
     knowledge = open_knowledge(options)
     answer = answer_advise(knowledge, question, COMMAND_LINE)
     warnings = answer.training.warnings
     if options.report is not None:
-        name = Path(options.trace).name
+        name = Path(options.profile).name
         source = report_source(name, answer.training.prediction, knowledge.models, warnings)
-        _write(options.report, report_html(answer.advice, source), [options.trace, options.second])
+        _write(options.report, report_html(answer.advice, source), [options.profile, getattr(options, "second", None)])
     if options.format == "json":
-        anchor = answer.training.prediction.anchor
-        print_json(advice_document(answer.advice, answer.comparison, anchor, answer.fits, warnings))
+        print_json(ADVICE.document(answer))
     else:
         print_warnings(warnings)
         print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)

@@ -12,7 +12,7 @@ from profet_cli.arguments import add_format
 from profet_cli.commands.instances.own_file import known_gpus
 from profet_cli.lab import training_set
 from profet_cli.output import cell, print_json, print_table
-from profet_core.documents.parts import Document
+from profet_core.documents.records import Document
 
 if TYPE_CHECKING:
     from profet_lab.datasets.check import Check, InstanceCheck, PairCheck

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 from profet_cli.commands.instances import add, listing, refresh, remove
 from profet_cli.parsing import OneLineParser, add_commands
 
@@ -21,7 +23,7 @@ def add_arguments(parser: OneLineParser) -> None:
     """The list's arguments, and the actions with theirs; an action is a `Command` too."""
     listing.add_arguments(parser)
     actions = add_commands(parser, ACTIONS, dest="action")
-    listing.add_list_arguments(actions["list"])
+    listing.add_arguments(actions["list"], default=argparse.SUPPRESS)
     add.add_arguments(actions["add"])
     remove.add_arguments(actions["remove"])
     refresh.add_arguments(actions["refresh"])

@@ -12,7 +12,7 @@ from profet_cli.output import print_json
 from profet_core.catalog import Catalog, Instance, load_catalog, load_shipped
 from profet_core.catalog.instance import MARKETS, OWN_PROVIDER, STATUSES, check_date
 from profet_core.catalog.own import changing_own, laid_over, read_own, write_own
-from profet_core.documents.parts import offer_document
+from profet_core.documents.parts import OFFER
 from profet_core.errors import InputError
 from profet_core.units import listed_price
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu-count", type=int, metavar="N", help="number of GPUs (default: 1)")
     parser.add_argument("--memory-gib", type=float, help="memory per GPU (default: from the GPU specs)")
     parser.add_argument("--vcpus", type=int)
-    parser.add_argument("--provider", "--cloud", help="cloud provider (default: own)")
+    parser.add_argument("--provider", help="cloud provider (default: own)")
     parser.add_argument("--region")
     parser.add_argument("--os", help="operating system (default: linux)")
     parser.add_argument("--market", choices=MARKETS, help="market (default: on-demand)")
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
         write_own(path, rows, shipped)
     old_usd_per_hour = None if replaced is None else replaced.usd_per_hour
     if options.format == "json":
-        print_json({"file": str(path), "replaced_usd_per_hour": old_usd_per_hour, "offer": offer_document(row)})
+        print_json({"file": str(path), "replaced_usd_per_hour": old_usd_per_hour, "offer": OFFER.document(row)})
         return
     before = "" if old_usd_per_hour is None else f", was {listed_price(old_usd_per_hour)}"
     print(f"{offer_title(row)}: {listed_price(row.usd_per_hour)}/h{before}; saved in {path}")

@@ -5,51 +5,34 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from profet_cli.arguments import add_format, add_narrowing
+from profet_cli.arguments import add_fields, add_format
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.catalog import Instance, load_catalog, load_gpus
 from profet_core.catalog.offers import NoOffersError
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus, with_offers_of
 from profet_core.catalog.price_age import price_age_years
-from profet_core.documents.instances import instances_document
+from profet_core.documents.answers import OFFERS
 from profet_core.errors import ArtifactError
+from profet_core.fields.training import INSTANCES
 from profet_core.units import listed_price
 
 if TYPE_CHECKING:
     from profet_core.answers.questions import InstancesQuestion
 
 
-_ALL_HELP = "every offer, in all regions and markets"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which offers, before any action."""
-    add_format(parser)
-    parser.add_argument("--all", action="store_true", default=None, help=_ALL_HELP)
-    add_narrowing(parser)
-
-
-def add_list_arguments(parser: argparse.ArgumentParser) -> None:
-    """The same after the word `list`: nothing is a default there, for it would overwrite what came before the word."""
-    add_format(parser, default=argparse.SUPPRESS)
-    parser.add_argument("--all", action="store_true", default=argparse.SUPPRESS, help=_ALL_HELP)
-    add_narrowing(parser, default=argparse.SUPPRESS)
+def add_arguments(parser: argparse.ArgumentParser, **default: str) -> None:
+    """Which offers; `default=argparse.SUPPRESS` after the word `list`, for it would overwrite what came before."""
+    add_format(parser, **default)
+    add_fields(parser, INSTANCES)
 
 
 def run(options: argparse.Namespace) -> None:
     """Every instance at its usual price, or all offers of a market and region; "measured" ones can be the anchor."""
     # Numbers are for the list only, not for `add` and its like.
+    from profet_cli.inputs import given_values
     from profet_core.answers.questions import InstancesQuestion
 
-    question = InstancesQuestion(
-        all=bool(options.all),
-        provider=options.provider,
-        region=options.region,
-        market=options.market,
-        gpu=options.gpu,
-        gpu_count=options.gpu_count,
-        min_memory_gib=options.min_memory_gib,
-    )
+    question = InstancesQuestion(**given_values(options, INSTANCES))
     try:
         rows = _answered(question)
     except NoOffersError as error:
@@ -57,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
         if options.format != "json":
             print_warnings([f"{error} `profet instances add` and `refresh` add more"])
     if options.format == "json":
-        print_json(instances_document(rows))
+        print_json(OFFERS.document(rows))
         return
     print_table(
         ("instance", "cloud", "GPU", "GPUs", "$/h", "$/GPU/h", "region", "market", "date", "status", "basis"),

@@ -19,7 +19,8 @@ from profet_core.catalog.refresh import (
     price_changes,
     usable_prices,
 )
-from profet_core.documents.parts import Document, offer_document
+from profet_core.documents.parts import OFFER
+from profet_core.documents.records import Document
 from profet_core.errors import InputError, ProfetError
 from profet_core.units import listed_price
 
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which list, and whether to write."""
     add_format(parser, default=argparse.SUPPRESS)
     parser.add_argument(
-        *("--provider", "--cloud"),
+        "--provider",
         type=names,
         metavar="A,B",
         default=argparse.SUPPRESS,
@@ -105,7 +106,7 @@ def _clouds(options: argparse.Namespace) -> list[str]:
     ------
     InputError : there is no such cloud.
     """
-    given = [name.lower() for name in options.provider] or [DEFAULT_CLOUD]
+    given = [name.lower() for name in getattr(options, "provider", ())] or [DEFAULT_CLOUD]
     if "all" in given:
         return list(PROVIDERS)
     clouds = list(dict.fromkeys(GPUHUNT_NAMES.get(name, name) for name in given))
@@ -127,7 +128,7 @@ def _change_document(change: PriceChange) -> Document:
         "old_usd_per_hour": change.old_usd_per_hour,
         "change_percent": change.change_percent,
         "kept": change.kept,
-        **offer_document(change.offer),
+        **OFFER.document(change.offer),
     }
 
 

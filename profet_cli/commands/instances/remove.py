@@ -9,7 +9,7 @@ from profet_cli.commands.instances.own_file import offer_title, writable_path
 from profet_cli.output import print_json
 from profet_core.catalog import Instance, load_shipped
 from profet_core.catalog.own import changing_own, read_own, write_own
-from profet_core.documents.parts import offer_document
+from profet_core.documents.parts import OFFER
 from profet_core.errors import InputError
 from profet_core.units import listed_price
 
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
             raise InputError(f"Your file {path} has no such row for {options.name!r}; it has rows for: {names}.")
         write_own(path, [row for row in rows if row not in removed], shipped)
     if options.format == "json":
-        print_json({"file": str(path), "removed": [offer_document(row) for row in removed]})
+        print_json({"file": str(path), "removed": [OFFER.document(row) for row in removed]})
         return
     for row in removed:
         print(f"{offer_title(row)}: {listed_price(row.usd_per_hour)}/h is removed from {path}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from profet_cli.commands.train.prices import still_to_price
 from profet_cli.commands.train.trained import Trained
 from profet_cli.lab import training_set
-from profet_core.documents.parts import Document
+from profet_core.documents.records import Document
 
 if TYPE_CHECKING:
     from profet_lab.datasets.dataset import Dataset

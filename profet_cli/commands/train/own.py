@@ -15,7 +15,7 @@ from profet_cli.commands.train.trained import Trained
 from profet_cli.lab import training_set
 from profet_core.artifacts.models import load_models
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
-from profet_core.documents.parts import Document
+from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import quantile

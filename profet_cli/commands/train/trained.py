@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 
 from profet_cli.output import print_json
-from profet_core.documents.parts import Document
+from profet_core.documents.records import Document
 
 
 @dataclass(frozen=True, slots=True)

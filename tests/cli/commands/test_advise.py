@@ -141,7 +141,7 @@ def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_what_is_picked(run, d
 
 
 def test_advice_is_of_the_offers_asked_for(document, asked):
-    answer = document(*asked, "--cloud", "gcp,verda", "--market", "any", "--gpu", "V100,T4", "--sureness", "good")
+    answer = document(*asked, "--provider", "gcp,verda", "--market", "any", "--gpu", "V100,T4", "--sureness", "good")
     assert {plan["provider"] for plan in answer["plans"]} == {"gcp", "verda"}
     assert {plan["market"] for plan in answer["plans"]} == {"on-demand", "spot"}
     assert {plan["basis"] for plan in answer["plans"]} <= {"measured", "given"}

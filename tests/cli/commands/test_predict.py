@@ -138,7 +138,7 @@ def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_how_many_it_hides(run
 def test_offers_are_narrowed_and_each_of_them_is_shown(run, document, sample, command, catalog):
     good = {row["basis"] for row in document(*command, "--sureness", "good")["predictions"]}
     assert good == {"given", "measured"}
-    command = (*command, "--cloud", "gcp,verda", "--gpu", "V100")
+    command = (*command, "--provider", "gcp,verda", "--gpu", "V100")
     rows = document(*command)["predictions"]
     assert [row["instance"] for row in rows if row["instance"] != sample.anchor] == [
         name for name, entry in catalog.items() if entry.provider in ("gcp", "verda") and entry.gpu_model == "V100"
@@ -190,8 +190,8 @@ def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, reposit
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--cloud", "azure", "--gpu", "H200"], "cloud azure, GPU H200: relax"),
-        (["--targets", "g5.xlarge,gcp/a2-highgpu-1g", "--cloud", "aws"], "selected offers: gcp/a2-highgpu-1g."),
+        (["--provider", "azure", "--gpu", "H200"], "cloud azure, GPU H200: relax"),
+        (["--targets", "g5.xlarge,gcp/a2-highgpu-1g", "--provider", "aws"], "selected offers: gcp/a2-highgpu-1g."),
         (["--gpu", "B200", "--sureness", "good"], "No prediction has confidence good"),
     ],
 )

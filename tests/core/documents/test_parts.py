@@ -7,13 +7,13 @@ from dataclasses import asdict
 import pytest
 
 from profet_core.catalog.price_age import old_price_note
-from profet_core.documents.parts import memory_document, offer_document
+from profet_core.documents.parts import MEMORY, OFFER
 from profet_core.memory.fit import FitAnswer
 
 
 def test_an_offer_is_all_that_the_catalogue_has_of_it(catalog):
     for offer in catalog.all_offers:
-        document = offer_document(offer)
+        document = OFFER.document(offer)
         assert list(document.items())[:-2] == list(asdict(offer).items())
         assert document["usd_per_gpu_hour"] * offer.gpu_count == pytest.approx(offer.usd_per_hour)
         assert document["price_note"] == old_price_note(offer)
@@ -21,4 +21,4 @@ def test_an_offer_is_all_that_the_catalogue_has_of_it(catalog):
 
 def test_a_fit_is_all_that_its_answer_has():
     fit = FitAnswer("fits", 0.98, 320, "It ran in less.")
-    assert memory_document({"g5.xlarge": fit}) == {"g5.xlarge": asdict(fit)}
+    assert MEMORY.document({"g5.xlarge": fit}) == {"g5.xlarge": asdict(fit)}

@@ -76,7 +76,7 @@ def test_without_a_place_for_the_file_the_variable_is_named(refused, monkeypatch
 
 
 def test_an_instance_of_one_s_own_may_say_who_rents_it_out(run, document, refused):
-    run("add", "my.l4", "--gpu", "L4", "--usd-per-hour", 0.5, "--cloud", "hetzner")
+    run("add", "my.l4", "--gpu", "L4", "--usd-per-hour", 0.5, "--provider", "hetzner")
     run("add", "g4dn.xlarge", "--usd-per-hour", 0.4)
     rows = {row["name"]: row for row in document()}
     assert (rows["my.l4"]["provider"], rows["g4dn.xlarge"]["provider"]) == ("hetzner", "aws")

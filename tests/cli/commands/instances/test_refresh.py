@@ -122,7 +122,7 @@ def test_a_market_out_of_reach_is_one_line_without_the_library_s_words(run, own,
     # Nobody listens there.
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "")
-    status, out, err = run("refresh", "--cloud", "vast")
+    status, out, err = run("refresh", "--provider", "vast")
     assert (status, out, own.exists()) == (2, "", False)
     assert err == (
         "profet: The price list of vast can't be fetched: check the network or try again later. Nothing was changed.\n"

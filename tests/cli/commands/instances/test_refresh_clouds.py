@@ -63,7 +63,7 @@ def changes(run, *arguments: str) -> dict[tuple[str, str], dict]:
 
 
 def test_all_clouds_are_refreshed_at_once(run, own):
-    found = changes(run, "--cloud", "all")
+    found = changes(run, "--provider", "all")
     prices = {key: row["usd_per_hour"] for key, row in found.items() if row["provider"] != "aws"}
     assert prices == {
         ("azure/Standard_NC4as_T4_v3", "on-demand"): 0.55,
@@ -87,8 +87,8 @@ def test_all_clouds_are_refreshed_at_once(run, own):
 
 
 def test_new_offers_come_if_asked_for_and_if_their_gpu_is_known(run, own):
-    assert "4 more offers have a known GPU: --new adds them" in run("refresh", "--cloud", "all", "--dry-run")[1]
-    changes(run, "--cloud", "all", "--new")
+    assert "4 more offers have a known GPU: --new adds them" in run("refresh", "--provider", "all", "--dry-run")[1]
+    changes(run, "--provider", "all", "--new")
     catalog = load_catalog()
     new = {name: row for name, row in catalog.items() if name not in load_shipped()}
     assert {name: (row.gpu, row.gpu_count, row.usd_per_hour, row.provider, row.host) for name, row in new.items()} == {
@@ -103,20 +103,20 @@ def test_one_cloud_whose_list_is_gone_is_said_and_the_others_go_on(run, own, tmp
     for name in ("aws", "verda"):
         (tmp_path / f"{name}.csv").write_text((PUBLISHED / f"{name}.csv").read_text())
     monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(tmp_path))
-    status, _, err = run("refresh", "--cloud", "aws,gcp,verda")
+    status, _, err = run("refresh", "--provider", "aws,gcp,verda")
     assert status == 0
     assert err.startswith("warning: The price list of gcp can't be fetched") and err.count("\n") == 1
     assert load_catalog()["verda/1V100.6V"].usd_per_hour == 0.15
     # Offers of the cloud whose list is gone are not said to be unlisted.
-    not_listed = json.loads(run("refresh", "--cloud", "aws,gcp", "--format", "json")[1])["not_listed"]
+    not_listed = json.loads(run("refresh", "--provider", "aws,gcp", "--format", "json")[1])["not_listed"]
     assert not_listed and {load_shipped()[name].provider for name in not_listed} == {"aws"}
 
 
 def test_a_cloud_named_before_the_action_counts_and_none_is_the_default(run):
     assert [name for name, _ in changes(run, "--provider", "lambdalabs")] == ["lambda/gpu_1x_a10"], "gpuhunt's name"
-    assert changes(run, "--cloud", "Verda").keys() == changes(run, "--cloud", "verda").keys()
-    assert {name for name, _ in changes(run, "--cloud", "")} == {name for name, _ in changes(run)}
-    status, out, _ = run("--cloud", "gcp", "refresh", "--format", "json")
+    assert changes(run, "--provider", "Verda").keys() == changes(run, "--provider", "verda").keys()
+    assert {name for name, _ in changes(run, "--provider", "")} == {name for name, _ in changes(run)}
+    status, out, _ = run("--provider", "gcp", "refresh", "--format", "json")
     assert status == 0
     assert {row["provider"] for row in json.loads(out)["changes"]} == {"gcp"}
 
@@ -133,7 +133,7 @@ class MixedMarket(AbstractProvider):
 def test_a_new_offer_of_unlike_hosts_is_one_machine(run, own, monkeypatch):
     monkeypatch.setattr(published_prices, "_live_provider", MixedMarket)
     for arguments in (["--dry-run"], [], []):
-        found = changes(run, "--cloud", "vast", "--new", *arguments)
+        found = changes(run, "--provider", "vast", "--new", *arguments)
         assert {key: row["usd_per_hour"] for key, row in found.items()} == {
             ("vast/2x-L4", "marketplace"): 0.6,
             ("vast/2x-L4", "spot"): 0.2,
@@ -156,14 +156,14 @@ class DamagedMarket(AbstractProvider):
 
 def test_damaged_rows_and_names_are_left_out_and_counted(run, own, tmp_path, monkeypatch):
     monkeypatch.setattr(published_prices, "_live_provider", DamagedMarket)
-    status, out, err = run("refresh", "--cloud", "vast", "--new", "--format", "json")
+    status, out, err = run("refresh", "--provider", "vast", "--new", "--format", "json")
     assert (status, err) == (0, "warning: 2 damaged rows are skipped\n")
     assert [row["usd_per_hour"] for row in json.loads(out)["changes"]] == [0.44]
     text = (PUBLISHED / "azure.csv").read_text()
     assert "Standard_NC8as_T4_v3" in text
     (tmp_path / "azure.csv").write_text(text.replace("Standard_NC8as_T4_v3", "Standard\x07NC8as_T4_v3"))
     monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(tmp_path))
-    status, _, err = run("refresh", "--cloud", "azure", "--new")
+    status, _, err = run("refresh", "--provider", "azure", "--new")
     assert (status, err) == (0, "warning: 1 damaged row is skipped\n")
 
 
@@ -172,7 +172,7 @@ def test_a_damaged_list_does_not_stop_the_other_clouds(run, own, tmp_path, monke
         text = (PUBLISHED / f"{name}.csv").read_text()
         (tmp_path / f"{name}.csv").write_text(text.replace("0.15,", "nan,"))
     monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(tmp_path))
-    status, _, err = run("refresh", "--cloud", "aws,verda")
+    status, _, err = run("refresh", "--provider", "aws,verda")
     assert status == 0
     assert err.startswith("warning: The published price of verda/1V100.6V must be a number above 0")
     assert err.endswith("The price list of verda is damaged; it is skipped.\n") and err.count("\n") == 1

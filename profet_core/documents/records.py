@@ -1,0 +1,140 @@
+"""JSON documents declared once: each key with its type, and where its value is in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+#: A JSON object, and a JSON Schema.
+Document: TypeAlias = dict[str, object]
+Schema: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A JSON type.
+
+    Attributes
+    ----------
+    schema : in JSON Schema. of : the value of a document that is made of a record's; None: the same value.
+    """
+
+    schema: Schema
+    of: Callable[[Any], Any] | None = None
+
+    def document(self, source: object) -> Any:
+        """The JSON value that is made of a record, or of a value."""
+        return source if self.of is None else self.of(source)
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A key whose value is not the attribute of its name.
+
+    Attributes
+    ----------
+    type : of the value. of : the value of a record, or the attribute's name.
+    owner : attribute of the record whose attribute it is, dotted; null where that is None. Empty: the record itself.
+    """
+
+    type: Type
+    of: str | Callable[[Any], object]
+    owner: str = ""
+
+
+Keys: TypeAlias = Mapping[str, "Type | At"]
+
+TEXT = Type({"type": "string"})
+WHOLE = Type({"type": "integer"})
+NUMBER = Type({"type": "number"})
+FLAG = Type({"type": "boolean"})
+
+
+def at(of: str | Callable[[Any], object], kind: Type) -> At:
+    """A key whose value a function gives, or an attribute of another name, dotted."""
+    owner, _, name = of.rpartition(".") if isinstance(of, str) else ("", "", "")
+    return At(kind, name or of, owner)
+
+
+def under(owner: str, **keys: Type | At) -> Keys:
+    """Keys whose values are in an attribute of the record; null where that is None."""
+    found = {name: key if isinstance(key, At) else At(key, name) for name, key in keys.items()}
+    return {name: At(key.type, key.of, f"{owner}.{key.owner}".rstrip(".")) for name, key in found.items()}
+
+
+def choice(names: Iterable[str]) -> Type:
+    """One of several texts."""
+    return Type({"type": "string", "enum": list(names)})
+
+
+def maybe(kind: Type) -> Type:
+    """The same, or null."""
+    schema = {**kind.schema, "type": [kind.schema["type"], "null"]}
+    if "enum" in kind.schema:
+        schema["enum"] = [*kind.schema["enum"], None]  # type: ignore[misc]
+    of = kind.of
+    return Type(schema, None if of is None else lambda value: None if value is None else of(value))
+
+
+def many(kind: Type) -> Type:
+    """A list of them."""
+    of = kind.of
+    return Type({"type": "array", "items": kind.schema}, list if of is None else lambda rows: [of(row) for row in rows])
+
+
+def by_name(kind: Type) -> Type:
+    """An object with one for each name; many may have the same record."""
+    of = kind.of
+
+    def document(rows: Mapping[str, object]) -> Document:
+        distinct = {id(row): row for row in rows.values()}
+        made = {key: kind.document(row) for key, row in distinct.items()}
+        return {name: made[id(row)] for name, row in rows.items()}
+
+    return Type({"type": "object", "additionalProperties": kind.schema}, dict if of is None else document)
+
+
+def record(**keys: Type | At) -> Type:
+    """An object with just these keys, in this order."""
+    found = {name: key if isinstance(key, At) else At(key, name) for name, key in keys.items()}
+    schema = {
+        "type": "object",
+        "properties": {name: key.type.schema for name, key in found.items()},
+        "required": list(found),
+        "additionalProperties": False,
+    }
+    return Type(schema, _maker(found))
+
+
+def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
+    """What makes the object; attributes with one owner that follow each other are read in one go."""
+    groups = []
+    for owner, several in groupby(keys.values(), lambda key: key.owner):
+        read = _reader([key.of for key in several])
+        groups.append((attrgetter(owner) if owner else None, *read))
+    made = [(name, key.type.of) for name, key in keys.items() if key.type.of is not None]
+
+    def document(source: Any) -> Document:
+        values: list[Any] = []
+        for owned, read, nulls in groups:
+            owner = source if owned is None else owned(source)
+            values += nulls if owner is None else read(owner)
+        found = dict(zip(keys, values, strict=True))
+        for name, of in made:
+            found[name] = of(found[name])
+        return found
+
+    return document
+
+
+def _reader(values: Sequence[str | Callable[[Any], object]]) -> tuple[Callable[[Any], Iterable[object]], list[None]]:
+    """What reads them of a record, and as many nulls."""
+    names = [value for value in values if isinstance(value, str)]
+    nulls = [None] * len(values)
+    if len(names) == len(values) > 1:
+        return attrgetter(*names), nulls
+    each = [attrgetter(value) if isinstance(value, str) else value for value in values]
+    return lambda source: [of(source) for of in each], nulls

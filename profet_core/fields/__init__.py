@@ -1,0 +1,1 @@
+"""Fields of questions: options and request fields."""
