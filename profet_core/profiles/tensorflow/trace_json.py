@@ -13,16 +13,16 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import (
+    MAX_TIME_US,
+    NO_DURATION,
     ChromeTrace,
     Event,
     Thread,
-    event_thread,
-    event_time_us,
     is_chrome_trace,
 )
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
@@ -38,6 +38,7 @@ from profet_core.profiles.trace_events.precision_signs import read_signs
 from profet_core.profiles.trace_events.sums import add_times, no_times
 
 NAME = "TensorFlow trace.json"
+Args: TypeAlias = dict[str, object]
 
 #: XProf leaves the shortest events out of a trace that would have more than this.
 XPROF_MAX_EVENTS = 1_000_000
@@ -88,9 +89,10 @@ def read(content: Content) -> Profile:
     ProfileError : one line that says what is wrong and what to do.
     """
     events = _Events()
-    trace = ChromeTrace(content)
-    for event in trace.events():
-        events.add(event)
+    trace = ChromeTrace(content, Args)
+    for some in trace.events():
+        for event in some:
+            events.add(event)
     return events.profile()
 
 
@@ -109,26 +111,24 @@ class _Events:
         self._has_gradient = False
         self._has_jax = False
 
-    def add(self, event: Event) -> None:
-        args = event.get("args")
-        if not isinstance(args, dict):
-            args = {}
-        kind, where = event.get("ph"), event_thread(event)
-        if kind == "M":
-            self._add_name(event.get("name"), args.get("name"), where)
-        elif kind == "X":
+    def add(self, event: Event[Args]) -> None:
+        args, where = event.args or {}, (event.pid, event.tid)
+        if event.ph == "M":
+            self._add_name(event.name, args.get("name"), where)
+        elif event.ph == "X":
             self._add_event(event, args, where)
 
     def _add_name(self, what: object, name: object, where: Thread) -> None:
         if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
+            self._names_kept.add(str(where))
             if what == "process_name":
                 self._processes[where[0]] = name[:_MAX_LABEL_CHARACTERS]
             elif what == "thread_name":
                 self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
 
-    def _add_event(self, event: Event, args: dict[str, object], where: Thread) -> None:
-        begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur", 0))
-        if begin_us is None or duration_us is None or duration_us < 0:
+    def _add_event(self, event: Event[Args], args: Args, where: Thread) -> None:
+        begin_us, duration_us = event.ts, 0.0 if event.dur == NO_DURATION else event.dur
+        if not (abs(begin_us) <= MAX_TIME_US and 0 <= duration_us <= MAX_TIME_US):
             self._untimed += 1
             return
         self._count += 1
@@ -136,15 +136,15 @@ class _Events:
         thread.first_us = min(thread.first_us, begin_us)
         thread.last_us = max(thread.last_us, begin_us + duration_us)
         thread.events += 1
-        name = event.get("name")
-        name = name if isinstance(name, str) and len(name) <= MAX_NAME_CHARACTERS else ""
+        name = event.name or ""
+        name = name if len(name) <= MAX_NAME_CHARACTERS else ""
         # Processes are named at the start of the file.
         if self._processes.get(where[0], "").startswith(DEVICE_PROCESS_PREFIX):
             self._add_kernel(thread, name, args, duration_us)
         else:
             self._add_host(thread, begin_us, duration_us, name, args)
 
-    def _add_kernel(self, thread: _Thread, name: str, args: dict[str, object], duration_us: float) -> None:
+    def _add_kernel(self, thread: _Thread, name: str, args: Args, duration_us: float) -> None:
         name = name[:MAX_KERNEL_CHARACTERS]
         self._sum(thread.kernels_us, name, duration_us)
         kind = None
@@ -157,9 +157,7 @@ class _Events:
         else:
             self._sum(thread.device_us, kind, duration_us)
 
-    def _add_host(
-        self, thread: _Thread, begin_us: float, duration_us: float, name: str, args: dict[str, object]
-    ) -> None:
+    def _add_host(self, thread: _Thread, begin_us: float, duration_us: float, name: str, args: Args) -> None:
         # An event whose name is short already has no long one ("Iterator::Root").
         long_name = args.get("long_name", name)
         if not isinstance(long_name, str) or len(long_name) > MAX_NAME_CHARACTERS:
@@ -187,6 +185,7 @@ class _Events:
         if thread is None:
             if len(self._threads) >= MAX_THREADS:
                 raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
+            self._names_kept.add(str(where))
             thread = self._threads[where] = _Thread()
         return thread
 
