@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypedDict, TypeVar
 
@@ -173,7 +173,7 @@ class PyTorchEvents:
             self._name_label(event)
             host.append(event)
 
-        keep = {
+        keep: dict[str | None, Callable[[TraceEvent], None]] = {
             **dict.fromkeys(_HOST, host.append),
             **dict.fromkeys(_NOTES, note),
             **dict.fromkeys(_CALLS, calls.append),

@@ -39,7 +39,10 @@ class Launches:
             self._owners[rows] = np.where(inner >= 0, owners[np.maximum(inner, 0)], NOBODY)
 
     def of(self, links: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Owner and time of the call for work with these correlations, which began then; nobody's keep their time."""
+        """Owner and time of the call for work with these correlations, which began then; nobody's keep their time.
+
+        Correlations ascend: work below the first call's was started before the recording, and its time is NaN.
+        """
         owners, launched = np.full(len(links), NOBODY, np.int64), begins.copy()
         if len(self._links):
             order = np.argsort(self._links, kind="stable")
@@ -48,4 +51,5 @@ class Launches:
             linked = (self._links[rows] == links) & (links >= 0)
             owners[linked] = self._owners[rows[linked]]
             launched[linked] = self._begins[rows[linked]]
+            launched[(links >= 0) & (links < self._links.min())] = np.nan
         return owners, launched

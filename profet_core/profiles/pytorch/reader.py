@@ -174,6 +174,8 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
     if totals.host.dropped_us:
         ms = totals.host.dropped_us / US_PER_MS
         yield f"{ms:.3g} ms per step on the CPU in views, allocations, autograd wrappers and user labels"
+    if totals.gpu.queued_us:
+        yield f"{totals.gpu.queued_us / US_PER_MS:.3g} ms of kernels launched before the recording began"
     if totals.partial:
         yield f"{totals.partial} {'ProfilerStep' if totals.basis == 'marked' else 'step'} that is not complete"
     if totals.cold_us is not None:
