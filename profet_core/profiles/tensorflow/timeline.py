@@ -16,7 +16,7 @@ from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, NO_DURATION, ChromeTrace, Event, is_chrome_trace
 from profet_core.profiles.limits import NamesKept, check_operations
 from profet_core.profiles.record import HOST_PREFIX, Profile, ProfileMeta
-from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
+from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report, widest
 from profet_core.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
     kernel_operation,
@@ -96,7 +96,7 @@ class _Events:
         elif kind == "gpu" and part in _GPU_WORK:
             gpu = self._gpus[number]
             gpu.number = number
-            gpu.first_us, gpu.last_us = min(gpu.first_us, begin_us), max(gpu.last_us, begin_us + duration_us)
+            gpu.kernels_span_us = widest(gpu.kernels_span_us, (begin_us, begin_us + duration_us))
             # Copies are named by what they are.
             found = operation_type(operation) or kernel_operation(f"{name}:{operation}")
             gpu.operations_us[found] += duration_us

@@ -28,12 +28,20 @@ from profet_core.profiles.decoding.chrome_trace import (
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
 from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
-from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
+from profet_core.profiles.tensorflow.gpu_work import (
+    NO_SPAN,
+    STRAY_COPY_US,
+    GpuWork,
+    Span,
+    busiest_gpu,
+    gpu_report,
+    widest,
+)
 from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation, operation_type
 from profet_core.profiles.tensorflow.step_count import StepCount, count_steps, is_graph_operation
 from profet_core.profiles.tensorflow.training_check import JAX, has_gradient, is_jax_name, training_refusal
 from profet_core.profiles.totals import TPU, TPU_PREFIX, profile_from_totals
-from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS, is_convolution_kernel
 from profet_core.profiles.trace_events.precision_signs import read_signs
 from profet_core.profiles.trace_events.sums import add_times, no_times
 
@@ -68,6 +76,9 @@ class _Thread:
     device_us: defaultdict[str, float] = field(default_factory=no_times)
     kernels_us: defaultdict[str, float] = field(default_factory=no_times)
     unnamed_us: defaultdict[str, float] = field(default_factory=no_times)
+    convolutions_us: dict[int, dict[str, float]] = field(default_factory=dict)
+    # Of a stream, without events shorter than `STRAY_COPY_US`.
+    long_span_us: Span = NO_SPAN
     events: int = 0
     begins_us: array[float] = field(default_factory=lambda: array("d"))
     durations_us: array[float] = field(default_factory=lambda: array("d"))
@@ -140,6 +151,8 @@ class _Events:
         name = name if len(name) <= MAX_NAME_CHARACTERS else ""
         # Processes are named at the start of the file.
         if self._processes.get(where[0], "").startswith(DEVICE_PROCESS_PREFIX):
+            if duration_us >= STRAY_COPY_US:
+                thread.long_span_us = widest(thread.long_span_us, (begin_us, begin_us + duration_us))
             self._add_kernel(thread, name, args, duration_us)
         else:
             self._add_host(thread, begin_us, duration_us, name, args)
@@ -147,15 +160,17 @@ class _Events:
     def _add_kernel(self, thread: _Thread, name: str, args: Args, duration_us: float) -> None:
         name = name[:MAX_KERNEL_CHARACTERS]
         self._sum(thread.kernels_us, name, duration_us)
-        kind = None
+        kind, operation = None, ""
         for label in (args[key] for key in _LABELS if key in args):
             if isinstance(label, str) and label and kind in (None, UNKNOWN):
                 self._has_gradient = self._has_gradient or has_gradient(label)
-                kind = kernel_operation(label) if len(label) <= MAX_NAME_CHARACTERS else UNKNOWN
+                kind, operation = kernel_operation(label) if len(label) <= MAX_NAME_CHARACTERS else UNKNOWN, label
         if kind is None:
             self._sum(thread.unnamed_us, name, duration_us)
         else:
             self._sum(thread.device_us, kind, duration_us)
+            if "Conv" in kind and is_convolution_kernel(name):
+                self._sum(thread.convolutions_us.setdefault(hash(operation), {}), name, duration_us)
 
     def _add_host(self, thread: _Thread, begin_us: float, duration_us: float, name: str, args: Args) -> None:
         # An event whose name is short already has no long one ("Iterator::Root").
@@ -278,7 +293,9 @@ def _add_stream(gpu: GpuWork, stream: _Thread, name: str) -> None:
         if name == STEPS_LINE:
             gpu.steps = stream.events
         return
-    gpu.first_us, gpu.last_us = min(gpu.first_us, stream.first_us), max(gpu.last_us, stream.last_us)
+    gpu.add_stream(stream.kernels_us, (stream.first_us, stream.last_us), stream.long_span_us)
+    for operation, kernels_us in stream.convolutions_us.items():
+        add_times(gpu.convolutions_us.setdefault(operation, {}), kernels_us)
     add_times(gpu.operations_us, stream.device_us)
     add_times(gpu.kernels_us, stream.kernels_us)
     add_times(gpu.unnamed_us, stream.unnamed_us)

@@ -132,11 +132,13 @@ def operation_of_kernel(name: str) -> str | None:
     return next((kind for texts, kind in _RULES if all(text.search(name) for text in texts)), None)
 
 
+@remembered(8192)
 def moves_memory(name: str) -> bool:
     """True for copies and settings of memory, which the GPU lists beside its kernels."""
     return _MOVES.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
 
 
+@remembered(8192)
 def is_convolution_kernel(name: str) -> bool:
     """True for a kernel that a library runs for a convolution or one of its gradients."""
     return _CONVOLUTION.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None

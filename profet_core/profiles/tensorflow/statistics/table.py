@@ -90,7 +90,7 @@ class _Sums:
         self._listed: Counter[str] = Counter()
         self._runs: list[int] = []
         self._gradient_seen = False
-        self._replicas: set[str] = set()
+        self._gpus = 1
 
     def add(self, row: Sequence[object], number: int) -> None:
         columns = self._columns
@@ -114,7 +114,8 @@ class _Sums:
         """The type of an operation of this name and type, whose name may tell more of the step."""
         self._gradient_seen |= has_gradient(name)
         if replica := _REPLICA.match(name):
-            self._replicas.add(replica[1])
+            # The first one's operations have no such prefix.
+            self._gpus = max(self._gpus, int(replica[1]) + 1)
         return label_type(name.strip(), kind) if side == "device" else kind
 
     def profile(self, source_format: str) -> Profile:
@@ -123,7 +124,7 @@ class _Sums:
         if steps > MAX_STEPS:
             raise ProfileError(f"Every operation of the table ran more than {MAX_STEPS:,} times: record fewer steps.")
         cut = _cut_warnings(self._listed, self._totals_us)
-        others = (*_idle_warnings(self._totals_us), *_steps_warnings(steps), *_replica_warnings(len(self._replicas)))
+        others = (*_idle_warnings(self._totals_us), *_steps_warnings(steps))
         return profile_from_totals(
             self._totals_us,
             source_format=source_format,
@@ -131,7 +132,7 @@ class _Sums:
             steps_basis="assumed" if counted is None else "counted",
             meta=ProfileMeta(framework="TensorFlow"),
             warnings=(*cut, *others),
-            refusal=training_refusal(self._totals_us, self._gradient_seen),
+            refusal=_gpus_refusal(self._gpus) or training_refusal(self._totals_us, self._gradient_seen),
             may_be_cut=bool(cut),
         )
 
@@ -151,15 +152,10 @@ def _idle_warnings(totals_us: Mapping[str, float]) -> list[str]:
     return ["The statistics exclude idle time: download them again with idle time included."]
 
 
-def _replica_warnings(replicas: int) -> list[str]:
-    if replicas <= 1:
-        return []
-    return [
-        (
-            f"The statistics add up the times of {replicas} GPUs: upload the xplane.pb of the step, which has the "
-            "times per GPU."
-        )
-    ]
+def _gpus_refusal(gpus: int) -> str:
+    if gpus == 1:
+        return ""
+    return f"The statistics add up the times of {gpus} GPUs: upload the step's xplane.pb, which has the times of each."
 
 
 def _steps_warnings(steps: int) -> list[str]:

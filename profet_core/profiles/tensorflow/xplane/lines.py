@@ -10,7 +10,7 @@ from profet_core.errors import ProfileError
 from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, check_operations
 from profet_core.profiles.record import UNKNOWN
 from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
-from profet_core.profiles.tensorflow.gpu_work import MAX_KERNELS
+from profet_core.profiles.tensorflow.gpu_work import MAX_KERNELS, MAX_TRIED, NO_SPAN, STRAY_COPY_US, Span, widest
 from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation
 from profet_core.profiles.tensorflow.xplane.planes import Plane
 from profet_core.profiles.tensorflow.xplane.schema import Event, Line, Stat
@@ -20,6 +20,7 @@ MAX_THREAD_OPERATIONS = 2_000_000
 MAX_BATCH_SIZE = 100_000
 #: XProf tells derived lines by their number, of which it looks at 32 bits; 390 are taken, 500 are not.
 _FIRST_DERIVED_ID, _DERIVED_IDS = 0xDEADBEEF, 400
+_STRAY_COPY_PS = int(STRAY_COPY_US * 1e6)
 _MAX_PS = int(MAX_OPERATION_US * 1e6)
 
 
@@ -98,7 +99,9 @@ class HostLine:
 class DeviceLine:
     """A stream: total time by operation type and by kernel, picoseconds, and the span of all its events.
 
-    `unnamed_ps` is the time of kernels that name no operation, by id as `kernels_ps`.
+    `unnamed_ps` is the time of kernels that name no operation, by id as `kernels_ps`; `convolutions_ps` is that of
+    kernels that name a convolution, by the operation's label and the kernel's id. `long_span_ps` leaves out events that
+    are shorter than `STRAY_COPY_US`.
     """
 
     def __init__(self, plane: Plane) -> None:
@@ -110,7 +113,8 @@ class DeviceLine:
         self.total_ps: Counter[str] = Counter()
         self.kernels_ps: Counter[int] = Counter()
         self.unnamed_ps: Counter[int] = Counter()
-        self.first_ps, self.last_ps = math.inf, -math.inf
+        self.convolutions_ps: Counter[tuple[int, int]] = Counter()
+        self.span_ps = self.long_span_ps = NO_SPAN
 
     @property
     def steps(self) -> int:
@@ -130,30 +134,38 @@ class DeviceLine:
         durations_ps = array("q", [event.duration_ps for event in part.events])
         _check_times(durations_ps)
         _check_times(offsets_ps)
-        self.first_ps = min(self.first_ps, min(offsets_ps))
-        self.last_ps = max(self.last_ps, max(map(int.__add__, offsets_ps, durations_ps)))
+        spans = list(zip(offsets_ps, map(int.__add__, offsets_ps, durations_ps), strict=True))
+        long = [each for each in spans if each[1] - each[0] >= _STRAY_COPY_PS]
+        self.span_ps = widest(self.span_ps, _span(spans))
+        self.long_span_ps = widest(self.long_span_ps, _span(long))
         for event, duration_ps in zip(part.events, durations_ps, strict=True):
             kernel = event.metadata_id
             self.kernels_ps[kernel] += duration_ps
-            kind = self._operation(event)
+            kind, label = self._operation(event)
             if kind is None:
                 self.unnamed_ps[kernel] += duration_ps
-            else:
-                self.total_ps[kind] += duration_ps
+                continue
+            self.total_ps[kind] += duration_ps
+            if "Conv" in kind and len(self.convolutions_ps) < MAX_TRIED:
+                self.convolutions_ps[label, kernel] += duration_ps
         check_operations(len(self.total_ps))
         if len(self.kernels_ps) > MAX_KERNELS:
             raise ProfileError(f"The trace has more than {MAX_KERNELS:,} different kernels: record fewer steps.")
 
-    def _operation(self, event: Event) -> str | None:
-        """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one."""
-        found, found_rank = None, math.inf
+    def _operation(self, event: Event) -> tuple[str | None, int]:
+        """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one.
+
+        Beside the type a number that the events of one operation share.
+        """
+        found, found_rank, label = None, math.inf, 0
         for stat in event.stats:
             rank = self._labels.get(stat.metadata_id, math.inf)
             if rank < found_rank or (found == UNKNOWN and rank < math.inf):
                 kind = self._kind(stat)
                 if kind is not None and (found is None or kind != UNKNOWN):
                     found, found_rank = kind, rank
-        return found
+                    label = stat.ref_value or hash(stat.str_value)
+        return found, label
 
     def _kind(self, stat: Stat) -> str | None:
         if stat.ref_value:
@@ -165,6 +177,11 @@ class DeviceLine:
 
 def _has_derived_id(part: Line) -> bool:
     return 0 <= (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID < _DERIVED_IDS
+
+
+def _span(spans_ps: list[tuple[int, int]]) -> Span:
+    """From the first start to the last end."""
+    return (min(spans_ps)[0], max(end for _, end in spans_ps)) if spans_ps else NO_SPAN
 
 
 def _check_times(times_ps: array[int]) -> None:

@@ -25,6 +25,7 @@ from profet_core.profiles.tensorflow.xplane.lines import DeviceLine, HostLine
 from profet_core.profiles.tensorflow.xplane.planes import DEVICE_PLANE_PREFIX, HOST_PLANE, Plane, read_planes
 from profet_core.profiles.tensorflow.xplane.schema import PLANE_LINES, SPACE_PLANES, messages
 from profet_core.profiles.totals import TPU, TPU_PREFIX, profile_from_totals
+from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel
 from profet_core.profiles.trace_events.precision_signs import read_signs
 
 NAME = "TensorFlow xplane.pb"
@@ -109,19 +110,25 @@ class _Sums:
         operations_ps: Counter[str] = Counter()
         kernels_ps: Counter[int] = Counter()
         unnamed_ps: Counter[int] = Counter()
+        convolutions_ps: Counter[tuple[int, int]] = Counter()
         for line in self._lines(wire, size, DeviceLine, plane):
             gpu.steps = max(gpu.steps, line.steps)
             if line.is_derived or not line.events:
                 continue
-            gpu.first_us = min(gpu.first_us, line.first_ps / _PS_PER_US)
-            gpu.last_us = max(gpu.last_us, line.last_ps / _PS_PER_US)
+            kernels = (plane.kernels.get(kernel, "") for kernel in line.kernels_ps)
+            spans_us = ((first / _PS_PER_US, last / _PS_PER_US) for first, last in (line.span_ps, line.long_span_ps))
+            gpu.add_stream(kernels, *spans_us)
             operations_ps.update(line.total_ps)
             check_operations(len(operations_ps))
             kernels_ps.update(line.kernels_ps)
             unnamed_ps.update(line.unnamed_ps)
+            convolutions_ps.update(line.convolutions_ps)
         for sums_ps, sums_us in ((kernels_ps, gpu.kernels_us), (unnamed_ps, gpu.unnamed_us)):
             for kernel, ps in sums_ps.items():
                 sums_us[plane.kernels.get(kernel, "")] += ps / _PS_PER_US
+        for (label, kernel), ps in convolutions_ps.items():
+            if is_convolution_kernel(name := plane.kernels.get(kernel, "")):
+                gpu.convolutions_us.setdefault(label, {})[name] = ps / _PS_PER_US
         gpu.operations_us.update({kind: ps / _PS_PER_US for kind, ps in operations_ps.items()})
         return gpu
 
