@@ -31,8 +31,7 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
     plausible_ms = (device_ms * low / RANGE_FACTOR, device_ms * high * RANGE_FACTOR)
     steps = doubted_steps(profile, latency_ms)
     fits = plausible_ms[0] <= latency_ms <= plausible_ms[1]
-    stalled = fits and not profile.may_be_cut and profile.device_busy_us / US_PER_MS <= latency_ms
-    stalled = stalled and device_ms > LARGEST_RATIO * latency_ms
+    stalled = not profile.may_be_cut and device_ms > LARGEST_RATIO * latency_ms
     if steps is None and fits and not stalled:
         return
     unit = _fitting_unit(latency_ms, plausible_ms) if steps is None and not fits else None

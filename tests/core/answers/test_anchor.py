@@ -69,6 +69,13 @@ def test_what_tells_no_anchor_is_one_line(knowledge, samples, named, asked, erro
     assert says in str(refused.value) and str(refused.value).isprintable()
 
 
+def test_a_cpus_profile_asks_for_no_anchor(knowledge, samples):
+    profile = recorded_on(samples, None)
+    host = replace(profile, operations={name: us for name, us in profile.operations.items() if name.startswith("Host")})
+    with pytest.raises(NoPredictionError, match="it was recorded on a CPU"):
+        question_anchor(knowledge, PredictQuestion(profile=host), SPELLING)
+
+
 @pytest.mark.parametrize("gpu", [A100, RTX])
 def test_nothing_from_a_gpu_that_nobody_profiled_looks_measured(knowledge, samples, gpu):
     answer = answer_predict(knowledge, PredictQuestion(profile=recorded_on(samples, gpu)), SPELLING)
