@@ -17,7 +17,7 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
 
     A profile's device rows, idle included, add up to about the step; in the training data the ratio stays within a
     narrow range. Beyond `RANGE_FACTOR` times that range the number was probably typed in another unit, or belongs to
-    another profile. A number of steps that somebody gave and that does not fit is questioned sooner, and so is a latency
+    another profile. A number of steps that somebody gave and that does not fit is questioned sooner, so is a latency
     that a whole trace contradicts by being idle: its step stalled while it was recorded.
 
     Raises
