@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import fields
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,8 @@ from profet_core.profiles.decoding.chrome_trace import NO_DURATION, ChromeTrace,
 
 def events_of(data: bytes, keep: tuple[str, ...] = ()) -> tuple[list[Event], dict]:
     trace = ChromeTrace(Content(data), dict, keep)
-    return [event for some in trace.events() for event in some], trace.entries
+    found = [event for some in trace.events() for event in some]
+    return [Event(*(getattr(event, each.name) for each in fields(Event))) for event in found], trace.entries
 
 
 def event_of(record: dict) -> Event:
