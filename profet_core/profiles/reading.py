@@ -42,7 +42,9 @@ def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progr
         return _read_path(Path(source), name, progress)
     name = name or "profile"
     try:
-        return _read(Content(source, watch=Watch(progress)), name)
+        content = Content(source, watch=Watch(progress))
+        content.watch.shorten(content.size)
+        return _read(content, name)
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
     finally:

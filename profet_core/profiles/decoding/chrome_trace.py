@@ -18,13 +18,10 @@ from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.limits import MAX_ENTRY_CHARACTERS, MAX_EVENTS
 
-#: One event, or one entry beside the events, is held while it is decoded: lists in lists take 25 times their text.
-MAX_ENTRY_CHARACTERS = 2 * 2**20
 #: Of what is kept: properties of GPUs, numbers of ranks, a version.
 MAX_KEPT_CHARACTERS = 2**16
-#: A trace of 300 MB has a million events; many more are so short that they say nothing.
-MAX_EVENTS = 2_000_000
 #: What stands among events and is none.
 MAX_OTHERS = 1_000
 #: Times beyond this, microseconds (30,000 years), are damage.

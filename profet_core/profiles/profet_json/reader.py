@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from profet_core.errors import InputError, ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.strict_json import parse_json, quote_name
-from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, check_operations, is_short_text
+from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, MAX_TABLE_BYTES, check_operations, is_short_text
 from profet_core.profiles.profet_json.orientations import single_record
 from profet_core.profiles.record import Profile, ProfileMeta, running
 from profet_core.units import positive_number, whole_number
@@ -23,8 +23,6 @@ VERSION_1 = f"{NAME}, version 1"
 #: PROFET's recorder profiles batches `N, N+1`, which TensorBoard reads as an inclusive range: two training steps. In
 #: its published profiles the device rows, idle included, add up to 2.1 times the step (median of 11,052).
 VERSION_1_STEPS = 2
-#: A profile is a few kilobytes; far more is something else.
-MAX_BYTES = 4 * 1024 * 1024
 MAX_WARNINGS, MAX_WARNING_LENGTH = 20, 500
 
 _OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
@@ -52,8 +50,10 @@ def read(content: Content) -> Profile:
     ------
     ProfileError : one line that says what is wrong and what to do.
     """
-    too_large = f"The file has more than {MAX_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
-    document = parse_json(content.read(MAX_BYTES, too_large))
+    too_large = (
+        f"The file has more than {MAX_TABLE_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
+    )
+    document = parse_json(content.read(MAX_TABLE_BYTES, too_large))
     record = single_record(document, lambda name: _OPERATION_NAME.fullmatch(name) is not None)
     if "operations" in record:
         return _read_version_2(record)

@@ -10,11 +10,11 @@ from typing import Generic, TypeAlias, TypedDict, TypeVar
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, Event, Thread
-from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_STEPS, MAX_THREADS, NamesKept
+from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_NAMES, MAX_STEPS, MAX_THREADS, NamesKept
 from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP
 
-#: Different names of operations; of kernels, of which each is searched for what it tells. A large network has hundreds.
-MAX_NAMES, MAX_KERNEL_NAMES = 20_000, 5_000
+#: Different kernels, each of which is searched for what it tells; a large network has hundreds.
+MAX_KERNEL_NAMES = 5_000
 MAX_NAME_CHARACTERS = 500
 _MAX_DEVICE = 1_000
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.decoding.strict_json import quote_name
-from profet_core.profiles.limits import MAX_STEPS
+from profet_core.profiles.limits import MAX_ROWS, MAX_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE, IDLE_OPERATIONS, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.operation_names import DATASET, label_type, public_type
 from profet_core.profiles.tensorflow.step_count import usual_runs
@@ -20,8 +20,6 @@ from profet_core.profiles.trace_events.sums import no_times
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
 ROWS_A_SIDE = 500
-#: Both sides, and room for what a person may have put together.
-MAX_ROWS = 20_000
 MAX_COLUMNS = 100
 
 #: Headings of each column, old and new, as `_plain` writes them: letters only.

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, check_operations
+from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_OPERATION_US, MAX_STEPS, check_operations
 from profet_core.profiles.record import UNKNOWN
 from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
 from profet_core.profiles.tensorflow.gpu_work import MAX_KERNELS, MAX_TRIED, NO_SPAN, STRAY_COPY_US, Span, widest
@@ -15,8 +15,6 @@ from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS,
 from profet_core.profiles.tensorflow.xplane.planes import Plane
 from profet_core.profiles.tensorflow.xplane.schema import Event, Line, Stat
 
-#: Operations on one thread: their intervals are held together.
-MAX_THREAD_OPERATIONS = 2_000_000
 MAX_BATCH_SIZE = 100_000
 #: XProf tells derived lines by their number, of which it looks at 32 bits; 390 are taken, 500 are not.
 _FIRST_DERIVED_ID, _DERIVED_IDS = 0xDEADBEEF, 400
@@ -67,9 +65,9 @@ class HostLine:
         check_operations(len(self.total_ps))
         _check_times(self._durations_ps)
         _check_times(self._begins_ps)
-        if len(self._begins_ps) > MAX_THREAD_OPERATIONS:
+        if len(self._begins_ps) > MAX_KEPT_EVENTS:
             raise ProfileError(
-                f"The trace has more than {MAX_THREAD_OPERATIONS:,} operations on one thread: record fewer steps."
+                f"The trace has more than {MAX_KEPT_EVENTS:,} operations on one thread: record fewer steps."
             )
 
     def idle_ps(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged
-from profet_core.profiles.limits import NamesKept
+from profet_core.profiles.limits import MAX_METADATA, NamesKept
 from profet_core.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
     eager_type,
@@ -31,8 +31,6 @@ HOST_PLANE = "/host:CPU"
 DEVICE_PLANE_PREFIX = "/device:GPU:"
 #: A host with eight GPUs has a dozen planes.
 MAX_PLANES = 1000
-#: Names of events and stats in one file; a large network has some ten thousand.
-MAX_METADATA = 250_000
 MAX_FACTS = 10_000
 _FACTS = ("compute_cap_major", "compute_cap_minor", "core_count", "memory_size")
 _STATS = ("step_num", "batch_size", *_FACTS)

@@ -16,7 +16,7 @@ from typing import TypeVar
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.protobuf_wire import WireStream, damaged
-from profet_core.profiles.limits import check_operations
+from profet_core.profiles.limits import MAX_LINES, check_operations
 from profet_core.profiles.record import HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
 from profet_core.profiles.tensorflow.step_count import count_steps
@@ -30,8 +30,6 @@ from profet_core.profiles.trace_events.precision_signs import read_signs
 
 NAME = "TensorFlow xplane.pb"
 
-#: A line is a thread or a stream.
-MAX_LINES = 20_000
 _PS_PER_US = 1e6
 
 AnyLine = TypeVar("AnyLine", HostLine, DeviceLine)
