@@ -31,8 +31,8 @@ _SEARCH_KERNELS = 3
 _OPERATIONS_KERNELS = 8
 #: From this share of the GPU's time on, such operations make a step a first one.
 _SEARCHED_SHARE = 0.2
-#: Operations and kernels of theirs that are told apart; a large network has a thousand convolutions.
-MAX_TRIED = 50_000
+#: Operations and kernels of theirs that are told apart on one GPU; a large network has some thousand.
+MAX_PAIRS = 50_000
 #: Copies shorter than this, microseconds, on a stream without kernels are between steps and no part of one, if it is
 #: less than this share of the time from the first kernel's start to the last one's end.
 STRAY_COPY_US, _STRAY_SHARE = 10.0, 1e-3
