@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
 
 from profet_core.errors import BusyError
-from profet_core.profiles.containers.watch import MAX_SECONDS, Progress
+from profet_core.profiles.containers.watch import Progress
+from profet_core.profiles.limits import MAX_SECONDS
 from profet_core.profiles.guarded.answers import MEMORY, TIME
 from profet_core.profiles.guarded.line import BEAT_S
 
