@@ -17,9 +17,9 @@ from typing import BinaryIO, Generic, Protocol, TypeVar
 
 from profet_core.errors import BusyError
 from profet_core.profiles.containers.watch import Progress
-from profet_core.profiles.limits import MAX_SECONDS
 from profet_core.profiles.guarded.answers import MEMORY, TIME
 from profet_core.profiles.guarded.line import BEAT_S
+from profet_core.profiles.limits import MAX_SECONDS
 
 _ROOT = Path(__file__).resolve().parents[3]
 _SUFFIX = re.compile(r"\.[a-z-]{1,10}", re.ASCII)
