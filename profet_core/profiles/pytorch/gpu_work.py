@@ -9,7 +9,7 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
-from profet_core.profiles.pytorch.launches import NOBODY, Launches
+from profet_core.profiles.pytorch.host_work import NOBODY, Launches
 from profet_core.profiles.pytorch.step_bounds import StepBounds
 from profet_core.profiles.pytorch.step_totals import GpuTotals
 from profet_core.profiles.pytorch.translations import Kernel

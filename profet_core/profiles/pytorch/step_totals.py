@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, StepsBasis
+from profet_core.profiles.totals import no_times
 from profet_core.profiles.trace_events.kernel_names import COLLECTIVE
-from profet_core.profiles.trace_events.sums import no_times
 
 #: Kernels that run beside each other for less than this share of the time are taken to run one after the other.
 _OVERLAP_SHARE = 0.01

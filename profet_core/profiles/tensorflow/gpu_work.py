@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE, UNKNOWN
+from profet_core.profiles.totals import no_times
 from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
-from profet_core.profiles.trace_events.sums import no_times
 from profet_core.units import US_PER_MS
 
 #: Different kernels of one GPU, each of which is searched for what it tells; a large network has hundreds.

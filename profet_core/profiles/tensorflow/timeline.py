@@ -24,8 +24,7 @@ from profet_core.profiles.tensorflow.operation_names import (
     public_type,
 )
 from profet_core.profiles.tensorflow.training_check import has_gradient, training_refusal
-from profet_core.profiles.totals import profile_from_totals
-from profet_core.profiles.trace_events.sums import no_times
+from profet_core.profiles.totals import no_times, profile_from_totals
 
 NAME = "TensorFlow 1 Timeline"
 

@@ -27,7 +27,6 @@ from profet_core.profiles.decoding.chrome_trace import (
 )
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
 from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
-from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
 from profet_core.profiles.tensorflow.gpu_work import (
     NO_SPAN,
     STRAY_COPY_US,
@@ -37,13 +36,18 @@ from profet_core.profiles.tensorflow.gpu_work import (
     gpu_report,
     widest,
 )
-from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation, operation_type
+from profet_core.profiles.tensorflow.operation_names import (
+    MAX_NAME_CHARACTERS,
+    STEPS_LINE,
+    is_derived_line,
+    kernel_operation,
+    operation_type,
+)
 from profet_core.profiles.tensorflow.step_count import StepCount, count_steps, is_graph_operation
 from profet_core.profiles.tensorflow.training_check import JAX, has_gradient, is_jax_name, training_refusal
-from profet_core.profiles.totals import TPU, TPU_PREFIX, profile_from_totals
+from profet_core.profiles.totals import TPU, TPU_PREFIX, add_times, no_times, profile_from_totals
 from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS, is_convolution_kernel
 from profet_core.profiles.trace_events.precision_signs import read_signs
-from profet_core.profiles.trace_events.sums import add_times, no_times
 
 NAME = "TensorFlow trace.json"
 Args: TypeAlias = dict[str, object]

@@ -10,8 +10,31 @@ kernels run forward and for the input's gradient alike and count as forward; pro
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
 
-from profet_core.profiles.remembered import remembered
+_Answer = TypeVar("_Answer")
+
+_FORGET: list[Callable[[], None]] = []
+
+
+def remembered(most: int) -> Callable[[Callable[[str], _Answer]], Callable[[str], _Answer]]:
+    """Remember up to `most` answers of a function of a name, until `forget_names`."""
+
+    def remember(function: Callable[[str], _Answer]) -> Callable[[str], _Answer]:
+        cached = lru_cache(maxsize=most)(function)
+        _FORGET.append(cached.cache_clear)
+        return cached
+
+    return remember
+
+
+def forget_names() -> None:
+    """Forget all names; whoever reads another file at the same time only finds its answers anew."""
+    for forget in _FORGET:
+        forget()
+
 
 #: What a kernel of one element at a time counts as, if its name does not say more.
 ELEMENTWISE = "Mul"

@@ -11,9 +11,13 @@ from typing import TypeAlias
 from profet_core.errors import ProfileError
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_OPERATION_US, MAX_STEPS, check_operations
 from profet_core.profiles.record import UNKNOWN
-from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
 from profet_core.profiles.tensorflow.gpu_work import MAX_PAIRS, NO_SPAN, STRAY_COPY_US, widest
-from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation
+from profet_core.profiles.tensorflow.operation_names import (
+    MAX_NAME_CHARACTERS,
+    STEPS_LINE,
+    is_derived_line,
+    kernel_operation,
+)
 from profet_core.profiles.tensorflow.xplane.planes import Plane
 from profet_core.profiles.tensorflow.xplane.schema import Event, Line, Stat
 
