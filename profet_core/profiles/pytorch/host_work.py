@@ -83,7 +83,7 @@ class HostWork:
         for rows, begins, durations in _threads(events.host):
             check_time()
             self_us = self_times(begins, durations)
-            keys = np.frombuffer(events.host.keys, np.int32)[rows].astype(np.int64)
+            keys = np.frombuffer(events.host.keys, np.int32)[rows]
             optimizers = _updates(begins, durations, keys, self._marks, self._backward)
             owners = keys + optimizers * len(self._operations)
             for owner in np.unique(owners[optimizers > 0]).tolist():
@@ -122,7 +122,9 @@ class HostWork:
             inside = (step >= 0) & kept[np.maximum(step, 0)]
             if not inside.any():
                 continue
-            owners, self_us = thread.owners[inside], thread.self_us[inside]
+            # Nothing is copied where all of a thread counts, which most of a large trace does.
+            rows = slice(None) if inside.all() else inside
+            owners, self_us = thread.owners[rows], thread.self_us[rows]
             unique, inverse = np.unique(owners, return_inverse=True)
             for owner, us in zip(unique.tolist(), np.bincount(inverse, weights=self_us).tolist(), strict=True):
                 found = self.shares(owner, None)
@@ -131,8 +133,8 @@ class HostWork:
                 for kind, share in found.items():
                     totals.totals_us[HOST_PREFIX + kind] += us * share / count
             # As if each step had been recorded alone: a thread is idle between its operations of one step.
-            same = step[inside][1:] == step[inside][:-1]
-            idle_us = gaps_us(thread.begins[inside], thread.durations[inside])[same].sum()
+            same = np.diff(step[rows]) == 0
+            idle_us = gaps_us(thread.begins[rows], thread.durations[rows])[same].sum()
             totals.totals_us[HOST_IDLE] += float(idle_us) / count
             heavy = self_us[loads[owners % len(self._operations)]]
             totals.longest_us = max(totals.longest_us, float(heavy.max(initial=0.0)))
@@ -185,7 +187,7 @@ def _updates(
     An optimizer that is handed a closure runs the forward and the backward pass inside its mark: what it does up to the
     end of the last backward pass there is no update.
     """
-    found = np.zeros(len(begins), np.int64)
+    found = np.zeros(len(begins), np.int32)
     until = -np.inf
     for row in np.flatnonzero(marks[keys]).tolist():
         if begins[row] >= until:
