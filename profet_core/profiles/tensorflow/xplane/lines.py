@@ -163,7 +163,7 @@ class DeviceLine:
     def _operation(self, event: Event) -> tuple[str | None, int]:
         """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one.
 
-        Beside the type a number that the events of one operation share.
+        Beside the type a number that the events of one convolution share, 0 for others.
         """
         found, found_rank, label = None, math.inf, 0
         for stat in event.stats:
@@ -173,7 +173,7 @@ class DeviceLine:
                 if kind is not None and (found is None or kind != UNKNOWN):
                     found, found_rank = kind, rank
                     label = stat.ref_value or hash(stat.str_value)
-        return found, label
+        return found, label if found is not None and "Conv" in found else 0
 
     def _kind(self, stat: Stat) -> str | None:
         if stat.ref_value:
