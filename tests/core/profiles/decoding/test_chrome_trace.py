@@ -88,6 +88,12 @@ def test_every_cut_of_a_trace_is_noticed(events, data):
         events_of(whole[:cut])
 
 
+def test_a_trace_that_ends_behind_its_first_event_is_truncated():
+    for tail in (b"", b",", b", "):
+        with pytest.raises(ProfileError, match="truncated"):
+            events_of(b'{"traceEvents": [{"a": 1}' + tail)
+
+
 @pytest.mark.parametrize("number", [-5.0771532157509976e16, 12345678])
 def test_a_number_that_a_window_cuts_is_read_whole(number, monkeypatch):
     for window in range(1, 30):
