@@ -62,7 +62,7 @@ documents, fields
 """
 #: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
-limits, record, remembered
+limits, record
 containers
 decoding, trace_events, totals
 profet_json, pytorch, tensorflow

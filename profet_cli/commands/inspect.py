@@ -11,25 +11,33 @@ from profet_cli.inputs import open_models, read_trace
 from profet_cli.output import MISSING, print_json, print_profile_warnings, print_table
 from profet_core.documents.parts import UNKNOWN_OPERATIONS
 from profet_core.documents.records import Document
+from profet_core.errors import InputError
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.diagnosis import Diagnosis, diagnose
 from profet_core.prediction.placement import Placement, placements
 from profet_core.prediction.refusals import refusal_by
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.profiles import Profile
+from profet_core.profiles.limits import LIMITS
 from profet_core.units import US_PER_MS, format_ms
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The profile."""
     add_format(parser)
-    parser.add_argument("trace", metavar="TRACE")
+    parser.add_argument("trace", metavar="TRACE", nargs="?")
+    parser.add_argument("--limits", action="store_true", help="list the most that a profile's file may hold and take")
     add_steps(parser)
     add_models(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the profile's format, operations by time, totals, and what was ignored or unknown."""
+    if options.limits:
+        _print_limits(options.format)
+        return
+    if options.trace is None:
+        raise InputError("Name a profile, or list the bounds with --limits.")
     trace = read_trace(options)
     profile = counted(trace, trace.meta.step_latency_ms)
     models = open_models(options)
@@ -38,6 +46,13 @@ def run(options: argparse.Namespace) -> None:
         print_json(_profile_document(profile, placed, diagnosis, refusal_by(models, profile)))
     else:
         _print_profile(profile, placed, diagnosis)
+
+
+def _print_limits(output: str) -> None:
+    if output == "json":
+        print_json({"limits": [asdict(limit) for limit in LIMITS]})
+    else:
+        print_table(("bound", "most", "unit"), [(each.what, f"{each.most:,.0f}", each.unit) for each in LIMITS])
 
 
 def _profile_document(profile: Profile, placed: Sequence[Placement], diagnosis: Diagnosis, refused: str) -> Document:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from profet_core.answers.questions import Knowledge, ProfileQuestion, Spelling
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on, unknown_gpu
+from profet_core.prediction.refusals import refusal
 
 
 def question_anchor(knowledge: Knowledge, question: ProfileQuestion, spelling: Spelling) -> str:
@@ -21,6 +22,9 @@ def question_anchor(knowledge: Knowledge, question: ProfileQuestion, spelling: S
         return find_anchor(models, knowledge.catalog, question.anchor).name
     recorded, option = question.profile.meta.gpu, spelling.option("anchor")
     if recorded is None:
+        # What no anchor would help.
+        if reason := refusal(question.profile):
+            raise NoPredictionError(reason)
         raise InputError(
             f"{spelling.profile} does not name the GPU it was recorded on: give it with {option}, an instance or a "
             "GPU name."

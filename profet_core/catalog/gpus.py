@@ -22,6 +22,10 @@ _FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
 #: Parts of a GPU, and laptops' GPUs, which run slower than the card of that name.
 _PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE)
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
+#: Accelerators that are no GPUs: Intel's Gaudi, HL-205 and so on as its driver names it.
+_NO_GPU = re.compile(r"\bGaudi|\bHL-\d{3}", re.IGNORECASE)
+#: Boards whose driver tells the board's number: both have the same PCI device ID in NVIDIA's driver notes.
+_BOARDS = {"a100-pg509-200": "A100-SXM4-40GB"}
 _WHOLE = ("sm_count", "cuda_cores")
 _OPTIONAL = ("tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
 _POSITIVE = (
@@ -190,6 +194,7 @@ class Gpus(Mapping[str, Gpu]):
 
         A part of a GPU or a laptop's is only the one that somebody described by that very name.
         """
+        name = _BOARDS.get(_bare(name), name)
         if name in self._by_name:
             return [self._by_name[name]]
         same = self._by_bare.get(_bare(name), [])
@@ -245,6 +250,15 @@ def gpu_model(name: str) -> str:
 def is_part_of_a_gpu(name: str) -> bool:
     """Whether a name is of a slice or of a virtual GPU, whose speed is its share's."""
     return _PART_OF_A_GPU.search(name) is not None
+
+
+def is_no_gpu(name: str) -> bool:
+    """Whether a name is of an accelerator of another kind, whose operations take other times.
+
+    >>> is_no_gpu("HL-225"), is_no_gpu("NVIDIA L4")
+    (True, False)
+    """
+    return _NO_GPU.search(name) is not None
 
 
 def is_laptops(name: str) -> bool:

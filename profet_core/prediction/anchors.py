@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import Gpu, is_laptops, is_part_of_a_gpu
+from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
 from profet_core.errors import InputError
 from profet_core.transfer.hosts import REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
 
 _ADD_IT = "add it as a custom GPU with that name."
+_NO_GPU = "an accelerator that is no GPU, and the models support GPUs only: record the step on a GPU."
 _NO_WHOLE_GPU = "a GPU slice: record the step on a whole GPU."
 _NO_CARD = f"a laptop GPU, which is slower than the card of that name: {_ADD_IT}"
 
@@ -110,6 +111,8 @@ def unknown_gpu(models: Models, recorded: str) -> str:
 
 def _no_card(name: str) -> str:
     """Why a name is of no whole card, and what to do; empty if it isn't."""
+    if is_no_gpu(name):
+        return _NO_GPU
     if is_part_of_a_gpu(name):
         return _NO_WHOLE_GPU
     return _NO_CARD if is_laptops(name) else ""

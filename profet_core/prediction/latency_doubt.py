@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profet_core.artifacts.models import Models
 from profet_core.errors import LatencyDoubtError
-from profet_core.prediction.steps import doubted_steps
+from profet_core.prediction.steps import LARGEST_RATIO, doubted_steps
 from profet_core.profiles.record import Profile
 from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant
 
@@ -17,7 +17,8 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
 
     A profile's device rows, idle included, add up to about the step; in the training data the ratio stays within a
     narrow range. Beyond `RANGE_FACTOR` times that range the number was probably typed in another unit, or belongs to
-    another profile. A number of steps that somebody gave and that does not fit is questioned sooner.
+    another profile. A number of steps that somebody gave and that does not fit is questioned sooner, so is a latency
+    that a whole trace contradicts by being idle: its step stalled while it was recorded.
 
     Raises
     ------
@@ -29,14 +30,16 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
     low, high = models.ranges[anchor].latency_per_device_total
     plausible_ms = (device_ms * low / RANGE_FACTOR, device_ms * high * RANGE_FACTOR)
     steps = doubted_steps(profile, latency_ms)
-    if steps is None and plausible_ms[0] <= latency_ms <= plausible_ms[1]:
+    fits = plausible_ms[0] <= latency_ms <= plausible_ms[1]
+    stalled = not profile.may_be_cut and device_ms > LARGEST_RATIO * latency_ms
+    if steps is None and fits and not stalled:
         return
-    unit = _fitting_unit(latency_ms, plausible_ms) if steps is None else None
+    unit = _fitting_unit(latency_ms, plausible_ms) if steps is None and not fits else None
     suggested_ms = latency_ms * MS_PER_UNIT[unit] if unit else None
     expected_ms = device_ms * models.ranges[anchor].median_latency_per_device_total
     raise LatencyDoubtError(
         f"A latency of {format_ms(latency_ms)} doesn't fit this profile, which{_read_as(profile, steps)} suggests "
-        f"about {format_ms(expected_ms)}: {_hint(latency_ms, unit, steps)}",
+        f"about {format_ms(expected_ms)}: {_hint(profile, latency_ms, unit, steps)}",
         latency_ms=latency_ms,
         expected_ms=expected_ms,
         suggested_ms=suggested_ms,
@@ -58,10 +61,13 @@ def _read_as(profile: Profile, steps: int | None) -> str:
     return " as one step" if profile.steps == 1 else f" as {profile.steps} steps"
 
 
-def _hint(latency_ms: float, unit: str | None, steps: int | None) -> str:
+def _hint(profile: Profile, latency_ms: float, unit: str | None, steps: int | None) -> str:
     if unit:
         suggested = format_ms(latency_ms * MS_PER_UNIT[unit])
         return f"did you mean {format_significant(latency_ms)} {unit} ({suggested})?"
     if steps is not None:
         return f"does the file cover {steps} step{'s' if steps > 1 else ''}?"
+    idle_ms = (profile.device_total_us - profile.device_busy_us) / US_PER_MS
+    if idle_ms > latency_ms:
+        return f"its GPU is idle for {format_ms(idle_ms)} per step. Record a step that doesn't stall, or check it."
     return "check it."

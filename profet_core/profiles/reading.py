@@ -13,8 +13,8 @@ from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.containers.watch import Progress, Watch
 from profet_core.profiles.formats import READERS, reader_of
 from profet_core.profiles.record import Profile
-from profet_core.profiles.remembered import forget_names
 from profet_core.profiles.tensorflow.tensorboard_files import refused_sibling
+from profet_core.profiles.trace_events.kernel_names import forget_names
 
 
 def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progress: Progress | None = None) -> Profile:
@@ -42,7 +42,9 @@ def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progr
         return _read_path(Path(source), name, progress)
     name = name or "profile"
     try:
-        return _read(Content(source, watch=Watch(progress)), name)
+        content = Content(source, watch=Watch(progress))
+        content.watch.shorten(content.size)
+        return _read(content, name)
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
     finally:

@@ -14,7 +14,7 @@ CPU_WARNING = "This profile has no GPU time (no Device_ rows): it was recorded o
 #: Put before a script: as if nothing of what the rest of the project needs were installed.
 WITHOUT_THE_REST = """
 import sys
-sys.modules.update(dict.fromkeys(("rapidfuzz", "pandas", "plotly", "streamlit", "gpuhunt")))
+sys.modules.update(dict.fromkeys(("rapidfuzz", "pandas", "plotly", "streamlit", "gpuhunt", "msgspec")))
 """
 
 

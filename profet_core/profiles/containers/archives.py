@@ -13,9 +13,8 @@ from typing import BinaryIO, Literal
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import GZIP_MAGIC, Content
 from profet_core.profiles.containers.watch import Watch
+from profet_core.profiles.limits import MAX_FILES
 
-#: A run's folder holds seven files a host.
-MAX_FILES = 2_000
 MAX_DIRECTORY_BYTES = 2**20
 MAX_NAME_CHARACTERS = 300
 #: Enough to tell a format by; many files may have to be looked at.

@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.watch import Watch
+from profet_core.profiles.limits import MAX_RATIO, MAX_STREAMED_BYTES, MAX_UNCHECKED_RATIO_BYTES, MAX_WHOLE_BYTES
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 #: What a reader sees to tell its format.
 HEAD_BYTES = 2**20
-#: Cap of formats that are read whole. At 256 MB a parser alone grew a process by half a gigabyte.
-MAX_WHOLE_BYTES = 64 * 2**20
-#: Cap of formats that are streamed: a PyTorch trace of several steps has hundreds of megabytes.
-MAX_STREAMED_BYTES = 2**30
-#: Recorded traces shrink 3 to 35 times; only a bomb shrinks by more than this. Small files may.
-MAX_RATIO = 100
-MAX_UNCHECKED_RATIO_BYTES = 16 * 2**20
-
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 256 * 2**10
 

@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable
 
 from profet_core.errors import ProfileError
-
-#: Processor time that reading one upload may take. A PyTorch trace of 300 MB takes 8 s.
-MAX_SECONDS = 15.0
+from profet_core.profiles.limits import MAX_SECONDS, MAX_SMALL_SECONDS, SMALL_BYTES
 
 Progress = Callable[[float], None]
 
@@ -20,13 +18,19 @@ class Watch:
         self._progress = progress
         self._reported = 0.0
         # Of this thread: what other sessions of a server do does not count, nor does waiting for a disk.
-        self._until = time.thread_time() + MAX_SECONDS
+        self._begun = time.thread_time()
+        self._seconds = MAX_SECONDS
+
+    def shorten(self, uploaded_bytes: int) -> None:
+        """Allow a small upload less time."""
+        if uploaded_bytes <= SMALL_BYTES:
+            self._seconds = min(MAX_SMALL_SECONDS, MAX_SECONDS)
 
     def check_time(self) -> None:
         """Raise ProfileError if reading has taken too long."""
-        if time.thread_time() > self._until:
+        if time.thread_time() > self._begun + self._seconds:
             raise ProfileError(
-                f"Reading took more than {MAX_SECONDS:.0f} s of processor time and was stopped: record fewer steps."
+                f"Reading took more than {self._seconds:.0f} s of processor time and was stopped: record fewer steps."
             )
 
     def report(self, share: float) -> None:

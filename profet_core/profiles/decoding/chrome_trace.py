@@ -1,38 +1,59 @@
-"""Streams the events of a chrome trace, one at a time, whatever the size of the file.
+"""Streams the events of a chrome trace, a window of the file at a time, whatever its size.
 
-The standard library's decoder takes all whole events of a window of the text at once. What stands between two events
-tells where others end; text that is cut anywhere else is no JSON, and is decoded a value at a time. It is faster than a
-streaming parser in C (ijson 3.6: 36 MB/s), reads the NaN and the line breaks in names that PyTorch has written, and its
-limit on nesting caps the depth.
+msgspec decodes all whole events of a window at once, and of each only the fields that readers need. What stands between
+two events tells where others end; text that is cut anywhere else is no JSON, and is decoded a value at a time. What
+msgspec refuses (the NaN and the line breaks in names that PyTorch has written, fields of other types) the standard
+library's decoder reads, and everything where msgspec is not installed, as where a step is recorded. Both limit nesting.
 """
 
 from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
-from collections.abc import Collection, Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.limits import MAX_ENTRY_CHARACTERS, MAX_EVENTS
 
-#: One event, or one entry beside the events, is held while it is decoded: lists in lists take 25 times their text.
-MAX_ENTRY_CHARACTERS = 2 * 2**20
 #: Of what is kept: properties of GPUs, numbers of ranks, a version.
 MAX_KEPT_CHARACTERS = 2**16
-#: A trace of 300 MB has a million events; many more are so short that they say nothing.
-MAX_EVENTS = 2_000_000
 #: What stands among events and is none.
 MAX_OTHERS = 1_000
 #: Times beyond this, microseconds (30,000 years), are damage.
 MAX_TIME_US = 1e18
-#: Numbers of processes and threads may be texts ("Spans").
-_MAX_ID_CHARACTERS = 100
 
-Event: TypeAlias = dict[str, object]
-#: A process and a thread.
+#: A process and a thread; their numbers may be texts ("Spans").
 Thread: TypeAlias = tuple[int | str | None, int | str | None]
+#: The duration of an event that has none.
+NO_DURATION = -math.inf
+
+Args = TypeVar("Args")
+
+
+@dataclass(slots=True)
+class Event(Generic[Args]):
+    """An event: None is what is missing or of another type, NaN what is no time.
+
+    Attributes
+    ----------
+    ts, dur : start and duration, microseconds.
+    args : the fields that a reader asked for.
+    """
+
+    ph: str | None = None
+    cat: str | None = None
+    name: str | None = None
+    pid: int | str | None = None
+    tid: int | str | None = None
+    ts: float = math.nan
+    dur: float = NO_DURATION
+    args: Args | None = None
+
 
 _WINDOW_BYTES = 256 * 2**10
 #: An error this close to the end of the window may be one of what is missing: "-Infinit", "\\ud83d\\ude0".
@@ -48,8 +69,12 @@ def is_chrome_trace(head: bytes) -> bool:
     return bool(_DICT_TRACE.match(head) or _LIST_TRACE.match(head))
 
 
-class ChromeTrace:
+class ChromeTrace(Generic[Args]):
     """The events of a chrome trace, and the entries beside them.
+
+    Parameters
+    ----------
+    args : a dictionary, or a TypedDict of the arguments of events that are needed; others may be missing.
 
     Attributes
     ----------
@@ -60,7 +85,8 @@ class ChromeTrace:
     ProfileError : from `events`: damaged, cut short, nested too deeply, or an entry that is too long.
     """
 
-    def __init__(self, content: Content, keep: Collection[str] = ()) -> None:
+    def __init__(self, content: Content, args: type[Args], keep: Collection[str] = ()) -> None:
+        self._decode_events = _events_decoder(args)
         self.entries: dict[str, object] = {}
         self._keep = keep
         self._content = content
@@ -68,15 +94,15 @@ class ChromeTrace:
         self._at = 0
         self._characters = 0
         self._ended = False
-        self._count = 0
+        self._count = self._others = 0
         # The end of one event, what stands between, and the start of the next; where the last value ended in the
         # window, 0 if it was in one before; whether the window's whole events weren't tried yet.
         self._between = ""
         self._ended_at = 0
         self._is_untried = True
 
-    def events(self) -> Iterator[Event]:
-        """Every event in the file's order; the text of an event is gone when the next is asked for."""
+    def events(self) -> Iterator[list[Event[Args]]]:
+        """Every event in the file's order, those of a window together."""
         decoder = json.JSONDecoder(strict=False)
         self._decode, self._decode_all = decoder.raw_decode, decoder.decode
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -86,7 +112,7 @@ class ChromeTrace:
             except RecursionError:
                 raise ProfileError("The trace is nested too deeply: record it again.") from None
 
-    def _document(self) -> Iterator[Event]:
+    def _document(self) -> Iterator[list[Event[Args]]]:
         if self._next(_SPACE) == "[":
             yield from self._list()
         else:
@@ -107,25 +133,21 @@ class ChromeTrace:
         if self._next(_SPACE):
             raise ProfileError("The file continues after the end of the trace: upload a single trace.")
 
-    def _list(self) -> Iterator[Event]:
+    def _list(self) -> Iterator[list[Event[Args]]]:
         self._take("[")
-        self._ended_at = others = 0
+        self._ended_at = 0
         while self._next(_SEPARATOR) != "]":
-            for event in self._whole_events() or (self._value(),):
-                self._count += 1
-                if self._count > MAX_EVENTS:
-                    raise ProfileError(f"The trace has more than {MAX_EVENTS:,} events: record fewer steps.")
-                if isinstance(event, dict):
-                    yield event
-                    continue
-                others += 1
-                if others > MAX_OTHERS:
-                    raise self._damaged()
+            events = self._whole_events() or self._events_of([self._value()])
+            self._count += len(events)
+            if self._count + self._others > MAX_EVENTS:
+                raise ProfileError(f"The trace has more than {MAX_EVENTS:,} events: record fewer steps.")
+            if events:
+                yield events
         self._at += 1
 
-    def _whole_events(self) -> list[object]:
+    def _whole_events(self) -> list[Event[Args]]:
         """All events of the window but the last; none where they can't be told from the text between two of them."""
-        if not self._between and self._ended_at and self._text[self._at] == "{":
+        if not self._between and self._ended_at and self._text.startswith("{", self._at):
             self._between = self._text[self._ended_at - 1 : self._at + 1]
         if not self._between or not self._is_untried:
             return []
@@ -134,11 +156,24 @@ class ChromeTrace:
         end = self._text.rfind(self._between, self._at)
         if end < 0:
             return []
+        text = f"[{self._text[self._at : end + 1]}]"
         try:
-            events: list[object] = self._decode_all(f"[{self._text[self._at : end + 1]}]")
+            events = self._decode_events(text)
         except (ValueError, RecursionError):
-            return []
+            try:
+                values = self._decode_all(text)
+            except (ValueError, RecursionError):
+                return []
+            events = self._events_of(values)
         self._at = end + 1
+        return events
+
+    def _events_of(self, values: list[object]) -> list[Event[Args]]:
+        """The events among decoded values; a few others may stand there."""
+        events = [_event(value) for value in values if isinstance(value, dict)]
+        self._others += len(values) - len(events)
+        if self._others > MAX_OTHERS:
+            raise self._damaged()
         return events
 
     def _value(self) -> object:
@@ -196,28 +231,49 @@ def _cut_short() -> ProfileError:
     return ProfileError("The trace is truncated: copy it again, or record it again.")
 
 
-def event_time_us(value: object) -> float | None:
-    """`value` as a time, or None if it is none (a text, NaN, a number of hundreds of digits)."""
-    if type(value) is float:
-        return value if -MAX_TIME_US <= value <= MAX_TIME_US else None
-    if type(value) is int:
-        try:
-            number = float(value)
-        except OverflowError:
-            return None
-        return number if abs(number) <= MAX_TIME_US else None
-    return None
+def _events_decoder(args: type[Args]) -> Callable[[str], list[Event[Args]]]:
+    """Decode a list of events; ValueError for what is none."""
+    try:
+        # Late, as few commands read a trace.
+        from msgspec import defstruct
+        from msgspec.json import Decoder
+    except ImportError:
+        return _refuse
+    # The same as `Event`, but made faster, and nothing that the garbage collector looks at.
+    kinds = {**get_type_hints(Event), "args": args | None}
+    made = defstruct("Event", [(each.name, kinds[each.name], each.default) for each in fields(Event)], gc=False)
+    return Decoder(list[made]).decode  # type: ignore[valid-type]
 
 
-def event_thread(event: Event) -> Thread:
-    """Process and thread of an event, as the file numbers or names them."""
-    process, thread = event.get("pid"), event.get("tid")
-    if type(process) is int and type(thread) is int:
-        return process, thread
-    return _identity(process), _identity(thread)
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(text[:10])
+
+
+def _event(record: dict[str, Any]) -> Event[Any]:
+    """An event of decoded JSON, whatever its fields hold."""
+    kind, category, name = (value if isinstance(value := record.get(key), str) else None for key in _TEXTS)
+    found = record.get("args")
+    return Event(
+        kind,
+        category,
+        name,
+        _identity(record.get("pid")),
+        _identity(record.get("tid")),
+        _time_us(record.get("ts")),
+        _time_us(record["dur"]) if "dur" in record else NO_DURATION,
+        found if isinstance(found, dict) else None,
+    )
+
+
+_TEXTS = ("ph", "cat", "name")
+
+
+def _time_us(value: object) -> float:
+    try:
+        return float(value) if type(value) in (int, float) else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        return math.nan
 
 
 def _identity(value: object) -> int | str | None:
-    if isinstance(value, str):
-        return value[:_MAX_ID_CHARACTERS]
-    return value if type(value) is int else None
+    return value if type(value) is int or isinstance(value, str) else None

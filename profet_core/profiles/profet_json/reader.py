@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.strict_json import parse_json, quote_name
-from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, check_operations, is_short_text
-from profet_core.profiles.profet_json.orientations import single_record
+from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, MAX_TABLE_BYTES, check_operations, is_short_text
 from profet_core.profiles.record import Profile, ProfileMeta, running
 from profet_core.units import positive_number, whole_number
 
@@ -23,8 +22,6 @@ VERSION_1 = f"{NAME}, version 1"
 #: PROFET's recorder profiles batches `N, N+1`, which TensorBoard reads as an inclusive range: two training steps. In
 #: its published profiles the device rows, idle included, add up to 2.1 times the step (median of 11,052).
 VERSION_1_STEPS = 2
-#: A profile is a few kilobytes; far more is something else.
-MAX_BYTES = 4 * 1024 * 1024
 MAX_WARNINGS, MAX_WARNING_LENGTH = 20, 500
 
 _OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
@@ -52,8 +49,10 @@ def read(content: Content) -> Profile:
     ------
     ProfileError : one line that says what is wrong and what to do.
     """
-    too_large = f"The file has more than {MAX_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
-    document = parse_json(content.read(MAX_BYTES, too_large))
+    too_large = (
+        f"The file has more than {MAX_TABLE_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
+    )
+    document = parse_json(content.read(MAX_TABLE_BYTES, too_large))
     record = single_record(document, lambda name: _OPERATION_NAME.fullmatch(name) is not None)
     if "operations" in record:
         return _read_version_2(record)
@@ -199,3 +198,64 @@ def _ignored_note(what: str, names: list[str]) -> tuple[str, ...]:
         return ()
     shown = ", ".join(quote_name(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
     return (f"{len(names)} {what}: {shown}",)
+
+
+Record = TypeVar("Record")
+
+
+def single_record(document: object, is_operation: Callable[[str], bool]) -> Mapping[str, object]:
+    """The one record of a document.
+
+    Parameters
+    ----------
+    document : the record itself, a list of it, or what `DataFrame.to_json` writes of a table with one row as
+        orientation "columns", "index" or "split".
+    is_operation : tells an operation's name from other keys.
+
+    Raises
+    ------
+    ProfileError : another structure, or not exactly one record.
+    """
+    if isinstance(document, list):
+        document = _only(document)
+    if not isinstance(document, dict):
+        raise ProfileError('This JSON is not a profile: expected {"Device_Conv2D": 51425.8, ...} in microseconds.')
+    if isinstance(document.get("columns"), list) and isinstance(document.get("data"), list):
+        return _from_split(document["columns"], _only(document["data"]))
+    named = [value for name, value in document.items() if is_operation(name)]
+    values = named or list(document.values())
+    records = [value for value in values if isinstance(value, dict)]
+    if not records or len(records) < len(values):
+        return document
+    if named:
+        return _from_columns(document, records[0])
+    if any(is_operation(name) for record in records for name in record) and "operations" not in document:
+        return _only(records)
+    return document
+
+
+def _from_columns(document: Mapping[str, object], first: Mapping[str, object]) -> Mapping[str, object]:
+    """{"Device_Conv2D": {"0": 1.0}, "Host_IDLE": {"0": 2.0}}."""
+    row = _only(list(first))
+    same = all(not isinstance(value, dict) or list(value) == [row] for value in document.values())
+    if not same:
+        raise ProfileError(
+            "The columns of this table have different rows: upload the profile of one step as one record."
+        )
+    return {name: value[row] if isinstance(value, dict) else value for name, value in document.items()}
+
+
+def _from_split(names: list[object], values: object) -> Mapping[str, object]:
+    """{"columns": ["Device_Conv2D", "Host_IDLE"], "index": [0], "data": [[1.0, 2.0]]}."""
+    texts = [name for name in names if isinstance(name, str)]
+    if not isinstance(values, list) or not len(values) == len(names) == len(texts):
+        raise ProfileError('"columns" and the row of "data" have different lengths: write the table again.')
+    if len(set(texts)) < len(texts):
+        raise ProfileError('A name appears twice in "columns": keep one total per operation.')
+    return dict(zip(texts, values, strict=True))
+
+
+def _only(records: list[Record]) -> Record:
+    if len(records) != 1:
+        raise ProfileError(f"The list holds {len(records)} records: upload the profile of one step as one record.")
+    return records[0]

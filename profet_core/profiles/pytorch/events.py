@@ -4,17 +4,52 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypedDict, TypeVar
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.decoding.chrome_trace import Event, Thread, event_thread, event_time_us
-from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_STEPS, MAX_THREADS
-from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP
+from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, Event, Thread
+from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_NAMES, MAX_STEPS, MAX_THREADS, NamesKept
 
-#: Different names of operations; of kernels, of which each is searched for what it tells. A large network has hundreds.
-MAX_NAMES, MAX_KERNEL_NAMES = 20_000, 5_000
+#: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
+OPTIMIZER_STEP = "Optimizer.step#"
+
+_GRADIENT_DESCENT, _MOMENTUM = "ResourceApplyGradientDescent", "ResourceApplyMomentum"
+_ADAM = "ResourceApplyAdam"
+#: What the name of an optimizer's class holds, small letters, those that say more first.
+_BY_NAME = (
+    ("adagrad", "ResourceApplyAdagradV2"),
+    ("adadelta", "ResourceApplyAdadelta"),
+    ("adamax", "ResourceApplyAdaMax"),
+    ("adam", _ADAM),
+    ("lamb", _ADAM),
+    ("adan", _ADAM),
+    ("rmsprop", "ResourceApplyRMSProp"),
+    ("ftrl", "ResourceApplyFtrl"),
+)
+
+
+def update_operation(label: str, operations: Collection[str]) -> str:
+    """TensorFlow's type of the update that an optimizer's step makes.
+
+    Parameters
+    ----------
+    label : "Optimizer.step#Adam.step".
+    operations : names of PyTorch's operations inside: a running mean of the gradients takes a product, the mean of
+        their squares a root.
+    """
+    name = label.removeprefix(OPTIMIZER_STEP).partition(".")[0].lower()
+    if known := next((kind for part, kind in _BY_NAME if part in name), None):
+        return known
+    parts = [operation.removeprefix("aten::").strip("_").removeprefix("foreach_") for operation in operations]
+    if "sgd" not in name and any(part.startswith(("sqrt", "addcdiv", "fused_adam")) for part in parts):
+        return _ADAM
+    return _MOMENTUM if "mul" in parts else _GRADIENT_DESCENT
+
+
+#: Different kernels, each of which is searched for what it tells; a large network has hundreds.
+MAX_KERNEL_NAMES = 5_000
 MAX_NAME_CHARACTERS = 500
 _MAX_DEVICE = 1_000
 
@@ -38,9 +73,29 @@ _MEMORY, _CUDA = "[memory]", 1
 _MOST_BYTES = 2**50
 #: Processes of the export of PyTorch's first profiler, up to 1.8.
 _OLD_PROCESSES = frozenset({"CPU functions", "CUDA functions"})
-_OF_INTEREST = _HOST | _NOTES | _CALLS | _DEVICE
+_PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm"})
 
 Name = TypeVar("Name", bound=Hashable)
+
+
+#: The arguments of events that are looked at; any of them may hold anything.
+Args = TypedDict(
+    "Args",
+    {
+        "correlation": object,
+        "device": object,
+        "Concrete Inputs": object,
+        "Input type": object,
+        "Input Dims": object,
+        "Input dims": object,
+        "Device Type": object,
+        "Device Id": object,
+        "Total Allocated": object,
+    },
+    total=False,
+)
+_NO_ARGS: Args = {}
+TraceEvent: TypeAlias = Event[Args]
 
 
 @dataclass(slots=True)
@@ -60,6 +115,14 @@ class Spans:
     threads: array[int] = field(default_factory=lambda: array("i"))
     links: array[int] = field(default_factory=lambda: array("q"))
 
+    def add(self, events: Sequence[TraceEvent], keys: Sequence[int]) -> None:
+        """Add events of these keys, whose threads and links were added."""
+        self.begins_us.extend([event.ts for event in events])
+        self.durations_us.extend([event.dur for event in events])
+        self.keys.extend(keys)
+        if len(self.keys) > MAX_KEPT_EVENTS:
+            raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
+
     def rows(self, rows: Iterable[int]) -> Spans:
         """Some of the events."""
         kept = {name: getattr(self, name) for name in self.__slots__}
@@ -71,18 +134,28 @@ class Names(Generic[Name]):
 
     def __init__(self, at_most: int) -> None:
         self._at_most = at_most
+        self._kept = NamesKept()
         self._numbers: dict[Name, int] = {}
 
     def number(self, name: Name) -> int:
         """The number of `name`."""
         number = self._numbers.get(name)
         if number is None:
+            self._kept.add(str(name))
             number = self._numbers[name] = len(self._numbers)
             if number >= self._at_most:
                 raise ProfileError(
                     f"The trace has more than {self._at_most:,} different names or threads: record fewer steps."
                 )
         return number
+
+    def numbers(self, names: Sequence[Name]) -> list[int]:
+        """The number of each of `names`."""
+        known = self._numbers
+        try:
+            return [known[name] for name in names]
+        except KeyError:
+            return [self.number(name) for name in names]
 
     def __iter__(self) -> Iterator[Name]:
         return iter(self._numbers)
@@ -122,78 +195,99 @@ class PyTorchEvents:
         self.old_exports = 0
         self.untimed = 0
         self._threads: Names[Thread] = Names(MAX_THREADS)
+        # Operations whose arguments tell nothing: name -> number in `operations`.
+        self._plain: dict[str | None, int] = {}
 
-    def add(self, event: Event) -> None:
-        """Keep what matters of one event."""
-        get = event.get
-        category, name = get("cat"), get("name")
-        if category is None and isinstance(process := get("pid"), str) and process in _OLD_PROCESSES:
-            self.old_exports += 1
-        if name == _MEMORY:
-            self._add_memory(get("args"))
-        if not isinstance(category, str) or get("ph") != "X":
-            return
-        kind = category if category in _OF_INTEREST else category.lower()
-        if kind not in _OF_INTEREST:
-            return
-        begin_us, duration_us = event_time_us(get("ts")), event_time_us(get("dur"))
-        if begin_us is None or duration_us is None or duration_us < 0 or not isinstance(name, str):
-            self.untimed += 1
-            return
-        if begin_us == duration_us == 0:
-            # PyTorch 2.12 has written such times for part of a trace.
-            self.untimed += 1
-            return
-        args = get("args")
-        if not isinstance(args, dict):
-            args = {}
-        if kind in _DEVICE:
-            spans = self._add_device(name, args)
-        elif kind in _CALLS:
-            if (link := _correlation(args)) < 0:
-                return
-            spans = self._add_call(link, event)
-        elif name.startswith(_STEP_NAME) and (step := _STEP.fullmatch(name)):
-            self._add_step(int(step[1]), begin_us, duration_us)
-            return
-        else:
-            spans = self._add_host(kind, name, event, args, begin_us)
-        spans.begins_us.append(begin_us)
-        spans.durations_us.append(duration_us)
-        if len(spans.keys) > MAX_KEPT_EVENTS:
-            raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
+    def add(self, events: Iterable[TraceEvent]) -> None:
+        """Keep what matters of some events."""
+        host: list[TraceEvent] = []
+        calls: list[TraceEvent] = []
+        device: list[TraceEvent] = []
 
-    def _add_device(self, name: str, args: dict[str, object]) -> Spans:
-        device = args.get("device")
-        self.device.keys.append(self.kernels.number(name[:MAX_NAME_CHARACTERS]))
-        self.device.links.append(_correlation(args))
-        self.device.threads.append(device if type(device) is int and 0 <= device < _MAX_DEVICE else -1)
-        return self.device
+        def note(event: TraceEvent) -> None:
+            self._name_label(event)
+            host.append(event)
 
-    def _add_call(self, link: int, event: Event) -> Spans:
-        self.calls.keys.append(0)
-        self.calls.links.append(link)
-        self.calls.threads.append(self._threads.number(event_thread(event)))
-        return self.calls
+        keep: dict[str | None, Callable[[TraceEvent], None]] = {
+            **dict.fromkeys(_HOST, host.append),
+            **dict.fromkeys(_NOTES, note),
+            **dict.fromkeys(_CALLS, calls.append),
+            **dict.fromkeys(_DEVICE, device.append),
+        }
+        for event in events:
+            kept = keep.get(event.cat)
+            if kept is None and event.cat is not None:
+                kept = keep.get(event.cat.lower())
+            if kept is not None and event.ph == "X":
+                kept(event)
+            elif event.name == _MEMORY:
+                self._add_memory(event.args or _NO_ARGS)
+            elif event.cat is None:
+                self.old_exports += event.pid in _OLD_PROCESSES
+        self._add_host(self._timed(host))
+        self._add_calls(self._timed(calls))
+        device = self._timed(device)
+        numbers = (event.args.get("device") if event.args else None for event in device)
+        self.device.threads.extend([n if type(n) is int and 0 <= n < _MAX_DEVICE else -1 for n in numbers])
+        self.device.links.extend(map(_correlation, device))
+        self.device.add(device, self.kernels.numbers([str(event.name)[:MAX_NAME_CHARACTERS] for event in device]))
 
-    def _add_host(self, kind: str, name: str, event: Event, args: dict[str, object], begin_us: float) -> Spans:
-        if kind in _NOTES and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP)):
-            # A person's own label: it may tell what the network is, and only a compiler's is looked for.
+    def _timed(self, events: list[TraceEvent]) -> list[TraceEvent]:
+        """Those with a name and a time; PyTorch 2.12 has written 0 for both times for part of a trace."""
+        earliest, most = -MAX_TIME_US, MAX_TIME_US
+        timed = [
+            event
+            for event in events
+            if 0 <= event.dur <= most and earliest <= event.ts <= most and (event.ts or event.dur) and event.name
+        ]
+        self.untimed += len(events) - len(timed)
+        return timed
+
+    def _add_host(self, events: list[TraceEvent]) -> None:
+        plain = self._plain
+        keys = [plain.get(event.name, -1) for event in events]
+        if -1 in keys:
+            keys = [self._operation(event) if key < 0 else key for event, key in zip(events, keys, strict=True)]
+        if -1 in keys:
+            events = [event for event, key in zip(events, keys, strict=True) if key >= 0]
+            keys = [key for key in keys if key >= 0]
+        self.host.threads.extend(self._threads.numbers([(event.pid, event.tid) for event in events]))
+        self.host.add(events, keys)
+
+    def _add_calls(self, events: list[TraceEvent]) -> None:
+        linked = [event for event in events if _correlation(event) >= 0]
+        self.calls.threads.extend(self._threads.numbers([(event.pid, event.tid) for event in linked]))
+        self.calls.links.extend(map(_correlation, linked))
+        self.calls.add(linked, [0] * len(linked))
+
+    def _name_label(self, event: TraceEvent) -> None:
+        """Rename a person's own label: it may tell what the network is, and only a compiler's is looked for."""
+        name = event.name
+        if name and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP, _STEP_NAME)):
             self.labels.number(name[:MAX_NAME_CHARACTERS])
-            name = LABEL
-        self.host.keys.append(self.operations.number((name[:MAX_NAME_CHARACTERS], self._mask(name, args))))
-        self.host.threads.append(self._threads.number(event_thread(event)))
-        if args:
-            self._look_at_inputs(name, args, begin_us)
-        return self.host
+            event.name = LABEL
 
-    def _add_memory(self, args: object) -> None:
-        if not isinstance(args, dict):
-            return
-        kind, device, held = (args.get(name) for name in ("Device Type", "Device Id", "Total Allocated"))
+    def _operation(self, event: TraceEvent) -> int:
+        """The number of an event's operation; -1 for the mark of a step."""
+        name, args = str(event.name), event.args or _NO_ARGS
+        if (known := self._plain.get(name)) is not None:
+            return known
+        if step := _STEP.fullmatch(name):
+            self._add_step(int(step[1]), event.ts, event.dur)
+            return -1
+        number = self.operations.number((name[:MAX_NAME_CHARACTERS], self._mask(name, args)))
+        is_convolution = "convolution" in name or "conv2d" in name
+        if is_convolution or name in _PRODUCTS:
+            self._look_at_inputs(is_convolution, args, event.ts)
+        elif len(name) <= MAX_NAME_CHARACTERS:
+            self._plain[name] = number
+        return number
+
+    def _add_memory(self, args: Args) -> None:
+        kind, device, held = args.get("Device Type"), args.get("Device Id"), args.get("Total Allocated")
+        # Allocations of a CPU are counted from the profiler's start: no peak of a step.
         if type(kind) is not int or kind != _CUDA:
             return
-        # Allocations of a CPU are counted from the profiler's start: no peak of a step.
         if type(device) is int and 0 <= device < _MAX_DEVICE and type(held) is int and 0 < held < _MOST_BYTES:
             self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
 
@@ -203,7 +297,7 @@ class PyTorchEvents:
         self.steps.setdefault(number, (begin_us, begin_us + duration_us))
 
     @staticmethod
-    def _mask(name: str, args: dict[str, object]) -> str | None:
+    def _mask(name: str, args: Args) -> str | None:
         if "convolution_backward" not in name and "conv2d_backward" not in name:
             return None
         inputs = args.get("Concrete Inputs")
@@ -211,10 +305,7 @@ class PyTorchEvents:
         flags = re.findall(r"\b(true|1|false|0)\b", last.lower()[:100]) if isinstance(last, str) else []
         return "".join("1" if word in ("true", "1") else "0" for word in flags[:2]) if len(flags) == 3 else None
 
-    def _look_at_inputs(self, name: str, args: dict[str, object], begin_us: float) -> None:
-        is_convolution = "convolution" in name or "conv2d" in name
-        if not is_convolution and name not in ("aten::mm", "aten::addmm", "aten::bmm"):
-            return
+    def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> None:
         # PyTorch 1.8 wrote them with a small letter.
         types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
         if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
@@ -225,6 +316,6 @@ class PyTorchEvents:
                 self.first_input, self.first_input_us = tuple(shape), begin_us
 
 
-def _correlation(args: dict[str, object]) -> int:
-    link = args.get("correlation")
+def _correlation(event: TraceEvent) -> int:
+    link = event.args.get("correlation") if event.args else None
     return link if type(link) is int and 0 <= link < 2**62 else -1

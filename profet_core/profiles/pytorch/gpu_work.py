@@ -9,7 +9,7 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
-from profet_core.profiles.pytorch.launches import NOBODY, Launches
+from profet_core.profiles.pytorch.host_work import NOBODY, Launches
 from profet_core.profiles.pytorch.step_bounds import StepBounds
 from profet_core.profiles.pytorch.step_totals import GpuTotals
 from profet_core.profiles.pytorch.translations import Kernel
@@ -19,6 +19,8 @@ from profet_core.profiles.trace_events.nested_times import covered_us, covered_w
 
 #: A first step that took longer than this many of the others is one of start-up: libraries load and try their kernels.
 COLD_RATIO = 2.0
+#: A step whose GPU is idle for less than this share of it is bound by the GPU.
+_BOUND_IDLE_SHARE = 0.1
 
 
 class Owners(Protocol):
@@ -54,6 +56,7 @@ class GpuWork:
         # A kernel belongs to the step that started it, though it may run when the host is further on.
         times = self.begins if steps.on_device else launched
         self.steps = steps.step_of(times)
+        self._queued = np.isnan(times)
         self._follows = steps.follows
         # Where the GPU ended each step's work up to the place that all steps have: the latest end of what came before.
         order = np.argsort(times, kind="stable")
@@ -101,12 +104,13 @@ class GpuWork:
             return totals
         count = int(kept.sum())
         totals.kernels_us = self._kernels_us(inside, kernels)
+        totals.queued_us = float(self.durations[self._queued].sum())
         computes = inside & ~np.array([kernel.operation == COLLECTIVE for kernel in kernels])[self.keys]
         self._add_operations(totals, computes, count, kernels, owners)
-        busy_us = self._covered_us(inside)
+        computed_us, busy_us = self._covered_us(computes), self._covered_us(inside)
         if computes.sum() < inside.sum():
             # What runs beside computing on another stream keeps nothing up.
-            totals.communication_us = (busy_us - self._covered_us(computes)) / count
+            totals.communication_us = (busy_us - computed_us) / count
             totals.totals_us[DEVICE_PREFIX + COLLECTIVE] += totals.communication_us
         windows = self._windows(self._follows & kept)
         if len(windows):
@@ -118,6 +122,9 @@ class GpuWork:
             spans = _spans(self.begins[inside], self.durations[inside], steps)
             totals.window_us = float(np.maximum(spans, alone_us[np.unique(steps)]).sum()) / count
             totals.totals_us[DEVICE_IDLE] = max(0.0, totals.window_us - busy_us / count)
+        if totals.idle_us < _BOUND_IDLE_SHARE * totals.window_us:
+            # Kernels of several streams share a GPU that hardly waits: each has its part of the time in which any ran.
+            totals.share_time(computed_us / count)
         return totals
 
     def _kernels_us(self, inside: np.ndarray, kernels: Sequence[Kernel]) -> dict[str, float]:

@@ -7,14 +7,60 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.profiles.pytorch.events import BACKWARD_NODE, PyTorchEvents, Spans
-from profet_core.profiles.pytorch.launches import Launches
-from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP, update_operation
+from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents, Spans, update_operation
 from profet_core.profiles.pytorch.step_bounds import StepBounds
 from profet_core.profiles.pytorch.step_totals import HostTotals
 from profet_core.profiles.pytorch.translations import COPY, Kernel, Translation, load_translations, shares
 from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, UNKNOWN
-from profet_core.profiles.trace_events.nested_times import gaps_us, in_nesting_order, self_times
+from profet_core.profiles.trace_events.nested_times import gaps_us, in_nesting_order, innermost, self_times
+
+#: What no operation of the trace started.
+NOBODY = -1
+
+
+class Launches:
+    """Which operation made each call of the CUDA runtime.
+
+    Not by `External id`, which has been seen to name another operation.
+    """
+
+    def __init__(self, calls: Spans) -> None:
+        self._begins = np.frombuffer(calls.begins_us, np.float64)
+        self._links = np.frombuffer(calls.links, np.int64)
+        threads = np.frombuffer(calls.threads, np.int32)
+        self._by_thread = np.lexsort((self._begins, threads))
+        self._sorted_threads = threads[self._by_thread]
+        self._owners = np.full(len(self._begins), NOBODY, np.int64)
+
+    def find_owners(self, thread: int, begins: np.ndarray, durations: np.ndarray, owners: np.ndarray) -> None:
+        """Note the innermost of one thread's operations (in nesting order) that encloses each of its calls.
+
+        Parameters
+        ----------
+        owners : (operations,), what the calls of each are noted under.
+        """
+        first, last = np.searchsorted(self._sorted_threads, [thread, thread + 1])
+        rows = self._by_thread[first:last]
+        if len(rows):
+            inner = innermost(begins, durations, self._begins[rows])
+            self._owners[rows] = np.where(inner >= 0, owners[np.maximum(inner, 0)], NOBODY)
+
+    def of(self, links: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Owner and time of the call for work with these correlations, which began then; nobody's keep their time.
+
+        Correlations ascend: work below the first call's was started before the recording, and its time is NaN.
+        """
+        owners, launched = np.full(len(links), NOBODY, np.int64), begins.copy()
+        if len(self._links):
+            order = np.argsort(self._links, kind="stable")
+            place = np.minimum(np.searchsorted(self._links[order], links), len(order) - 1)
+            rows = order[place]
+            linked = (self._links[rows] == links) & (links >= 0)
+            owners[linked] = self._owners[rows[linked]]
+            launched[linked] = self._begins[rows[linked]]
+            launched[(links >= 0) & (links < self._links.min())] = np.nan
+        return owners, launched
+
 
 #: What loads a library when it is called for the first time.
 _LOADS_LIBRARIES = ("Conv2D", "MatMul", "FusedBatchNorm", "DepthwiseConv2d")
@@ -37,7 +83,7 @@ class HostWork:
         for rows, begins, durations in _threads(events.host):
             check_time()
             self_us = self_times(begins, durations)
-            keys = np.frombuffer(events.host.keys, np.int32)[rows].astype(np.int64)
+            keys = np.frombuffer(events.host.keys, np.int32)[rows]
             optimizers = _updates(begins, durations, keys, self._marks, self._backward)
             owners = keys + optimizers * len(self._operations)
             for owner in np.unique(owners[optimizers > 0]).tolist():
@@ -76,7 +122,9 @@ class HostWork:
             inside = (step >= 0) & kept[np.maximum(step, 0)]
             if not inside.any():
                 continue
-            owners, self_us = thread.owners[inside], thread.self_us[inside]
+            # Nothing is copied where all of a thread counts, which most of a large trace does.
+            rows = slice(None) if inside.all() else inside
+            owners, self_us = thread.owners[rows], thread.self_us[rows]
             unique, inverse = np.unique(owners, return_inverse=True)
             for owner, us in zip(unique.tolist(), np.bincount(inverse, weights=self_us).tolist(), strict=True):
                 found = self.shares(owner, None)
@@ -85,8 +133,8 @@ class HostWork:
                 for kind, share in found.items():
                     totals.totals_us[HOST_PREFIX + kind] += us * share / count
             # As if each step had been recorded alone: a thread is idle between its operations of one step.
-            same = step[inside][1:] == step[inside][:-1]
-            idle_us = gaps_us(thread.begins[inside], thread.durations[inside])[same].sum()
+            same = np.diff(step[rows]) == 0
+            idle_us = gaps_us(thread.begins[rows], thread.durations[rows])[same].sum()
             totals.totals_us[HOST_IDLE] += float(idle_us) / count
             heavy = self_us[loads[owners % len(self._operations)]]
             totals.longest_us = max(totals.longest_us, float(heavy.max(initial=0.0)))
@@ -139,7 +187,7 @@ def _updates(
     An optimizer that is handed a closure runs the forward and the backward pass inside its mark: what it does up to the
     end of the last backward pass there is no update.
     """
-    found = np.zeros(len(begins), np.int64)
+    found = np.zeros(len(begins), np.int32)
     until = -np.inf
     for row in np.flatnonzero(marks[keys]).tolist():
         if begins[row] >= until:

@@ -9,7 +9,7 @@ from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import ChromeTrace, is_chrome_trace
 from profet_core.profiles.limits import is_short_text
-from profet_core.profiles.pytorch.events import PyTorchEvents
+from profet_core.profiles.pytorch.events import Args, PyTorchEvents
 from profet_core.profiles.pytorch.step_totals import StepTotals
 from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.profiles.totals import profile_from_totals
@@ -65,10 +65,10 @@ def read(content: Content) -> Profile:
             "This is a PyTorch ExecutionTrace, which has no times: upload the trace of the same step that "
             "torch.profiler's export_chrome_trace() wrote."
         )
-    trace = ChromeTrace(content, keep=("deviceProperties", "distributedInfo", *_VERSION_ENTRIES))
+    trace = ChromeTrace(content, Args, keep=("deviceProperties", "distributedInfo", *_VERSION_ENTRIES))
     events = PyTorchEvents()
-    for event in trace.events():
-        events.add(event)
+    for some in trace.events():
+        events.add(some)
     if not len(events.host.keys) and not len(events.device.keys):
         raise ProfileError(_NOTHING if not events.old_exports else _OLD_EXPORT)
     content.check_time()
@@ -174,6 +174,8 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
     if totals.host.dropped_us:
         ms = totals.host.dropped_us / US_PER_MS
         yield f"{ms:.3g} ms per step on the CPU in views, allocations, autograd wrappers and user labels"
+    if totals.gpu.queued_us:
+        yield f"{totals.gpu.queued_us / US_PER_MS:.3g} ms of kernels launched before the recording began"
     if totals.partial:
         yield f"{totals.partial} {'ProfilerStep' if totals.basis == 'marked' else 'step'} that is not complete"
     if totals.cold_us is not None:

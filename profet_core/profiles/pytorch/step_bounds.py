@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.profiles.pytorch.events import BACKWARD_NODE, PyTorchEvents, Spans
-from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP
+from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents, Spans
 from profet_core.profiles.record import StepsBasis
 from profet_core.profiles.trace_events.kernel_names import operation_of_kernel
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from profet_core.profiles.record import DEVICE_IDLE, StepsBasis
-from profet_core.profiles.trace_events.sums import no_times
+from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, StepsBasis
+from profet_core.profiles.totals import no_times
+from profet_core.profiles.trace_events.kernel_names import COLLECTIVE
+
+#: Kernels that run beside each other for less than this share of the time are taken to run one after the other.
+_OVERLAP_SHARE = 0.01
 
 
 @dataclass(slots=True)
@@ -34,6 +38,7 @@ class GpuTotals:
     totals_us : "Device_Conv2D" -> microseconds of the mean step.
     kernels_us : kernel name -> microseconds, of all steps that count.
     unlinked_us : time of kernels that no operation on the host started, of the mean step.
+    queued_us : time of kernels that were launched before the recording began and belong to no step.
     communication_us : what communication between GPUs took beyond the computing, of the mean step.
     window_us : length of the mean step, from the end of the one before on the GPU to its own; idle time included.
     """
@@ -41,8 +46,20 @@ class GpuTotals:
     totals_us: defaultdict[str, float] = field(default_factory=no_times)
     kernels_us: dict[str, float] = field(default_factory=dict)
     unlinked_us: float = 0.0
+    queued_us: float = 0.0
     communication_us: float = 0.0
     window_us: float = 0.0
+
+    def share_time(self, covered_us: float) -> None:
+        """Scale the operations, communication aside, to the time in which any of them ran."""
+        kept = {DEVICE_IDLE, DEVICE_PREFIX + COLLECTIVE}
+        summed_us = sum(us for name, us in self.totals_us.items() if name not in kept)
+        # Below that, kernels overlap by how their times are rounded.
+        if covered_us < (1 - _OVERLAP_SHARE) * summed_us:
+            factor = covered_us / summed_us
+            self.unlinked_us *= factor
+            for name in self.totals_us.keys() - kept:
+                self.totals_us[name] *= factor
 
     @property
     def idle_us(self) -> float:

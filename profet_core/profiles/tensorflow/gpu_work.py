@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE, UNKNOWN
+from profet_core.profiles.totals import no_times
 from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
-from profet_core.profiles.trace_events.sums import no_times
 from profet_core.units import US_PER_MS
 
 #: Different kernels of one GPU, each of which is searched for what it tells; a large network has hundreds.
@@ -25,10 +26,30 @@ MAX_KERNELS = 10_000
 _WORKED_SHARE = 0.1
 #: So many different convolution kernels without an operation, beside convolutions that have one, are cuDNN's search.
 _SEARCH_KERNELS = 3
+#: One operation runs at most so many different convolution kernels, as Winograd's and FFT's with their transforms do;
+#: where more carry its name, cuDNN tried them.
+_OPERATIONS_KERNELS = 8
+#: From this share of the GPU's time on, such operations make a step a first one.
+_SEARCHED_SHARE = 0.2
+#: Operations and kernels of theirs that are told apart on one GPU; a large network has some thousand.
+MAX_PAIRS = 50_000
+#: Copies shorter than this, microseconds, on a stream without kernels are between steps and no part of one, if it is
+#: less than this share of the time from the first kernel's start to the last one's end.
+STRAY_COPY_US, _STRAY_SHARE = 10.0, 1e-3
 #: A step that is this much search and waiting is a first one.
 _COLD_SHARE = 0.8
 #: From this share on a warning says that kernels count by their names.
 _WARNED_SHARE = 0.05
+
+
+#: A first start and a last end.
+Span: TypeAlias = tuple[float, float]
+NO_SPAN: Span = (math.inf, -math.inf)
+
+
+def widest(one: Span, other: Span) -> Span:
+    """From the first start to the last end of both."""
+    return min(one[0], other[0]), max(one[1], other[1])
 
 
 @dataclass(slots=True)
@@ -39,21 +60,40 @@ class GpuWork:
     ----------
     number : which GPU, as the trace numbers it.
     name : the GPU's, if the trace tells.
-    first_us, last_us : from the first start to the last end on any stream.
+    kernels_span_us : from the first start to the last end on streams that run kernels.
+    copies_span_us, long_copies_span_us : the same of streams that only copy; the second without short copies.
     operations_us : time by operation type, of kernels that name theirs.
     kernels_us : time by kernel name, of all.
     unnamed_us : time by kernel name, of kernels that name no operation.
+    convolutions_us : an operation that is a convolution -> time by kernel name, of convolution kernels that name it.
     steps : steps marked on the GPU.
     """
 
     number: str = "0"
     name: str | None = None
-    first_us: float = math.inf
-    last_us: float = -math.inf
+    kernels_span_us: Span = NO_SPAN
+    copies_span_us: Span = NO_SPAN
+    long_copies_span_us: Span = NO_SPAN
     operations_us: defaultdict[str, float] = field(default_factory=no_times)
     kernels_us: defaultdict[str, float] = field(default_factory=no_times)
     unnamed_us: defaultdict[str, float] = field(default_factory=no_times)
+    convolutions_us: dict[int, dict[str, float]] = field(default_factory=dict)
     steps: int = 0
+
+    def add_stream(self, kernels: Iterable[str], span_us: Span, long_span_us: Span) -> None:
+        """Note when a stream worked, and when without events shorter than `STRAY_COPY_US`."""
+        if all(map(moves_memory, kernels)):
+            self.copies_span_us = widest(self.copies_span_us, span_us)
+            self.long_copies_span_us = widest(self.long_copies_span_us, long_span_us)
+        else:
+            self.kernels_span_us = widest(self.kernels_span_us, span_us)
+
+    @property
+    def span_us(self) -> Span:
+        """From the first start to the last end of the step."""
+        first_us, last_us = self.kernels_span_us
+        short = (last_us - first_us) * _STRAY_SHARE < STRAY_COPY_US
+        return widest(self.kernels_span_us, self.copies_span_us if short else self.long_copies_span_us)
 
     @property
     def worked_us(self) -> float:
@@ -121,7 +161,7 @@ def gpu_report(gpu: GpuWork | None, worked: int) -> GpuReport:
         raise ProfileError(f"The trace has more than {MAX_KERNELS:,} different kernels: record fewer steps.")
     rows = _rows(gpu)
     totals_us = {DEVICE_PREFIX + kind: us for kind, us in rows.totals_us.items()}
-    return GpuReport(totals_us, _warnings(gpu, rows, worked), _cold_refusal(rows))
+    return GpuReport(totals_us, _warnings(gpu, rows, worked), _cold_refusal(gpu, rows))
 
 
 def _rows(gpu: GpuWork) -> _Rows:
@@ -137,9 +177,10 @@ def _rows(gpu: GpuWork) -> _Rows:
         kind = operation_of_kernel(kernel)
         rows.totals_us[kind or UNKNOWN] += us
         rows.by_name_us += us if kind else 0.0
-    if gpu.first_us <= gpu.last_us:
+    first_us, last_us = gpu.span_us
+    if first_us <= last_us:
         busy_us = sum(rows.totals_us.values())
-        rows.totals_us[IDLE] = max(0.0, gpu.last_us - gpu.first_us - busy_us - rows.search_us)
+        rows.totals_us[IDLE] = max(0.0, last_us - first_us - busy_us - rows.search_us)
     return rows
 
 
@@ -164,15 +205,21 @@ def _warnings(gpu: GpuWork, rows: _Rows, worked: int) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _cold_refusal(rows: _Rows) -> str:
+def _cold_refusal(gpu: GpuWork, rows: _Rows) -> str:
     """Why a first step tells nothing of the others; empty if it is none."""
     span_us = rows.busy_us + rows.search_us + rows.idle_us
-    if not rows.search_us or rows.busy_us > (1 - _COLD_SHARE) * span_us:
-        return ""
-    return (
-        f"This is a first step: all but {rows.busy_us / US_PER_MS:.3g} ms is start-up and cuDNN's kernel search. "
-        "Profile a later step, after ten or more."
-    )
+    if rows.search_us and rows.busy_us <= (1 - _COLD_SHARE) * span_us:
+        return (
+            f"This is a first step: all but {rows.busy_us / US_PER_MS:.3g} ms is start-up and cuDNN's kernel search. "
+            "Profile a later step, after ten or more."
+        )
+    tried_us = sum(sum(us.values()) for us in gpu.convolutions_us.values() if len(us) > _OPERATIONS_KERNELS)
+    if tried_us > _SEARCHED_SHARE * rows.busy_us:
+        return (
+            f"This is a first step: cuDNN's kernel search, {tried_us / US_PER_MS:.3g} ms, runs inside its "
+            "convolutions. Profile a later step, after ten or more."
+        )
+    return ""
 
 
 def _searched(gpu: GpuWork) -> set[str]:

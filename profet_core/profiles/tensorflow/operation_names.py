@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from string import whitespace
 
 from profet_core.profiles.record import UNKNOWN
-from profet_core.profiles.remembered import remembered
+from profet_core.profiles.trace_events.kernel_names import remembered
 
 DATASET = "Dataset"
 #: A path in a network is shorter; a cut name is no operation's.
@@ -99,3 +100,28 @@ def plain_type(kind: str) -> str:
 
 
 _COPY_NAMES = {"htod": "HToD", "dtoh": "DToH", "dtod": "DToD", "htoh": "HToH"}
+
+
+#: The line of steps that a GPU's trace marks.
+STEPS_LINE = "Steps"
+DERIVED_LINES = frozenset(
+    {
+        "Async XLA Ops",
+        "Framework Name Scope",
+        "Framework Ops",
+        "Launch Stats",
+        "Source",
+        "Source code",
+        STEPS_LINE,
+        "TensorFlow Name Scope",
+        "TensorFlow Ops",
+        "XLA Modules",
+        "XLA Ops",
+        "XLA TraceMe",
+    }
+)
+
+
+def is_derived_line(name: str) -> bool:
+    """True for the name of a derived line; XProf tells of which stream: "Framework Ops - from #14(Compute)"."""
+    return name.partition(" - from #")[0].partition("(")[0].strip(whitespace) in DERIVED_LINES

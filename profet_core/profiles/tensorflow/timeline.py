@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from typing import TypeAlias
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.chrome_trace import ChromeTrace, Event, event_time_us, is_chrome_trace
-from profet_core.profiles.limits import check_operations
+from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, NO_DURATION, ChromeTrace, Event, is_chrome_trace
+from profet_core.profiles.limits import NamesKept, check_operations
 from profet_core.profiles.record import HOST_PREFIX, Profile, ProfileMeta
-from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
+from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report, widest
 from profet_core.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
     kernel_operation,
@@ -23,12 +24,12 @@ from profet_core.profiles.tensorflow.operation_names import (
     public_type,
 )
 from profet_core.profiles.tensorflow.training_check import has_gradient, training_refusal
-from profet_core.profiles.totals import profile_from_totals
-from profet_core.profiles.trace_events.sums import no_times
+from profet_core.profiles.totals import no_times, profile_from_totals
 
 NAME = "TensorFlow 1 Timeline"
 
 MAX_PROCESSES = 1_000
+Args: TypeAlias = dict[str, object]
 _PROCESS = re.compile(rb'"[^"]{0,200}/(?:device:)?(?:gpu|cpu):\d{1,4}(?:/[a-z0-9:]{1,40})? Compute"', re.IGNORECASE)
 _DEVICE = re.compile(r"/(?:device:)?(gpu|cpu):(\d{1,4})(/[a-z0-9:]{1,40})? compute", re.IGNORECASE)
 #: Streams of their own numbers repeat what stands in "all".
@@ -48,8 +49,9 @@ def read(content: Content) -> Profile:
     ProfileError : one line that says what is wrong and what to do.
     """
     events = _Events()
-    for event in ChromeTrace(content).events():
-        events.add(event)
+    for some in ChromeTrace(content, Args).events():
+        for event in some:
+            events.add(event)
     return events.profile()
 
 
@@ -60,27 +62,29 @@ class _Events:
         self._devices: dict[object, tuple[str, str, str]] = {}
         self._host_us = no_times()
         self._gpus: defaultdict[str, GpuWork] = defaultdict(GpuWork)
+        self._names_kept = NamesKept()
         self._gradient_seen = False
         self._untimed = 0
 
-    def add(self, event: Event) -> None:
-        args = event.get("args")
-        if not isinstance(args, dict) or not isinstance(process := event.get("pid"), int | str):
+    def add(self, event: Event[Args]) -> None:
+        args, process = event.args, event.pid
+        if args is None or process is None:
             return
-        if event.get("ph") == "M" and event.get("name") == "process_name":
+        if event.ph == "M" and event.name == "process_name":
             self._name(process, args.get("name"))
-        elif event.get("ph") == "X" and process in self._devices:
+        elif event.ph == "X" and process in self._devices:
             self._add(self._devices[process], event, args)
 
     def _name(self, process: int | str, name: object) -> None:
         found = _DEVICE.search(name[-100:]) if isinstance(name, str) else None
         if found and len(self._devices) < MAX_PROCESSES:
+            self._names_kept.add(str(process))
             kind, number, part = found.groups()
             self._devices[process] = kind.lower(), number, (part or "").lower()
 
-    def _add(self, device: tuple[str, str, str], event: Event, args: dict[str, object]) -> None:
-        begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur", 0))
-        if begin_us is None or duration_us is None or duration_us < 0:
+    def _add(self, device: tuple[str, str, str], event: Event[Args], args: Args) -> None:
+        begin_us, duration_us = event.ts, 0.0 if event.dur == NO_DURATION else event.dur
+        if not (abs(begin_us) <= MAX_TIME_US and 0 <= duration_us <= MAX_TIME_US):
             self._untimed += 1
             return
         name, operation = (str(args.get(key, ""))[:MAX_NAME_CHARACTERS] for key in ("name", "op"))
@@ -91,7 +95,7 @@ class _Events:
         elif kind == "gpu" and part in _GPU_WORK:
             gpu = self._gpus[number]
             gpu.number = number
-            gpu.first_us, gpu.last_us = min(gpu.first_us, begin_us), max(gpu.last_us, begin_us + duration_us)
+            gpu.kernels_span_us = widest(gpu.kernels_span_us, (begin_us, begin_us + duration_us))
             # Copies are named by what they are.
             found = operation_type(operation) or kernel_operation(f"{name}:{operation}")
             gpu.operations_us[found] += duration_us

@@ -13,31 +13,44 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import (
+    MAX_TIME_US,
+    NO_DURATION,
     ChromeTrace,
     Event,
     Thread,
-    event_thread,
-    event_time_us,
     is_chrome_trace,
 )
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
 from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
-from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
-from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
-from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation, operation_type
+from profet_core.profiles.tensorflow.gpu_work import (
+    NO_SPAN,
+    STRAY_COPY_US,
+    GpuWork,
+    Span,
+    busiest_gpu,
+    gpu_report,
+    widest,
+)
+from profet_core.profiles.tensorflow.operation_names import (
+    MAX_NAME_CHARACTERS,
+    STEPS_LINE,
+    is_derived_line,
+    kernel_operation,
+    operation_type,
+)
 from profet_core.profiles.tensorflow.step_count import StepCount, count_steps, is_graph_operation
 from profet_core.profiles.tensorflow.training_check import JAX, has_gradient, is_jax_name, training_refusal
-from profet_core.profiles.totals import TPU, TPU_PREFIX, profile_from_totals
-from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_core.profiles.totals import TPU, TPU_PREFIX, add_times, no_times, profile_from_totals
+from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS, is_convolution_kernel
 from profet_core.profiles.trace_events.precision_signs import read_signs
-from profet_core.profiles.trace_events.sums import add_times, no_times
 
 NAME = "TensorFlow trace.json"
+Args: TypeAlias = dict[str, object]
 
 #: XProf leaves the shortest events out of a trace that would have more than this.
 XPROF_MAX_EVENTS = 1_000_000
@@ -67,6 +80,9 @@ class _Thread:
     device_us: defaultdict[str, float] = field(default_factory=no_times)
     kernels_us: defaultdict[str, float] = field(default_factory=no_times)
     unnamed_us: defaultdict[str, float] = field(default_factory=no_times)
+    convolutions_us: dict[int, dict[str, float]] = field(default_factory=dict)
+    # Of a stream, without events shorter than `STRAY_COPY_US`.
+    long_span_us: Span = NO_SPAN
     events: int = 0
     begins_us: array[float] = field(default_factory=lambda: array("d"))
     durations_us: array[float] = field(default_factory=lambda: array("d"))
@@ -88,9 +104,10 @@ def read(content: Content) -> Profile:
     ProfileError : one line that says what is wrong and what to do.
     """
     events = _Events()
-    trace = ChromeTrace(content)
-    for event in trace.events():
-        events.add(event)
+    trace = ChromeTrace(content, Args)
+    for some in trace.events():
+        for event in some:
+            events.add(event)
     return events.profile()
 
 
@@ -109,26 +126,24 @@ class _Events:
         self._has_gradient = False
         self._has_jax = False
 
-    def add(self, event: Event) -> None:
-        args = event.get("args")
-        if not isinstance(args, dict):
-            args = {}
-        kind, where = event.get("ph"), event_thread(event)
-        if kind == "M":
-            self._add_name(event.get("name"), args.get("name"), where)
-        elif kind == "X":
+    def add(self, event: Event[Args]) -> None:
+        args, where = event.args or {}, (event.pid, event.tid)
+        if event.ph == "M":
+            self._add_name(event.name, args.get("name"), where)
+        elif event.ph == "X":
             self._add_event(event, args, where)
 
     def _add_name(self, what: object, name: object, where: Thread) -> None:
         if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
+            self._names_kept.add(str(where))
             if what == "process_name":
                 self._processes[where[0]] = name[:_MAX_LABEL_CHARACTERS]
             elif what == "thread_name":
                 self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
 
-    def _add_event(self, event: Event, args: dict[str, object], where: Thread) -> None:
-        begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur", 0))
-        if begin_us is None or duration_us is None or duration_us < 0:
+    def _add_event(self, event: Event[Args], args: Args, where: Thread) -> None:
+        begin_us, duration_us = event.ts, 0.0 if event.dur == NO_DURATION else event.dur
+        if not (abs(begin_us) <= MAX_TIME_US and 0 <= duration_us <= MAX_TIME_US):
             self._untimed += 1
             return
         self._count += 1
@@ -136,30 +151,32 @@ class _Events:
         thread.first_us = min(thread.first_us, begin_us)
         thread.last_us = max(thread.last_us, begin_us + duration_us)
         thread.events += 1
-        name = event.get("name")
-        name = name if isinstance(name, str) and len(name) <= MAX_NAME_CHARACTERS else ""
+        name = event.name or ""
+        name = name if len(name) <= MAX_NAME_CHARACTERS else ""
         # Processes are named at the start of the file.
         if self._processes.get(where[0], "").startswith(DEVICE_PROCESS_PREFIX):
+            if duration_us >= STRAY_COPY_US:
+                thread.long_span_us = widest(thread.long_span_us, (begin_us, begin_us + duration_us))
             self._add_kernel(thread, name, args, duration_us)
         else:
             self._add_host(thread, begin_us, duration_us, name, args)
 
-    def _add_kernel(self, thread: _Thread, name: str, args: dict[str, object], duration_us: float) -> None:
+    def _add_kernel(self, thread: _Thread, name: str, args: Args, duration_us: float) -> None:
         name = name[:MAX_KERNEL_CHARACTERS]
         self._sum(thread.kernels_us, name, duration_us)
-        kind = None
+        kind, operation = None, ""
         for label in (args[key] for key in _LABELS if key in args):
             if isinstance(label, str) and label and kind in (None, UNKNOWN):
                 self._has_gradient = self._has_gradient or has_gradient(label)
-                kind = kernel_operation(label) if len(label) <= MAX_NAME_CHARACTERS else UNKNOWN
+                kind, operation = kernel_operation(label) if len(label) <= MAX_NAME_CHARACTERS else UNKNOWN, label
         if kind is None:
             self._sum(thread.unnamed_us, name, duration_us)
         else:
             self._sum(thread.device_us, kind, duration_us)
+            if "Conv" in kind and is_convolution_kernel(name):
+                self._sum(thread.convolutions_us.setdefault(hash(operation), {}), name, duration_us)
 
-    def _add_host(
-        self, thread: _Thread, begin_us: float, duration_us: float, name: str, args: dict[str, object]
-    ) -> None:
+    def _add_host(self, thread: _Thread, begin_us: float, duration_us: float, name: str, args: Args) -> None:
         # An event whose name is short already has no long one ("Iterator::Root").
         long_name = args.get("long_name", name)
         if not isinstance(long_name, str) or len(long_name) > MAX_NAME_CHARACTERS:
@@ -187,6 +204,7 @@ class _Events:
         if thread is None:
             if len(self._threads) >= MAX_THREADS:
                 raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
+            self._names_kept.add(str(where))
             thread = self._threads[where] = _Thread()
         return thread
 
@@ -279,7 +297,9 @@ def _add_stream(gpu: GpuWork, stream: _Thread, name: str) -> None:
         if name == STEPS_LINE:
             gpu.steps = stream.events
         return
-    gpu.first_us, gpu.last_us = min(gpu.first_us, stream.first_us), max(gpu.last_us, stream.last_us)
+    gpu.add_stream(stream.kernels_us, (stream.first_us, stream.last_us), stream.long_span_us)
+    for operation, kernels_us in stream.convolutions_us.items():
+        add_times(gpu.convolutions_us.setdefault(operation, {}), kernels_us)
     add_times(gpu.operations_us, stream.device_us)
     add_times(gpu.kernels_us, stream.kernels_us)
     add_times(gpu.unnamed_us, stream.unnamed_us)

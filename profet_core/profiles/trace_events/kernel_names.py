@@ -10,8 +10,31 @@ kernels run forward and for the input's gradient alike and count as forward; pro
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
 
-from profet_core.profiles.remembered import remembered
+_Answer = TypeVar("_Answer")
+
+_FORGET: list[Callable[[], None]] = []
+
+
+def remembered(most: int) -> Callable[[Callable[[str], _Answer]], Callable[[str], _Answer]]:
+    """Remember up to `most` answers of a function of a name, until `forget_names`."""
+
+    def remember(function: Callable[[str], _Answer]) -> Callable[[str], _Answer]:
+        cached = lru_cache(maxsize=most)(function)
+        _FORGET.append(cached.cache_clear)
+        return cached
+
+    return remember
+
+
+def forget_names() -> None:
+    """Forget all names; whoever reads another file at the same time only finds its answers anew."""
+    for forget in _FORGET:
+        forget()
+
 
 #: What a kernel of one element at a time counts as, if its name does not say more.
 ELEMENTWISE = "Mul"
@@ -132,11 +155,13 @@ def operation_of_kernel(name: str) -> str | None:
     return next((kind for texts, kind in _RULES if all(text.search(name) for text in texts)), None)
 
 
+@remembered(8192)
 def moves_memory(name: str) -> bool:
     """True for copies and settings of memory, which the GPU lists beside its kernels."""
     return _MOVES.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
 
 
+@remembered(8192)
 def is_convolution_kernel(name: str) -> bool:
     """True for a kernel that a library runs for a convolution or one of its gradients."""
     return _CONVOLUTION.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None

@@ -9,6 +9,14 @@ from profet_core.profiles.record import NO_DEVICE
 from tests.cli.cases import written
 
 
+def test_inspect_lists_the_bounds(document, run):
+    listed = document("inspect", "--limits")["limits"]
+    assert {"what": "operation types of a step", "most": 1000, "unit": "types"} in listed
+    printed = run("inspect", "--limits")[1].splitlines()
+    assert printed[0].split() == ["bound", "most", "unit"] and len(printed) == len(listed) + 1
+    assert run("inspect") == (2, "", "profet: Name a profile, or list the bounds with --limits.\n")
+
+
 def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, run, tmp_path):
     operations = {"Device_Conv2D": 750.0, "Device_Nothing_like_it_at_all": 250.0, "Host_IDLE": 5.0, "note": 1}
     path = written(tmp_path, {"operations": operations, "meta": {"batch_size": 8}})

@@ -38,6 +38,7 @@ def recorded_on(samples, gpu: str | None, **meta):
         ("Tesla T4", None, "g4dn.xlarge"),
         ("NVIDIA GeForce RTX 2080 Ti", None, RTX),
         ("NVIDIA A100-SXM4-80GB", None, A100),
+        ("NVIDIA A100-PG509-200", None, "A100-SXM4-40GB"),
         ("Tesla V100-PCIE-16GB", None, "Tesla V100-PCIE-16GB"),
         (None, "g3s.xlarge", "g3s.xlarge"),
         (None, "g5.xlarge", "g5.xlarge"),
@@ -59,6 +60,7 @@ def test_the_question_says_it_or_the_profile_names_it(knowledge, samples, named,
         ("NVIDIA GeForce RTX 3080 Laptop GPU", None, NoPredictionError, "a laptop GPU"),
         ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None, NoPredictionError, "a GPU slice"),
         ("AMD Instinct MI300X", None, NoPredictionError, "specs are unknown"),
+        ("Intel Gaudi 2 HL-225H", None, NoPredictionError, "an accelerator that is no GPU"),
         (None, "p9.xlarge", InputError, "Unknown anchor 'p9.xlarge'"),
     ],
 )
@@ -67,6 +69,13 @@ def test_what_tells_no_anchor_is_one_line(knowledge, samples, named, asked, erro
     with pytest.raises(error) as refused:
         answer_predict(knowledge, question, SPELLING)
     assert says in str(refused.value) and str(refused.value).isprintable()
+
+
+def test_a_cpus_profile_asks_for_no_anchor(knowledge, samples):
+    profile = recorded_on(samples, None)
+    host = replace(profile, operations={name: us for name, us in profile.operations.items() if name.startswith("Host")})
+    with pytest.raises(NoPredictionError, match="it was recorded on a CPU"):
+        question_anchor(knowledge, PredictQuestion(profile=host), SPELLING)
 
 
 @pytest.mark.parametrize("gpu", [A100, RTX])

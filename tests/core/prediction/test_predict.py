@@ -242,6 +242,17 @@ def test_every_sample_is_predicted_within_a_factor_of_three_of_the_truth(models,
             assert measured_ms / 3 < prediction.latencies_ms[instance] < measured_ms * 3, (sample.name, instance)
 
 
+def test_a_stalled_steps_latency_is_questioned(models, catalog, samples):
+    sample = next(iter(samples.values()))
+    busy_us, latency_ms = sample.profile.device_busy_us, sample.latency_ms
+    idle_us = 4 * latency_ms * 1000 - busy_us
+    whole = replace(sample.profile, may_be_cut=False, steps=1, steps_basis="marked")
+    stalled = replace(whole, operations={**whole.operations, "Device_IDLE": idle_us})
+    with pytest.raises(LatencyDoubtError, match=r"its GPU is idle for .* per step\. Record a step that doesn't stall"):
+        predict(models, catalog, stalled, sample.anchor, latency_ms=latency_ms)
+    predict(models, catalog, stalled, sample.anchor, latency_ms=2 * latency_ms)
+
+
 def test_a_samples_latency_in_other_units_is_questioned_with_the_right_one(models, catalog, samples):
     for sample in samples.values():
         for factor, unit in ((1000, "us"), (1 / 1000, "s")):

@@ -26,7 +26,9 @@ FORMATS = Path(__file__).resolve().parents[3] / "sample_traces" / "formats"
 #: Lists that take some hundred megabytes once they are read.
 LISTS = b'{"operations":{"Device_A":1},"x":[' + b"[],[0]," * 560_000 + b"0]}"
 #: Events that take some ten seconds.
-LONG = b'{"schemaVersion":1,"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","ts":1,"dur":9}' + b",{}" * 9_000_000
+LONG = (
+    b'{"schemaVersion":1,"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","ts":1,"dur":9}' + b',{"a":NaN}' * 2_000_000
+)
 
 PROFILE = Profile(
     {"Device_Conv2D": 1 / 3, "Host_IDLE": 2.0},

@@ -8,13 +8,12 @@ from typing import Any
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.strict_json import parse_json
+from profet_core.profiles.limits import MAX_ROWS, MAX_TABLE_BYTES
 from profet_core.profiles.record import Profile
-from profet_core.profiles.tensorflow.statistics.table import MAX_ROWS, Columns, profile_from_table
+from profet_core.profiles.tensorflow.statistics.table import Columns, profile_from_table
 
 NAME = "XProf framework_op_stats JSON"
 
-#: Two tables of 1,000 rows have 800 KB.
-MAX_BYTES = 4 * 2**20
 _SIDE_COLUMN = re.compile(rb'"host_or_device"|"Host/device"')
 
 
@@ -36,7 +35,7 @@ def read(content: Content) -> Profile:
     ProfileError : one line that says what is wrong and what to do.
     """
     # Whatever the JSON holds: what is no such table raises one of the errors below.
-    document: Any = parse_json(content.read(MAX_BYTES))
+    document: Any = parse_json(content.read(MAX_TABLE_BYTES))
     table = document[0] if isinstance(document, list) and document else document
     try:
         headings = [(column.get("id"), column.get("label")) for column in table["cols"]]

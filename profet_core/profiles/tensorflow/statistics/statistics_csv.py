@@ -7,13 +7,12 @@ import io
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.limits import MAX_TABLE_BYTES
 from profet_core.profiles.record import Profile
 from profet_core.profiles.tensorflow.statistics.table import Columns, profile_from_table
 
 NAME = "statistics CSV"
 
-#: Two sides of 500 rows have 200 KB; names of operations may be long.
-MAX_BYTES = 4 * 2**20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SEPARATORS = ",;\t"
 
@@ -32,7 +31,7 @@ def read(content: Content) -> Profile:
     ProfileError : one line that says what is wrong and what to do.
     """
     try:
-        text = content.read(MAX_BYTES).decode("utf-8-sig").lstrip()
+        text = content.read(MAX_TABLE_BYTES).decode("utf-8-sig").lstrip()
     except UnicodeDecodeError:
         raise ProfileError("The table is not UTF-8 text: save it as UTF-8 CSV.") from None
     header = text[: text.find("\n")] if "\n" in text else text

@@ -10,18 +10,15 @@ from dataclasses import dataclass
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.decoding.strict_json import quote_name
-from profet_core.profiles.limits import MAX_STEPS
+from profet_core.profiles.limits import MAX_ROWS, MAX_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE, IDLE_OPERATIONS, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.operation_names import DATASET, label_type, public_type
 from profet_core.profiles.tensorflow.step_count import usual_runs
 from profet_core.profiles.tensorflow.training_check import has_gradient, training_refusal
-from profet_core.profiles.totals import profile_from_totals
-from profet_core.profiles.trace_events.sums import no_times
+from profet_core.profiles.totals import no_times, profile_from_totals
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
 ROWS_A_SIDE = 500
-#: Both sides, and room for what a person may have put together.
-MAX_ROWS = 20_000
 MAX_COLUMNS = 100
 
 #: Headings of each column, old and new, as `_plain` writes them: letters only.
@@ -90,7 +87,7 @@ class _Sums:
         self._listed: Counter[str] = Counter()
         self._runs: list[int] = []
         self._gradient_seen = False
-        self._replicas: set[str] = set()
+        self._gpus = 1
 
     def add(self, row: Sequence[object], number: int) -> None:
         columns = self._columns
@@ -114,7 +111,8 @@ class _Sums:
         """The type of an operation of this name and type, whose name may tell more of the step."""
         self._gradient_seen |= has_gradient(name)
         if replica := _REPLICA.match(name):
-            self._replicas.add(replica[1])
+            # The first one's operations have no such prefix.
+            self._gpus = max(self._gpus, int(replica[1]) + 1)
         return label_type(name.strip(), kind) if side == "device" else kind
 
     def profile(self, source_format: str) -> Profile:
@@ -123,7 +121,7 @@ class _Sums:
         if steps > MAX_STEPS:
             raise ProfileError(f"Every operation of the table ran more than {MAX_STEPS:,} times: record fewer steps.")
         cut = _cut_warnings(self._listed, self._totals_us)
-        others = (*_idle_warnings(self._totals_us), *_steps_warnings(steps), *_replica_warnings(len(self._replicas)))
+        others = (*_idle_warnings(self._totals_us), *_steps_warnings(steps))
         return profile_from_totals(
             self._totals_us,
             source_format=source_format,
@@ -131,7 +129,7 @@ class _Sums:
             steps_basis="assumed" if counted is None else "counted",
             meta=ProfileMeta(framework="TensorFlow"),
             warnings=(*cut, *others),
-            refusal=training_refusal(self._totals_us, self._gradient_seen),
+            refusal=_gpus_refusal(self._gpus) or training_refusal(self._totals_us, self._gradient_seen),
             may_be_cut=bool(cut),
         )
 
@@ -151,15 +149,10 @@ def _idle_warnings(totals_us: Mapping[str, float]) -> list[str]:
     return ["The statistics exclude idle time: download them again with idle time included."]
 
 
-def _replica_warnings(replicas: int) -> list[str]:
-    if replicas <= 1:
-        return []
-    return [
-        (
-            f"The statistics add up the times of {replicas} GPUs: upload the xplane.pb of the step, which has the "
-            "times per GPU."
-        )
-    ]
+def _gpus_refusal(gpus: int) -> str:
+    if gpus == 1:
+        return ""
+    return f"The statistics add up the times of {gpus} GPUs: upload the step's xplane.pb, which has the times of each."
 
 
 def _steps_warnings(steps: int) -> list[str]:

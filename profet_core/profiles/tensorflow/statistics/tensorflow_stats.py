@@ -12,8 +12,7 @@ from functools import cache
 from types import SimpleNamespace
 
 from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.protobuf_messages import message_classes
-from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged
+from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
 from profet_core.profiles.record import Profile
 from profet_core.profiles.tensorflow.statistics.table import Columns, profile_from_table
 

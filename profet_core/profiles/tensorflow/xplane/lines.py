@@ -5,22 +5,27 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
+from collections.abc import Collection
+from typing import TypeAlias
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, check_operations
+from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_OPERATION_US, MAX_STEPS, check_operations
 from profet_core.profiles.record import UNKNOWN
-from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
-from profet_core.profiles.tensorflow.gpu_work import MAX_KERNELS
-from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation
+from profet_core.profiles.tensorflow.gpu_work import MAX_PAIRS, NO_SPAN, STRAY_COPY_US, widest
+from profet_core.profiles.tensorflow.operation_names import (
+    MAX_NAME_CHARACTERS,
+    STEPS_LINE,
+    is_derived_line,
+    kernel_operation,
+)
 from profet_core.profiles.tensorflow.xplane.planes import Plane
 from profet_core.profiles.tensorflow.xplane.schema import Event, Line, Stat
 
-#: Operations on one thread: their intervals are held together.
-MAX_THREAD_OPERATIONS = 2_000_000
 MAX_BATCH_SIZE = 100_000
 #: XProf tells derived lines by their number, of which it looks at 32 bits; 390 are taken, 500 are not.
 _FIRST_DERIVED_ID, _DERIVED_IDS = 0xDEADBEEF, 400
-_MAX_PS = int(MAX_OPERATION_US * 1e6)
+_PS_PER_US = 10**6
+_MAX_PS = int(MAX_OPERATION_US * _PS_PER_US)
 
 
 class HostLine:
@@ -52,23 +57,35 @@ class HostLine:
         self._is_derived |= _has_derived_id(part)
         if self._is_derived:
             return
-        types = self._types
-        for event in part.events:
-            kind = types.get(event.metadata_id)
-            if kind is not None:
-                self.total_ps[kind] += event.duration_ps
-                if event.metadata_id in self._graph_operations:
-                    self.runs[event.metadata_id] += 1
-                self._begins_ps.append(event.offset_ps)
-                self._durations_ps.append(event.duration_ps)
-            elif self._step_num is not None and self._marks.get(event.metadata_id, True):
-                self._note_step(event)
+        import numpy as np  # late, as in `messages`
+
+        # All events of a part at once: a trace has millions, of a few hundred kinds.
+        kinds, which, counts = np.unique(
+            np.array([event.metadata_id for event in part.events], np.int64), return_inverse=True, return_counts=True
+        )
+        known = np.array([kind in self._types for kind in kinds.tolist()], bool)[which]
+        durations_ps = np.array([event.duration_ps for event in part.events], np.int64)
+        begins_ps = np.array([event.offset_ps for event in part.events], np.int64)
+        for times_ps in (begins_ps[known], durations_ps[known]):
+            _check_times(times_ps)
+        # Exact up to 2^53 ps, two and a half hours; beyond, without overflow.
+        sums_ps = np.bincount(which, weights=durations_ps, minlength=len(kinds))
+        for kind, total_ps, count in zip(kinds.tolist(), sums_ps.tolist(), counts.tolist(), strict=True):
+            if kind in self._types:
+                self.total_ps[self._types[kind]] += int(total_ps)
+            if kind in self._graph_operations:
+                self.runs[kind] += count
+        self._begins_ps.frombytes(begins_ps[known].tobytes())
+        self._durations_ps.frombytes(durations_ps[known].tobytes())
+        if self._step_num is not None:
+            for row in np.flatnonzero(~known).tolist():
+                event = part.events[row]
+                if self._marks.get(event.metadata_id, True):
+                    self._note_step(event)
         check_operations(len(self.total_ps))
-        _check_times(self._durations_ps)
-        _check_times(self._begins_ps)
-        if len(self._begins_ps) > MAX_THREAD_OPERATIONS:
+        if len(self._begins_ps) > MAX_KEPT_EVENTS:
             raise ProfileError(
-                f"The trace has more than {MAX_THREAD_OPERATIONS:,} operations on one thread: record fewer steps."
+                f"The trace has more than {MAX_KEPT_EVENTS:,} operations on one thread: record fewer steps."
             )
 
     def idle_ps(self) -> int:
@@ -95,10 +112,14 @@ class HostLine:
                 self.batch_sizes.add(batch_size)
 
 
-class DeviceLine:
-    """A stream: total time by operation type and by kernel, picoseconds, and the span of all its events.
+#: Kernel (id of its metadata), the type of the operation it names (None: none), and a number of that operation.
+Pair: TypeAlias = tuple[int, str | None, int]
 
-    `unnamed_ps` is the time of kernels that name no operation, by id as `kernels_ps`.
+
+class DeviceLine:
+    """A stream: total time by kernel and operation, picoseconds, and the span of all its events.
+
+    `long_span_ps` leaves out events that are shorter than `STRAY_COPY_US`.
     """
 
     def __init__(self, plane: Plane) -> None:
@@ -107,10 +128,8 @@ class DeviceLine:
         self._is_steps = False
         self.events = 0
         self.is_derived = False
-        self.total_ps: Counter[str] = Counter()
-        self.kernels_ps: Counter[int] = Counter()
-        self.unnamed_ps: Counter[int] = Counter()
-        self.first_ps, self.last_ps = math.inf, -math.inf
+        self.sums_ps: Counter[Pair] = Counter()
+        self.span_ps = self.long_span_ps = NO_SPAN
 
     @property
     def steps(self) -> int:
@@ -125,35 +144,36 @@ class DeviceLine:
         self.events += len(part.events)
         if self.is_derived or not part.events:
             return
-        # XProf takes offsets as they are: all lines of a plane start at the same time.
-        offsets_ps = array("q", [event.offset_ps for event in part.events])
-        durations_ps = array("q", [event.duration_ps for event in part.events])
-        _check_times(durations_ps)
-        _check_times(offsets_ps)
-        self.first_ps = min(self.first_ps, min(offsets_ps))
-        self.last_ps = max(self.last_ps, max(map(int.__add__, offsets_ps, durations_ps)))
-        for event, duration_ps in zip(part.events, durations_ps, strict=True):
-            kernel = event.metadata_id
-            self.kernels_ps[kernel] += duration_ps
-            kind = self._operation(event)
-            if kind is None:
-                self.unnamed_ps[kernel] += duration_ps
-            else:
-                self.total_ps[kind] += duration_ps
-        check_operations(len(self.total_ps))
-        if len(self.kernels_ps) > MAX_KERNELS:
-            raise ProfileError(f"The trace has more than {MAX_KERNELS:,} different kernels: record fewer steps.")
+        import numpy as np  # late, as in `messages`
 
-    def _operation(self, event: Event) -> str | None:
-        """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one."""
-        found, found_rank = None, math.inf
+        # XProf takes offsets as they are: all lines of a plane start at the same time.
+        begins_ps = np.array([event.offset_ps for event in part.events], np.int64)
+        durations_ps = np.array([event.duration_ps for event in part.events], np.int64)
+        _check_times(durations_ps)
+        _check_times(begins_ps)
+        ends_ps = begins_ps + durations_ps
+        self.span_ps = widest(self.span_ps, (int(begins_ps.min()), int(ends_ps.max())))
+        if (long := durations_ps >= STRAY_COPY_US * _PS_PER_US).any():
+            self.long_span_ps = widest(self.long_span_ps, (int(begins_ps[long].min()), int(ends_ps[long].max())))
+        sums_ps = self.sums_ps
+        for event, duration_ps in zip(part.events, durations_ps.tolist(), strict=True):
+            sums_ps[event.metadata_id, *self._operation(event)] += duration_ps
+        check_pairs(sums_ps)
+
+    def _operation(self, event: Event) -> tuple[str | None, int]:
+        """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one.
+
+        Beside the type a number that the events of one convolution share, 0 for others.
+        """
+        found, found_rank, label = None, math.inf, 0
         for stat in event.stats:
-            rank = self._labels.get(stat.metadata_id, math.inf)
-            if rank < found_rank or (found == UNKNOWN and rank < math.inf):
+            rank = self._labels.get(stat.metadata_id)
+            if rank is not None and (rank < found_rank or found == UNKNOWN):
                 kind = self._kind(stat)
                 if kind is not None and (found is None or kind != UNKNOWN):
                     found, found_rank = kind, rank
-        return found
+                    label = stat.ref_value or hash(stat.str_value)
+        return found, label if found is not None and "Conv" in found else 0
 
     def _kind(self, stat: Stat) -> str | None:
         if stat.ref_value:
@@ -167,6 +187,14 @@ def _has_derived_id(part: Line) -> bool:
     return 0 <= (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID < _DERIVED_IDS
 
 
-def _check_times(times_ps: array[int]) -> None:
-    if times_ps and not 0 <= min(times_ps) <= max(times_ps) <= _MAX_PS:
+def check_pairs(sums_ps: Collection[Pair]) -> None:
+    """Refuse more kernels and operations than one GPU runs."""
+    if len(sums_ps) > MAX_PAIRS:
+        raise ProfileError(
+            f"The trace has more than {MAX_PAIRS:,} different kernels of operations: record fewer steps."
+        )
+
+
+def _check_times(times_ps: Collection[int]) -> None:
+    if len(times_ps) and not 0 <= min(times_ps) <= max(times_ps) <= _MAX_PS:
         raise ProfileError("The trace has implausible times: record it again.")

@@ -16,21 +16,20 @@ from typing import TypeVar
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.protobuf_wire import WireStream, damaged
-from profet_core.profiles.limits import check_operations
+from profet_core.profiles.limits import MAX_LINES, check_operations
 from profet_core.profiles.record import HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
 from profet_core.profiles.tensorflow.step_count import count_steps
 from profet_core.profiles.tensorflow.training_check import JAX, training_refusal
-from profet_core.profiles.tensorflow.xplane.lines import DeviceLine, HostLine
+from profet_core.profiles.tensorflow.xplane.lines import DeviceLine, HostLine, Pair, check_pairs
 from profet_core.profiles.tensorflow.xplane.planes import DEVICE_PLANE_PREFIX, HOST_PLANE, Plane, read_planes
 from profet_core.profiles.tensorflow.xplane.schema import PLANE_LINES, SPACE_PLANES, messages
 from profet_core.profiles.totals import TPU, TPU_PREFIX, profile_from_totals
+from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel
 from profet_core.profiles.trace_events.precision_signs import read_signs
 
 NAME = "TensorFlow xplane.pb"
 
-#: A line is a thread or a stream.
-MAX_LINES = 20_000
 _PS_PER_US = 1e6
 
 AnyLine = TypeVar("AnyLine", HostLine, DeviceLine)
@@ -106,23 +105,27 @@ class _Sums:
 
     def _gpu(self, wire: WireStream, size: int, plane: Plane) -> GpuWork:
         gpu = GpuWork(number=plane.name.removeprefix(DEVICE_PLANE_PREFIX)[:10], name=plane.gpu)
-        operations_ps: Counter[str] = Counter()
-        kernels_ps: Counter[int] = Counter()
-        unnamed_ps: Counter[int] = Counter()
+        sums_ps: Counter[Pair] = Counter()
         for line in self._lines(wire, size, DeviceLine, plane):
             gpu.steps = max(gpu.steps, line.steps)
             if line.is_derived or not line.events:
                 continue
-            gpu.first_us = min(gpu.first_us, line.first_ps / _PS_PER_US)
-            gpu.last_us = max(gpu.last_us, line.last_ps / _PS_PER_US)
-            operations_ps.update(line.total_ps)
-            check_operations(len(operations_ps))
-            kernels_ps.update(line.kernels_ps)
-            unnamed_ps.update(line.unnamed_ps)
-        for sums_ps, sums_us in ((kernels_ps, gpu.kernels_us), (unnamed_ps, gpu.unnamed_us)):
-            for kernel, ps in sums_ps.items():
-                sums_us[plane.kernels.get(kernel, "")] += ps / _PS_PER_US
-        gpu.operations_us.update({kind: ps / _PS_PER_US for kind, ps in operations_ps.items()})
+            kernels = (plane.kernels.get(kernel, "") for kernel, _, _ in line.sums_ps)
+            spans_us = ((first / _PS_PER_US, last / _PS_PER_US) for first, last in (line.span_ps, line.long_span_ps))
+            gpu.add_stream(kernels, *spans_us)
+            sums_ps.update(line.sums_ps)
+            check_pairs(sums_ps)
+        for (kernel, kind, operation), ps in sums_ps.items():
+            name, us = plane.kernels.get(kernel, ""), ps / _PS_PER_US
+            gpu.kernels_us[name] += us
+            if kind is None:
+                gpu.unnamed_us[name] += us
+                continue
+            gpu.operations_us[kind] += us
+            if "Conv" in kind and is_convolution_kernel(name):
+                tried_us = gpu.convolutions_us.setdefault(operation, {})
+                tried_us[name] = tried_us.get(name, 0.0) + us
+        check_operations(len(gpu.operations_us))
         return gpu
 
     def _lines(self, wire: WireStream, size: int, kind: type[AnyLine], plane: Plane) -> Iterator[AnyLine]:

@@ -11,7 +11,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Protocol
 
-from profet_core.profiles.decoding.protobuf_messages import message_classes
+from profet_core.profiles.decoding.protobuf_wire import message_classes
 
 #: Numbers of the fields that are found without parsing what is around them.
 SPACE_PLANES = 1

@@ -186,6 +186,35 @@ def test_overlapping_kernels_count_each_and_idle_once():
     assert found["Device_IDLE"] == 26
 
 
+def test_overlapping_kernels_of_a_gpu_that_never_waits_share_its_time():
+    events = [op("aten::mm", 0, 10), call(1, 1), kernel("a", 1, 2, 40)]
+    events += [op("aten::relu", 20, 10), call(2, 21), kernel("b", 2, 22, 40)]
+    found = operations([step(1, 0, 62), *events])
+    # Each runs for 40 us, and either for 60.
+    assert (found["Device_MatMul"], found["Device_Relu"], found["Device_IDLE"]) == (30, 30, 2)
+
+
+def test_a_kernel_that_was_queued_before_the_recording_belongs_to_no_step():
+    queued = [kernel("sgemm", 3, 5, 400), kernel("sgemm", 4, 410, 60)]
+    plain = read_profile(trace([*cuda_step(1, 0), *cuda_step(2, 1000)]))
+    profile = read_profile(trace([*queued, *cuda_step(1, 0), *cuda_step(2, 1000)]))
+    assert profile.operations == plain.operations
+    assert "0.46 ms of kernels launched before the recording began" in profile.ignored
+
+
+@pytest.mark.parametrize(
+    ("name", "step_ms", "queued"),
+    [
+        ("queued-before-recording-a100-rank0.json.gz", 216.1, "59.5"),
+        ("queued-before-recording-v100.json.gz", 119.8, "56.5"),
+    ],
+)
+def test_recorded_steps_hold_no_work_from_before_the_recording(name, step_ms, queued):
+    profile = read_profile(data_folder() / "real_profiles" / "pytorch" / name)
+    assert f"{queued} ms of kernels launched before the recording began" in profile.ignored
+    assert profile.device_total_us / 1000 == pytest.approx(step_ms, rel=0.01)
+
+
 def on_gpu(device: int, events: list[dict]) -> list[dict]:
     return [made | {"args": made["args"] | {"device": device}} for made in events]
 
@@ -635,7 +664,7 @@ def test_odd_arguments_of_events_are_harmless(entry, odd):
 @pytest.mark.parametrize(
     ("events", "precision", "compiled"),
     [
-        ([kernel("volta_fp16_s884gemm_fp16_128x128", 1, 60, 50)], "amp", None),
+        ([kernel("volta_fp16_s884gemm_fp16_128x128", 199, 60, 50)], "amp", None),
         ([op("aten::mm", 200, 5, **{"Input type": ["c10::Half", "c10::Half"]})], "amp", None),
         ([event("user_annotation", "## Call CompiledFxGraph abc ##", 200, 5)], "fp32", True),
     ],

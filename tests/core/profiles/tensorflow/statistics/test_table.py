@@ -117,9 +117,12 @@ def test_a_forward_pass_is_refused_unless_a_name_is_of_a_gradient():
     assert read_profile(csv_of(*forward, "3,Device,MatMul,gradient_tape/net/d/MatMul,1,90,90")).refusal == ""
 
 
-def test_the_times_of_several_gpus_are_said_to_be_added_up():
-    rows = [f"{n},Device,Conv2DBackpropInput,replica_{n}/net/c,1,90,90" for n in range(4)]
-    assert "times of 4 GPUs" in read_profile(csv_of("1,Device,IDLE,IDLE,0,3,3", *rows)).warnings[0]
+@pytest.mark.parametrize("first", ["", "replica_0/"])
+def test_statistics_that_add_up_several_gpus_are_refused(first):
+    names = [first, *(f"replica_{number}/" for number in range(1, 4))]
+    rows = [f"{n},Device,Conv2DBackpropInput,{name}net/c,1,90,90" for n, name in enumerate(names)]
+    assert "times of 4 GPUs" in read_profile(csv_of("1,Device,IDLE,IDLE,0,3,3", *rows)).refusal
+    assert not read_profile(csv_of("1,Device,IDLE,IDLE,0,3,3", rows[0])).refusal
 
 
 def test_more_steps_than_anyone_records_are_refused():

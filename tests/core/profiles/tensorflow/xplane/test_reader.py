@@ -221,6 +221,34 @@ def test_a_first_step_is_refused():
     assert dict(gpu(*SEARCH).operations) == {"Device_Conv2D": 400, "Device_IDLE": 0}
 
 
+def test_a_first_step_whose_search_carries_the_operations_name_is_refused():
+    tried = [f"volta_scudnn_128x64_relu_kind{number}_nn_v1" for number in range(12)]
+    searched = [kernel("net/a/Conv2D:Conv2D", 100 * at, 100, name) for at, name in enumerate(tried)]
+    gradient = kernel("g:ReluGrad", 1200, 50)
+    assert gpu(*searched, gradient).refusal.startswith("This is a first step: cuDNN's kernel search, 1.2 ms, runs in")
+    # As many kernels of as many convolutions are a network.
+    layers = [kernel(f"net/{at}/Conv2D:Conv2D", 100 * at, 100, name) for at, name in enumerate(tried)]
+    assert gpu(*layers, gradient).refusal == ""
+    # One small layer's search changes little.
+    assert gpu(*searched, gradient, kernel("net/b/MatMul:MatMul", 1300, 9000, "volta_sgemm_64x64_nn")).refusal == ""
+
+
+def test_short_copies_far_from_the_kernels_are_no_part_of_the_step():
+    steps = {"Stream #1(Compute)": [kernel("a:Conv2D", 1000, 9000), kernel("g:ReluGrad", 11000, 1000)]}
+    copies = [("MemcpyH2D", 0, 2, {}), ("MemcpyH2D", 90000, 2, {})]
+    profile = read_profile(xplane({"/device:GPU:0": {**steps, "Stream #2(MemcpyH2D)": copies}}))
+    assert profile.operations["Device_IDLE"] == 1000
+    # The copy of a batch is.
+    batch = [("MemcpyH2D", 500, 20, {}), *copies]
+    profile = read_profile(xplane({"/device:GPU:0": {**steps, "Stream #2(MemcpyH2D)": batch}}))
+    assert profile.operations["Device_IDLE"] == 1500
+
+
+def test_a_recorded_step_is_as_long_as_its_mark():
+    profile = read_profile(data_folder() / "real_profiles" / "tensorflow-2.3-8xV100-bert.xplane.pb")
+    assert profile.device_total_us == pytest.approx(21_310.4, abs=0.1)
+
+
 @pytest.mark.parametrize(
     ("operations", "training"),
     [
