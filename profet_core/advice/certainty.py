@@ -13,7 +13,7 @@ from profet_core.latency import LEVEL, Basis, quantile
 ERROR_CORRELATION = 0.42
 
 #: Share of statements with 80% to 90% confidence that were right on held-out architectures; by the same command.
-CAME_TRUE_80_TO_90 = 0.92
+CAME_TRUE_80_TO_90 = 0.90
 
 #: Highest confidence from an interval: 15 architectures show nothing about rarer misses.
 SUREST = 0.999
