@@ -27,13 +27,13 @@ BAND_WORDS = ("like", "somewhat unlike", "unlike", "very unlike")
 
 @dataclass(frozen=True)
 class IntervalScale:
-    """How wide an interval is: the scale of the log error on left-out architectures, times a conformal quantile.
+    """Interval half-width: scale of the log error times an empirical quantile of held-out errors.
 
     Half its width in the logarithm at `level`, and from it the standard deviation of a log-normal error with that
     interval: quantile[pair] * exp(offset[pair] + spread * log(s + 0.01) + distance * log(d + 0.02)), with s the
-    standard deviation of the members' logarithms and d the distance from the training data. After locally weighted
-    (normalized) conformal prediction; with 15 architectures its finite-sample guarantee is weak: it is checked on
-    architectures that neither members nor interval saw. Doubt that the repair of a truncated profile leaves is added.
+    standard deviation of the members' logarithms and d the distance from the training data. Scale and quantile come
+    from the same errors on held-out architectures. Unlike conformal prediction this guarantees no coverage: it is
+    checked on architectures that neither members nor interval saw. The imputation of a truncated profile adds to it.
     """
 
     level: float

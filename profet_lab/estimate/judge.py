@@ -163,7 +163,7 @@ def default_method(judged: Mapping[Regime, Sequence[Judged]]) -> str:
 
 
 def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
-    """Split-conformal quantile: half-width that covers `level` of these absolute log errors."""
+    """Quantile of absolute log errors on held-out rows, with the finite-sample correction of split conformal."""
     ordered = np.sort(errors)
     place = min(math.ceil((len(ordered) + 1) * level), len(ordered)) - 1
     return float(ordered[place])
