@@ -23,12 +23,12 @@ from profet_core.units import S_PER_HOUR
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """From one plan on the frontier to the next faster one: what more money buys.
+    """A step along the frontier from one plan to the next faster one.
 
     Attributes
     ----------
     saves_h : hours saved for `extra_usd` more. hours_per_usd : their ratio.
-    certainty : chance that the second is faster at all, 0 to 1; None without intervals.
+    certainty : probability that the second plan is faster, 0 to 1; None without intervals.
     """
 
     cheaper: Plan
@@ -41,7 +41,7 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True)
 class Dominated:
-    """A plan that another one beats in time and money by the plain estimate, and the chance that it truly does."""
+    """A plan whose time and cost another plan beats, with the probability that it does."""
 
     plan: Plan
     by: Plan
@@ -50,7 +50,7 @@ class Dominated:
 
 @dataclass(frozen=True, slots=True)
 class ExcludedInstance:
-    """An instance that can't be recommended, and why."""
+    """An instance that can't be recommended, with the reason."""
 
     instance: str
     reason: str
@@ -58,12 +58,12 @@ class ExcludedInstance:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Everything there is to say about one request.
+    """The full result of one advice request.
 
     Attributes
     ----------
-    plans : cheapest first. frontier : the plans that none dominates, fastest first.
-    within : what keeps to the limits; None if there are none.
+    plans : cheapest first. frontier : the plans that no other plan dominates, fastest first.
+    within : the plans that meet the limits; None if there are no limits.
     """
 
     request: Request
@@ -81,19 +81,23 @@ class Advice:
 
     @property
     def dominated(self) -> tuple[Dominated, ...]:
-        """Plans off the frontier, each beside the one that most surely dominates it."""
+        """Plans off the frontier, each with the plan that most likely dominates it."""
         return _dominated(self.plans, self.frontier)
 
     @property
     def answer(self) -> Plan:
-        """What to rent: what keeps to the limits as surely as they ask, else by the estimate, else at best."""
+        """The plan to rent.
+
+        It meets the limits with the requested confidence; if none does, by the point estimate; if none does, it is
+        nearest.
+        """
         if self.within is None:
             return self.cheapest.plan
         return self.within.sure or self.within.expected or self.within.nearest
 
     @property
     def excluded_by_reason(self) -> dict[str, list[str]]:
-        """Reason -> instances that can't be recommended because of it."""
+        """Map each reason for exclusion to the excluded instances."""
         found: dict[str, list[str]] = {}
         for one in self.excluded:
             found.setdefault(one.reason, []).append(one.instance)
@@ -111,17 +115,17 @@ def advise(
     nodes: Mapping[str, Node] | None = None,
     interval_level: float | None = LEVEL,
 ) -> Advice:
-    """The sensible picks for one training.
+    """Recommend plans for one training.
 
     Parameters
     ----------
     rows : step latencies at the workload's batch size.
-    offers : what can be rented, see `offers_in_market`; several of one instance are several plans.
-    fits : instance -> whether it fits in memory; nothing is known of an instance that is absent.
-    nodes : instance -> the node whose row is of a step on all its GPUs, see `nodes.whole_nodes`; a row of an instance
-        that is absent is of one GPU.
-    interval_level : of the rows' intervals; errors are taken for log-normal. How often such claims came true:
-        `certainty.CAME_TRUE_80_TO_90`.
+    offers : what can be rented, see `offers_in_market`; several offers of one instance are several plans.
+    fits : instance -> whether it fits in memory; absent instances are unknown.
+    nodes : instance -> node, for rows that describe a step on all GPUs of the node, see `nodes.whole_nodes`. Rows of
+        absent instances describe one GPU.
+    interval_level : level of the rows' intervals; errors are assumed log-normal. For how often such statements were
+        right, see `certainty.CAME_TRUE_80_TO_90`.
 
     Raises
     ------
@@ -149,7 +153,7 @@ def advise(
 
 @dataclass(frozen=True, slots=True)
 class _Market:
-    """What can be rented, and where the training fits in memory."""
+    """Rentable offers, and where the training fits in memory."""
 
     offers: Mapping[str, Sequence[Instance]]
     include_retired: bool
@@ -157,12 +161,12 @@ class _Market:
     nodes: Mapping[str, Node]
 
     def rentable(self, instance: str) -> list[Instance]:
-        """Its offers; of a retired instance none, unless those are included."""
+        """Offers of an instance; none for a retired instance unless those are included."""
         found = self.offers.get(instance, [])
         return [offer for offer in found if self.include_retired or offer.status != "retired"]
 
     def why_not(self, row: StepTime) -> str:
-        """Why no plan can be made for a row; empty if one can."""
+        """Reason that no plan can be made for a row; empty if one can."""
         if row.latency_ms is None:
             return "no latency given"
         if row.instance not in self.offers:
@@ -172,7 +176,7 @@ class _Market:
         return self._fit_words(row.instance, Verdict.DOES_NOT_FIT, "does not fit in memory")
 
     def fit_note(self, instance: str) -> str:
-        """What to keep in mind about memory; empty if nothing."""
+        """Caveat about memory; empty if there is none."""
         return self._fit_words(instance, Verdict.CANT_TELL, "may not fit in memory")
 
     def _fit_words(self, instance: str, verdict: Verdict, words: str) -> str:
@@ -188,7 +192,7 @@ def _by_instance(offers: Iterable[Instance]) -> dict[str, list[Instance]]:
 
 
 def _plans(request: Request, rows: Iterable[StepTime], market: _Market) -> tuple[list[Plan], list[ExcludedInstance]]:
-    """Every plan, cheapest first, and what none can be made for."""
+    """All plans, cheapest first, and the instances without a plan."""
     plans, excluded = [], []
     for row in rows:
         if reason := market.why_not(row):
@@ -216,7 +220,7 @@ def _dominated(plans: Sequence[Plan], best: Sequence[Plan]) -> tuple[Dominated, 
             continue
         better = [other for other in best if other.total_s <= plan.total_s and other.total_usd <= plan.total_usd]
         if not better:
-            # A node of several GPUs, one of which trains, is beaten by none of the others.
+            # A node on which only one of several GPUs trains never dominates another plan.
             continue
         chances = [chance_to_dominate(other, plan) for other in better]
         surest = max(range(len(better)), key=lambda at: -1.0 if (chance := chances[at]) is None else chance)

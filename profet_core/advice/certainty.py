@@ -8,27 +8,27 @@ from statistics import NormalDist
 from profet_core.latency import LEVEL, Basis, quantile
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
-#: predicted on one takes longer on the other too. Mean over 12 pairs of targets of the shipped models' held-out
+#: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out
 #: predictions, as `python -m profet_lab.validation.advice_calibration` prints it (lowest pair 0.16, highest 0.68).
 ERROR_CORRELATION = 0.42
 
 #: Share of statements with 80% to 90% confidence that were right on held-out architectures; by the same command.
 CAME_TRUE_80_TO_90 = 0.90
 
-#: Highest confidence from an interval: 15 architectures show nothing about rarer misses.
+#: Highest confidence from an interval: 15 architectures can't show rarer misses.
 SUREST = 0.999
-#: The same for derived and transferred latencies, whose intervals come from a handful of GPUs.
+#: The same for derived and transferred latencies, whose intervals are estimated from a handful of GPUs.
 SUREST_ESTIMATE = 0.99
 _NORMAL = NormalDist()
 
 
 def surest_certainty(*bases: Basis) -> float:
-    """Highest confidence in a statement about latencies of this basis."""
+    """Highest confidence in a statement about latencies with these bases."""
     return SUREST if all(basis.is_profiled for basis in bases) else SUREST_ESTIMATE
 
 
 def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:
-    """Chance that a value stays at most `ratio` times its prediction, 0 to 1; certain where the deviation is 0.
+    """Probability that a value is at most `ratio` times its prediction, 0 to 1; certain where the deviation is 0.
 
     >>> chance_at_most(1.0, 0.1), round(chance_at_most(1.2, 0.1), 3), chance_at_most(1.2, 0)
     (0.5, 0.966, 1.0)
@@ -39,12 +39,12 @@ def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> fl
 
 
 def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float:
-    """Chance that A is less than B where A is predicted to be `ratio` times B, 0 to 1; a half for equals.
+    """Probability that A is less than B where A is predicted to be `ratio` times B, 0 to 1; 0.5 for equals.
 
     Parameters
     ----------
-    deviation : of the logarithm of A over B, see `latency.sd_of_ratio`.
-    surest : the highest confidence.
+    deviation : standard deviation of the logarithm of A over B, see `latency.sd_of_ratio`.
+    surest : highest confidence to return.
 
     >>> chance_less(1.0, 0.1), round(chance_less(0.9, 0.1), 3), chance_less(0.1, 0.1)
     (0.5, 0.854, 0.999)
@@ -59,7 +59,7 @@ def _bounded(chance: float, surest: float) -> float:
 
 
 def interval_ends(value: float, deviation: float, level: float = LEVEL) -> tuple[float, float]:
-    """Both ends of the interval around `value` that holds this share of a log-normal error.
+    """Endpoints of the interval around `value` that holds this share of a log-normal error.
 
     >>> tuple(round(end, 1) for end in interval_ends(100, 0.1))
     (84.8, 117.9)
@@ -69,8 +69,8 @@ def interval_ends(value: float, deviation: float, level: float = LEVEL) -> tuple
 
 
 def whole_percent(chance: float) -> int:
-    """A confidence in whole percent, rounded down, as shown and compared."""
-    # A trifle more: 0.29 is 28.999999999999996%.
+    """Round a confidence down to whole percent, as shown and compared."""
+    # Add a small tolerance: 0.29 is 28.999999999999996%.
     return math.floor(100 * chance + 1e-9)
 
 

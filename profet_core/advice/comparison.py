@@ -18,14 +18,14 @@ from profet_core.latency import LEVEL, Basis, combined_sd, sd_of_ratio
 @final
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
-    """What the errors of both latencies leave open.
+    """Uncertainty of a comparison due to the errors of both latencies.
 
     Attributes
     ----------
-    faster, cheaper : chance that A is, 0 to 1; a half for equals.
-    dominates : chance that A is faster and cheaper, or equal in one of them.
-    latency_ratio_low, latency_ratio_high : ends of the interval of A's step latency over B's.
-    break_even_low, break_even_high : of the price below which A is cheaper, US dollars an hour.
+    faster, cheaper : probability that A is; 0.5 for equals.
+    dominates : probability that A is faster and cheaper, or equal in one of them.
+    latency_ratio_low, latency_ratio_high : interval endpoints of A's step latency over B's.
+    break_even_low, break_even_high : interval endpoints of the price below which A is cheaper, US dollars per hour.
     """
 
     faster: float
@@ -39,12 +39,12 @@ class Uncertainty:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A against B.
+    """A compared with B.
 
     Attributes
     ----------
-    latency_ratio : A's step latency over B's, of trainings on one GPU each; else the time that A's training takes over
-        B's. A is cheaper below `break_even_ratio`.
+    latency_ratio : A's step latency over B's if both train on one GPU; otherwise A's training time over B's. A is
+        cheaper below `break_even_ratio`.
     break_even_usd_per_hour : A is cheaper than B below this price.
     uncertainty : None where an interval is missing.
     """
@@ -58,32 +58,32 @@ class Comparison:
 
     @property
     def faster(self) -> float | None:
-        """Chance that A is faster; None where an interval is missing."""
+        """Probability that A is faster; None where an interval is missing."""
         return self.uncertainty and self.uncertainty.faster
 
     @property
     def cheaper(self) -> float | None:
-        """Chance that A is cheaper; None where an interval is missing."""
+        """Probability that A is cheaper; None where an interval is missing."""
         return self.uncertainty and self.uncertainty.cheaper
 
     @property
     def dominates(self) -> float | None:
-        """Chance that A dominates B; None where an interval is missing."""
+        """Probability that A dominates B; None where an interval is missing."""
         return self.uncertainty and self.uncertainty.dominates
 
 
 def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
     """Confidence that A is faster or cheaper than B.
 
-    Errors of one GPU's latency are one and the same on every offer of it; those of scaling out to all GPUs of a node
-    come on top, and are the same for as many GPUs of that kind. A derived latency knows the interval of its
-    ratio to the instance it was derived from. Between two GPUs whose training data is PROFET's own errors correlate by
-    `ERROR_CORRELATION`. Between others the correlation is not measured and taken for none, which makes claims less sure
-    than a common error would allow.
+    All offers with one GPU share that GPU's latency error. Scaling out to all GPUs of a node adds an error, which plans
+    with the same GPU and number of GPUs share. For a derived latency, the interval of its ratio to the source instance
+    is known. Between two GPUs with PROFET training data, errors correlate by `ERROR_CORRELATION`. Between other GPUs
+    the correlation is not measured and assumed to be zero, which lowers confidence if the errors are in fact
+    correlated.
 
     Parameters
     ----------
-    level : of the intervals in the answer.
+    level : level of the intervals in the answer.
     """
     ratio = _time_ratio(a, b)
     deviation = _deviation_of_ratio(a, b)
@@ -98,7 +98,7 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
 
 
 def chance_to_dominate(a: Plan, b: Plan) -> float | None:
-    """Chance that A is both faster and cheaper than B, as `compare` has it; None where an interval is missing."""
+    """Probability that A is both faster and cheaper than B, as in `compare`; None where an interval is missing."""
     deviation = _deviation_of_ratio(a, b)
     if deviation is None:
         return None
@@ -108,7 +108,7 @@ def chance_to_dominate(a: Plan, b: Plan) -> float | None:
 
 
 def _time_ratio(a: Plan, b: Plan) -> float:
-    """Steps of as many images: their latencies; else all steps of the training."""
+    """Ratio of step latencies if the steps have equal numbers of images; else of whole trainings."""
     return a.latency_ms / b.latency_ms if a.gpus == b.gpus else a.total_s / b.total_s
 
 
@@ -128,7 +128,7 @@ def _uncertainty(a: Plan, b: Plan, deviation: float, level: float) -> Uncertaint
 
 
 def _chance_to_dominate(ratio: float, costs: float, deviation: float, surest: float) -> float:
-    """Both ratios move with the one error, so the worse of them decides."""
+    """Both ratios share one error, so the worse ratio decides."""
     if deviation == 0:
         return float(max(ratio, costs) <= 1 and min(ratio, costs) < 1)
     return chance_less(max(ratio, costs), deviation, surest)
@@ -136,7 +136,7 @@ def _chance_to_dominate(ratio: float, costs: float, deviation: float, surest: fl
 
 def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:
     if a.deviation is None or b.deviation is None:
-        # The same row on another market: whatever its error, it is the same.
+        # The same row in another market has the same error.
         return 0.0 if same_speed(a, b) and a.latency_ms == b.latency_ms else None
     of_one_gpu = _deviation_of_one_gpu(a, b)
     scaling = 0.0 if same_speed(a, b) else combined_sd(a.scaling_deviation, b.scaling_deviation)
@@ -144,12 +144,12 @@ def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:
 
 
 def same_speed(a: Plan, b: Plan) -> bool:
-    """Whether as many GPUs of one kind train: whatever their error is, it is the same."""
+    """Whether both plans train on the same number of the same GPU, and so share one error."""
     return a.offer.gpu == b.offer.gpu and a.gpus == b.gpus
 
 
 def _deviation_of_one_gpu(a: Plan, b: Plan) -> float | None:
-    """Of the ratio of both steps on one GPU each."""
+    """Standard deviation of the log ratio of both one-GPU steps."""
     for one, other in ((a, b), (b, a)):
         if one.relative is not None and one.relative.instance == other.instance:
             return one.relative.log_sd

@@ -1,4 +1,4 @@
-"""Two plans set against each other, as sentences."""
+"""Comparison of two plans as sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from profet_core.units import format_significant, format_usd
 
 
 def comparison_sentences(found: Comparison) -> tuple[str, ...]:
-    """Which of two plans is cheaper and faster, the confidence, and the break-even."""
+    """State which of two plans is cheaper and faster, the confidence, and the break-even."""
     a, b = found.a, found.b
     lines = [_verdict(a, b, found.cheaper, "cheaper", b.total_usd / a.total_usd)]
     if found.latency_ratio == 1 and same_speed(a, b):
@@ -34,7 +34,7 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
 
 
 def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
-    """Basis of a time that was not measured on its GPU, one sentence per kind."""
+    """State the basis of each unmeasured time, one sentence per kind."""
     for basis, words in (
         (Basis.DERIVED, "Derived from third-party timings, which are biased, not from a profile of this GPU"),
         (Basis.TRANSFERRED, "Rough estimate for an unprofiled GPU"),
@@ -47,7 +47,7 @@ def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
 
 
 def _ends(found: Comparison) -> tuple[str, str]:
-    """' (between 0.48 and 0.61)', of the ratio and of the break-even price; or nothing without an interval."""
+    """' (between 0.48 and 0.61)' for the ratio and for the break-even price; empty without an interval."""
     known = found.uncertainty
     if known is None or known.latency_ratio_low == known.latency_ratio_high:
         return "", ""
@@ -57,11 +57,11 @@ def _ends(found: Comparison) -> tuple[str, str]:
 
 
 def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
-    """'A is cheaper than B with 87% certainty (1.9 times by the estimate)', the likelier one named first.
+    """'A is cheaper than B with 87% certainty (1.9 times by the estimate)'; the likelier plan comes first.
 
     Parameters
     ----------
-    chance : that A is. gain : how many times cheaper or faster A is by the estimate.
+    chance : probability that A is. gain : how many times cheaper or faster A is by the estimate.
     """
     if gain < 1:
         return _verdict(b, a, None if chance is None else 1 - chance, word, 1 / gain)

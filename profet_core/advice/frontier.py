@@ -1,4 +1,4 @@
-"""The Pareto frontier of time and money: what no other choice dominates."""
+"""Pareto frontier of time and cost."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Choice = TypeVar("Choice", bound=Priced)
 
 
 def frontier(choices: Iterable[Choice]) -> list[Choice]:
-    """The choices that none dominates: no other one is as fast for less, or faster for as much; fastest first.
+    """Choices that no other choice dominates, fastest first.
 
-    Of equals there is one.
+    A choice is dominated if another is as fast for less, or faster for the same cost. Of equal choices one is kept.
 
     >>> from types import SimpleNamespace
     >>> slow, fast, dear = (SimpleNamespace(total_s=s, total_usd=usd) for s, usd in ((9, 1), (1, 4), (5, 6)))

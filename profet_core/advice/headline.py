@@ -1,4 +1,4 @@
-"""The answer in one sentence: what to rent, how long it takes, what it costs, and what is next to it."""
+"""Recommendation in one sentence: what to rent, its time and cost, and the runner-up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from profet_core.advice.within import Within
 from profet_core.advice.words import limits_phrase, out_of_reach_sentences
 from profet_core.units import format_duration, format_significant, format_usd
 
-#: A faster plan is named beside the answer where it is faster by this factor.
+#: A faster plan is mentioned if it is faster by this factor.
 _WORTH_NAMING = 1.05
 
 
@@ -30,7 +30,7 @@ def plan_summary(plan: Plan) -> str:
 
 
 def _cost_phrase(plan: Plan) -> str:
-    """'$0.17 ($0.13–0.22)', the range where there is one."""
+    """'$0.17 ($0.13–0.22)', with the range if there is one."""
     if plan.interval is None:
         return format_usd(plan.total_usd)
     low, high = (format_usd(usd) for usd in (plan.interval.low_usd, plan.interval.high_usd))
@@ -38,7 +38,7 @@ def _cost_phrase(plan: Plan) -> str:
 
 
 def _kept(within: Within, plan: Plan) -> str:
-    """That the limits are kept to, and how surely."""
+    """State that the limits are met, with the confidence."""
     chance = plan.within_limits
     if chance is None:
         return f"expected to be {limits_phrase(within.limits)}"
@@ -47,7 +47,7 @@ def _kept(within: Within, plan: Plan) -> str:
 
 
 def _beside(advice: Advice, plan: Plan, pick: Pick | None) -> str:
-    """What stands next to the answer: one that may be as good, or one that is faster."""
+    """Mention a plan that is statistically tied with the recommendation, or one that is faster."""
     if pick is not None and (close := pick.close_rival) is not None:
         rival = close.plan
         totals = f"{format_duration(rival.total_s)}, {format_usd(rival.total_usd)}"

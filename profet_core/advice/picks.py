@@ -13,28 +13,28 @@ from profet_core.advice.plans import Plan
 
 
 class Criterion(StrEnum):
-    """What a plan can be better in than another."""
+    """Criterion by which plans are compared."""
 
     FASTER = "faster"
     CHEAPER = "cheaper"
 
     @property
     def other(self) -> Criterion:
-        """The one that it is traded off against."""
+        """The criterion it is traded off against."""
         return Criterion.CHEAPER if self is Criterion.FASTER else Criterion.FASTER
 
     def total(self, plan: Plan) -> float:
-        """The figure that decides it: seconds or US dollars, the less the better."""
+        """Value of the criterion: seconds or US dollars, lower is better."""
         return plan.total_s if self is Criterion.FASTER else plan.total_usd
 
     def certainty(self, comparison: Comparison) -> float | None:
-        """Chance that A is better than B; None where an interval is missing."""
+        """Probability that A is better than B; None where an interval is missing."""
         return comparison.faster if self is Criterion.FASTER else comparison.cheaper
 
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A plan that another one is better than with this certainty, 0 to 1."""
+    """A plan that another plan beats with this confidence, 0 to 1."""
 
     plan: Plan
     certainty: float
@@ -47,8 +47,8 @@ class Pick:
 
     Attributes
     ----------
-    rival : the plan of another GPU that it is least surely better than, one too close to call before others; None
-        without intervals or another GPU.
+    rival : runner-up: the plan on another GPU that it beats with the least confidence, statistically tied plans first;
+        None without intervals or another GPU.
     """
 
     plan: Plan
@@ -64,7 +64,7 @@ class Pick:
 
 
 def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
-    """`plan` beside the plan of another GPU that it is least surely better than."""
+    """Pair `plan` with the plan on another GPU that it beats with the least confidence."""
     rivals = []
     for other in plans:
         if same_speed(other, plan):

@@ -1,4 +1,4 @@
-"""What a training takes and costs on each offer, and the chance that it keeps to a deadline and a budget."""
+"""Time and cost of a training on each offer, with the probability of meeting the limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from profet_core.units import MS_PER_S, positive_number
 @final
 @dataclass(frozen=True, slots=True)
 class TotalInterval:
-    """Time and cost of a training at both ends of its step latency's interval."""
+    """Time and cost of a training at both endpoints of its step latency's interval."""
 
     low_s: float
     high_s: float
@@ -30,11 +30,11 @@ class TotalInterval:
 @final
 @dataclass(frozen=True, slots=True)
 class Node:
-    """How a training uses all GPUs of a node: each takes the workload's batch, so a step has `gpus` times the images.
+    """Use of all GPUs of a node: each takes the workload's batch, so a step has `gpus` times the images.
 
     Attributes
     ----------
-    log_sd : of scaling alone, beside that of one GPU's step.
+    log_sd : standard deviation of the log error of scaling alone, in addition to that of one GPU's step.
     """
 
     gpus: int
@@ -47,18 +47,17 @@ class Plan:
 
     Attributes
     ----------
-    offer : instance, market, region and price. Of a node of several GPUs the whole node is paid for, and the speed is
-        that of one GPU, unless `gpus` says that all of them train.
-    basis, latency_note : of the latency, and the source of an unmeasured one; empty
-        if nothing is to say.
-    deviation : standard deviation of the latency's logarithm; 0 for a given latency, None where nothing is known.
-    relative : of a derived latency, how sure its ratio to another instance's is; None elsewhere.
-    interval : None where the latency has none. step_interval : of the latency itself.
-    in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
-    fit_note : what to keep in mind about memory; empty if nothing.
-    limited_by_host : a faster GPU would take as long, so GPUs tie where this holds.
-    gpus : that train. batch_size : images of a step on all of them.
-    scaling_deviation : the part of `deviation` that is of scaling out; 0 where one GPU trains.
+    offer : instance, market, region and price. You pay for the whole node even if it has several GPUs. The speed is
+        that of one GPU unless `gpus` says that all of them train.
+    basis, latency_note : basis of the latency, and the source of an unmeasured one; empty if there is nothing to note.
+    deviation : standard deviation of the latency's logarithm; 0 for a given latency, None if unknown.
+    relative : uncertainty of a derived latency's ratio to its source instance; None for other latencies.
+    interval : None if the latency has none. step_interval : interval of the latency itself.
+    in_time, in_budget : probability of meeting the limit, 0 to 1; None without a limit or a deviation.
+    fit_note : caveat about memory; empty if there is none.
+    limited_by_host : a faster GPU would take as long, so such GPUs tie.
+    gpus : number of GPUs that train. batch_size : images per step on all of them.
+    scaling_deviation : the part of `deviation` due to scaling out; 0 if one GPU trains.
     """
 
     offer: Instance
@@ -81,7 +80,7 @@ class Plan:
 
     @property
     def note(self) -> str:
-        """What to keep in mind: several GPUs paid for or used, memory; empty if nothing."""
+        """Caveats: several GPUs paid for or used, memory; empty if there are none."""
         return "; ".join(part for part in (self._node_note, self.fit_note) if part)
 
     @property
@@ -94,7 +93,7 @@ class Plan:
 
     @property
     def gpu_words(self) -> str:
-        """'A100, GCP'; where all GPUs of a node train '8 × A100, GCP'."""
+        """'A100, GCP'; if all GPUs of a node train, '8 × A100, GCP'."""
         return f"{self.gpus} × {gpu_and_cloud(self.offer)}" if self.gpus > 1 else gpu_and_cloud(self.offer)
 
     @property
@@ -109,44 +108,47 @@ class Plan:
 
     @property
     def images_per_s(self) -> float:
-        """Training images a second, of all its GPUs."""
+        """Training images per second on all its GPUs."""
         return self.batch_size / self.latency_ms * MS_PER_S
 
     @property
     def verb(self) -> str:
-        """What to do with it: custom hardware is not rented."""
+        """The verb for using it: custom hardware is not rented."""
         return "Use" if self.offer.market == OWN_HARDWARE else "Rent"
 
     @property
     def title(self) -> str:
-        """`label` as the cloud has it, without the cloud's name before it."""
+        """`label` as the cloud writes it, without the cloud's name as a prefix."""
         return machine_words(self.offer) + self.label.removeprefix(self.offer.name)
 
     @property
     def whole_node(self) -> bool:
-        """Whether more than one GPU is paid for."""
+        """Whether you pay for more than one GPU."""
         return self.offer.gpu_count > 1
 
     @property
     def one_gpu_deviation(self) -> float | None:
-        """The part of `deviation` that is of one GPU's step."""
+        """The part of `deviation` due to one GPU's step."""
         if self.deviation is None or not self.scaling_deviation:
             return self.deviation
         return math.sqrt(max(self.deviation**2 - self.scaling_deviation**2, 0.0))
 
     @property
     def within_limits(self) -> float | None:
-        """Chance that all limits are kept to; None without an interval. One error moves both: the worse one decides."""
+        """Probability of meeting all limits; None without an interval.
+
+        One error affects time and cost, so the lower probability decides.
+        """
         chances = [chance for chance in (self.in_time, self.in_budget) if chance is not None]
         return min(chances, default=None)
 
 
 def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "", node: Node | None = None) -> Plan:
-    """What the request's training takes and costs on `offer` at the step latency of `row`, which must be known.
+    """Time and cost of the request's training on `offer` at the step latency of `row`, which must be known.
 
     Parameters
     ----------
-    node : `row` is of a step on all its GPUs; None: on one.
+    node : the node, if `row` describes a step on all its GPUs; None: one GPU.
     """
     limits = request.limits
     gpus = 1 if node is None else node.gpus
@@ -185,7 +187,7 @@ def _totals(steps: float, latency_ms: float, offer: Instance) -> tuple[float, fl
 
 
 def _total_interval(steps: tuple[float, float], interval: Interval, offer: Instance) -> TotalInterval:
-    """`steps` : the fewest and the most that the training takes as long as."""
+    """`steps` : lower and upper bound of the number of training steps with equal duration."""
     ends = zip(steps, (interval.low_ms, interval.high_ms), strict=True)
     (low_s, low_usd), (high_s, high_usd) = (_totals(count, latency_ms, offer) for count, latency_ms in ends)
     return TotalInterval(low_s, high_s, low_usd, high_usd)

@@ -1,4 +1,4 @@
-"""The cheapest, the fastest and the best-value plan of those shown, merged where they are the same."""
+"""The cheapest, fastest and best-value plans, merged where they are the same."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from profet_core.advice.picks import Criterion, pick_of
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits
 
-#: Costs this close are a tie: prices differ by more between regions.
+#: Costs this close are tied: prices differ by more between regions.
 COST_TIE = 1.05
 
 
 class Goal(StrEnum):
-    """What a plan is recommended for."""
+    """Goal of a recommendation."""
 
     CHEAPEST = "cheapest"
     FASTEST = "fastest"
@@ -24,11 +24,11 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A plan and what it is best for.
+    """A plan and the goals it is best for.
 
     Attributes
     ----------
-    runner_up : another GPU's plan that is statistically tied for the first goal; None: there is none.
+    runner_up : a plan on another GPU that is statistically tied for the first goal; None if there is none.
     """
 
     goals: tuple[Goal, ...]
@@ -37,7 +37,7 @@ class Recommendation:
 
 
 def cheapest_of(plans: Iterable[Plan]) -> Plan:
-    """The cheapest plan; of plans within `COST_TIE` of it the fastest."""
+    """Cheapest plan; the fastest of those within `COST_TIE` of it."""
     every = list(plans)
     least_usd = min(plan.total_usd for plan in every)
     tied = [plan for plan in every if plan.total_usd <= COST_TIE * least_usd]
@@ -45,7 +45,7 @@ def cheapest_of(plans: Iterable[Plan]) -> Plan:
 
 
 def within(plans: Sequence[Plan], limits: Limits) -> list[Plan]:
-    """Plans that meet the deadline and the budget with the limits' certainty, else by the estimate; may be empty."""
+    """Plans that meet the limits with the required confidence, else by the estimate; may be empty."""
     if limits.deadline_h is None and limits.budget_usd is None:
         return list(plans)
     sure = [plan for plan in plans if (plan.within_limits or 0.0) >= limits.certainty]
@@ -60,7 +60,7 @@ def within(plans: Sequence[Plan], limits: Limits) -> list[Plan]:
 def recommendations(plans: Sequence[Plan]) -> tuple[Recommendation, ...]:
     """One recommendation per distinct plan, in the order of `Goal`; empty without plans.
 
-    The best value has the lowest product of time and cost: twice as fast makes up for twice the cost.
+    The best value has the lowest product of time and cost: being twice as fast offsets twice the cost.
     """
     if not plans:
         return ()

@@ -1,4 +1,4 @@
-"""Which of the predicted instances to rent, by a figure of each and without a training in mind."""
+"""Instance to rent by a single figure, without a training."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from profet_core.prediction.records import InstancePrediction
 def lowest_to_rent(
     rows: Iterable[InstancePrediction], figure: Callable[[InstancePrediction], float | None]
 ) -> InstancePrediction | None:
-    """The row with the lowest figure among those that can be rented; None if no such row has one.
+    """Row with the lowest figure among rentable instances; None if there is none.
 
-    Of two with one GPU it is the one that costs less: never a node of eight for the speed of one.
+    Of two instances with one GPU, the cheaper one wins, so an eight-GPU node is never chosen for the speed of one GPU.
     """
     known = [
         (value, row.cost_per_1000_steps_usd or 0.0, row)

@@ -1,4 +1,4 @@
-"""What advice is asked for: a training, its deadline and budget, and how surely they must be kept to."""
+"""Advice request: a training, its limits, and the required confidence."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from profet_core.errors import InputError
 from profet_core.latency import LEVEL
 from profet_core.units import S_PER_HOUR, positive_number, whole_number
 
-#: A limit counts as kept where the chance of it is at least this, unless the user asks for another certainty.
+#: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
 CERTAINTY = 0.90
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A training: images an epoch (the last, smaller batch is a step), validation images an epoch, epochs.
+    """Training images and validation images per epoch, and epochs; the last, smaller batch is a step.
 
     Attributes
     ----------
-    with_loading : count what measured epochs took beyond their steps, for loading data and start-up
+    with_loading : add the time that measured epochs took beyond their steps, for data loading and start-up
         (`MEASURED_EPOCH_FACTOR`).
     """
 
@@ -31,13 +31,13 @@ class Workload:
 
     @property
     def steps(self) -> float:
-        """Training steps that it takes as long as. Raises InputError for a count that is not a positive number."""
+        """Number of training steps with the same total duration. Raises InputError for counts that aren't positive."""
         epochs = whole_number("The number of epochs", self.epochs)
         return epochs * epoch_steps(self.images, self.batch_size, self.validation_images)
 
     @property
     def loading_factors(self) -> tuple[float, float, float]:
-        """What the steps' time is multiplied by: lowest, middle, highest; all 1 without loading.
+        """Factors on the steps' time: lowest, middle, highest; all 1 without loading.
 
         >>> Workload(1, 1).loading_factors
         (1.0, 1.0, 1.0)
@@ -52,16 +52,16 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the user has, None where there is no such limit, and how surely it must do.
+    """Limits of the user, each None if absent, and the required confidence.
 
     Attributes
     ----------
     deadline_h : hours until the deadline. budget_usd : US dollars.
-    certainty : chance with which the limits must be kept to, 0.5 to 1.
+    certainty : probability with which the limits must be met, 0.5 to 1.
 
     Raises
     ------
-    InputError : a limit that is not a positive number, a certainty out of range.
+    InputError : a limit is not a positive number, or a certainty is out of range.
     """
 
     deadline_h: float | None = None
@@ -86,7 +86,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The training, its limits, and the level of the step latencies' intervals, 0 to 1."""
+    """A training, its limits, and the level of the step latencies' intervals, 0 to 1."""
 
     workload: Workload
     limits: Limits

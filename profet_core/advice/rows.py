@@ -1,4 +1,4 @@
-"""One row per offer for charts and tables, with or without a number, and the presets that choose which rows show."""
+"""One row per offer for charts and tables, and the row presets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORIGINAL = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
 
 
 class Preset(StrEnum):
-    """Which rows show; the values are those of links."""
+    """Selection of rows; the values appear in links."""
 
     ORIGINAL = "original"
     AWS = "aws"
@@ -27,7 +27,7 @@ class Preset(StrEnum):
 
 
 class Sort(StrEnum):
-    """By what rows are sorted; the values are those of links."""
+    """Sort key of rows; the values appear in links."""
 
     LATENCY = "latency"
     COST = "cost"
@@ -35,19 +35,19 @@ class Sort(StrEnum):
 
 
 class PresetRow(Protocol):
-    """What a preset asks of a row."""
+    """Row interface that presets use."""
 
     @property
     def offer(self) -> Instance:
-        """What is rented."""
+        """The offer to rent."""
 
     @property
     def plan(self) -> Plan | None:
-        """The training there; None where there is no number."""
+        """The training on this offer; None without a prediction."""
 
     @property
     def label(self) -> str:
-        """The instance, with its market where that isn't on-demand."""
+        """The instance, with its market if that isn't on-demand."""
 
     @property
     def is_anchor(self) -> bool:
@@ -58,7 +58,7 @@ Row = TypeVar("Row", bound=PresetRow)
 
 
 def offer_label(offer: Instance) -> str:
-    """The instance, with its market where that isn't on-demand."""
+    """The instance, with its market if that isn't on-demand."""
     return offer.name if offer.market == "on-demand" else f"{offer.name} {offer.market}"
 
 
@@ -68,9 +68,9 @@ class OfferRow:
 
     Attributes
     ----------
-    plan : the training there; None where nothing can be said, or the step doesn't fit.
-    fit : whether the step fits in memory; None: not known.
-    reason : why there is no plan, in a few words, or empty.
+    plan : the training on this offer; None without a prediction, or if the step doesn't fit.
+    fit : whether the step fits in memory; None if unknown.
+    reason : why there is no plan, in a few words; else empty.
     is_anchor : the profile was recorded there.
     """
 
@@ -82,18 +82,18 @@ class OfferRow:
 
     @property
     def label(self) -> str:
-        """The instance, with its market where that isn't on-demand."""
+        """The instance, with its market if that isn't on-demand."""
         return offer_label(self.offer)
 
 
 def offer_rows(
     advice: Advice, offers: Sequence[Instance], fits: Mapping[str, FitAnswer], anchor: str
 ) -> list[OfferRow]:
-    """One row per offer of `advice`, with what it leaves out.
+    """One row per offer of `advice`, including excluded offers.
 
     Parameters
     ----------
-    anchor : an instance, or a GPU by its name: then every offer of one such GPU is the anchor.
+    anchor : an instance, or a GPU by its name; then every offer with one such GPU is the anchor.
     """
     reasons = {one.instance: one.reason for one in advice.excluded}
     plans = {plan.offer.offer_key: plan for plan in advice.plans}
@@ -112,15 +112,16 @@ def offer_rows(
 def preset_rows(
     rows: Iterable[Row], preset: Preset, *, retired: bool = False, every_node: bool = False, keep: str = ""
 ) -> list[Row]:
-    """The rows that a preset shows; it never changes a number.
+    """Rows that a preset shows; numbers never change.
 
-    Custom instances always show, and so does one row of the anchor, but for `Preset.ORIGINAL`, which is its four.
+    Custom instances and one row of the anchor always show, except under `Preset.ORIGINAL`, which shows its four
+    instances.
 
     Parameters
     ----------
-    retired : show what can't be rented any more too.
-    every_node : show nodes of several GPUs beside smaller ones with the same GPU.
-    keep : label of a row that stays.
+    retired : also show retired instances.
+    every_node : also show multi-GPU nodes that have the same GPU as a smaller node.
+    keep : label of a row to keep.
     """
     every = list(rows)
     if preset is Preset.ORIGINAL:
@@ -142,7 +143,7 @@ def preset_rows(
 
 
 def sorted_rows(rows: Iterable[OfferRow], sort: Sort) -> list[OfferRow]:
-    """Rows by latency, cost or name; what has no number comes last."""
+    """Sort rows by latency, cost or name; rows without a number come last."""
 
     def key(row: OfferRow) -> tuple[bool, float, tuple[str, str]]:
         name = row.offer.gpu, row.label
@@ -156,7 +157,7 @@ def sorted_rows(rows: Iterable[OfferRow], sort: Sort) -> list[OfferRow]:
 
 
 def _one_per_gpu(rows: Sequence[Row]) -> list[Row]:
-    """Of each GPU the cheapest row."""
+    """Keep the cheapest row per GPU."""
     best: dict[str, Row] = {}
     for row in sorted(rows, key=_cost):
         best.setdefault(row.offer.gpu, row)

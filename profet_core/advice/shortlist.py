@@ -1,4 +1,4 @@
-"""The few of many plans that are worth a row: a GPU's cheapest, and of the GPUs those that come nearest to the best."""
+"""Shortlist of plans: the cheapest per GPU, nearest to the frontier."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from profet_core.advice.frontier import frontier
 from profet_core.advice.plans import Plan
 from profet_core.catalog.nodes import is_ones_own
 
-#: As many as are taken in at a glance.
+#: Number of plans a reader can take in at a glance.
 MOST_SHORTLISTED = 6
 
 
 def same_gpus(plan: Plan) -> tuple[str, int]:
-    """What plans have in common that differ in who rents the GPUs out: their model and number."""
+    """GPU model and number of GPUs, the key that offers of different providers share."""
     return plan.offer.gpu_model, plan.offer.gpu_count
 
 
 def plan_a_gpu(plans: Iterable[Plan], keep: Collection[Plan] = ()) -> list[Plan]:
-    """Of each GPU model and number of GPUs the cheapest plan, and what else must be in sight; the cheapest first.
+    """Cheapest plan per GPU model and number of GPUs, plus plans that must be shown; cheapest first.
 
-    Kept are plans that no other GPU's cheapest beats, custom offers, and `keep`.
+    These are plans that no other GPU's cheapest plan beats, custom offers, and `keep`.
     """
     every = _cheapest_first(plans)
     return _of(every, (*_cheapest_a_gpu(every), *_in_sight(every, keep)))
 
 
 def shortlist(plans: Iterable[Plan], keep: Collection[Plan] = (), most: int = MOST_SHORTLISTED) -> list[Plan]:
-    """Of `plan_a_gpu` the plans that come nearest to the frontier, the cheapest first; all plans where they are few.
+    """Plans of `plan_a_gpu` nearest to the frontier, cheapest first; all plans if there are few.
 
     Parameters
     ----------
-    keep : plans that must be in sight, such as those that a sentence names.
-    most : so many, or more where more must be in sight.
+    keep : plans that must be shown, such as those that a sentence names.
+    most : maximum number of plans, exceeded only if more must be shown.
     """
     every = _cheapest_first(plans)
     if len(every) <= most:
@@ -46,7 +46,7 @@ def shortlist(plans: Iterable[Plan], keep: Collection[Plan] = (), most: int = MO
 
 
 def others_of_gpus(plans: Iterable[Plan], plan: Plan) -> list[Plan]:
-    """Plans on as many GPUs of the same model, the cheapest first."""
+    """Plans on the same number of the same GPU model, cheapest first."""
     return [other for other in _cheapest_first(plans) if other != plan and same_gpus(other) == same_gpus(plan)]
 
 
@@ -58,19 +58,19 @@ def _cheapest_a_gpu(cheapest_first: Iterable[Plan]) -> list[Plan]:
 
 
 def _in_sight(cheapest_first: Sequence[Plan], keep: Iterable[Plan]) -> set[Plan]:
-    """What no other GPU's cheapest plan beats: hosts make a GPU's other offers a little faster, and dearer."""
+    """Plans that no other GPU's cheapest plan beats; other hosts of a GPU can be slightly faster and cost more."""
     must = {*keep, *(plan for plan in cheapest_first if is_ones_own(plan.offer))}
     shown = _stood_for(must, frontier(cheapest_first))
     return must | {plan for plan in frontier(_cheapest_a_gpu(cheapest_first)) if same_gpus(plan) not in shown}
 
 
 def _stood_for(plans: Iterable[Plan], best: Sequence[Plan]) -> set[tuple[str, int]]:
-    """GPUs that these plans stand for: a plan that another one beats says nothing of its GPU's best offer."""
+    """GPUs that these plans represent; a dominated plan does not represent its GPU's best offer."""
     return {same_gpus(plan) for plan in plans if plan in best}
 
 
 def _times_beaten(plan: Plan, best: Sequence[Plan]) -> float:
-    """How many times a plan's time and money would both have to shrink for no other plan to beat it."""
+    """Factor by which a plan's time and cost must both shrink before no other plan beats it."""
     return max(min(plan.total_s / other.total_s, plan.total_usd / other.total_usd) for other in best)
 
 

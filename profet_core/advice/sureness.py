@@ -1,4 +1,4 @@
-"""Confidence in a number, in three steps of measured errors."""
+"""Confidence in a number, in three levels based on measured errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from profet_core.latency import Basis, log_sd_of
 if TYPE_CHECKING:
     from profet_core.advice.plans import Plan
 
-#: Standard deviations of the logarithm up to which a number is good, and fair: 90% intervals of +20% and +50%.
+#: Upper bounds of the log standard deviation for good and fair: 90% intervals of +20% and +50%.
 GOOD_LOG_SD, FAIR_LOG_SD = log_sd_of(math.log(1.2)), log_sd_of(math.log(1.5))
 
 
 class Sureness(IntEnum):
-    """The three steps, ascending."""
+    """The three levels, ascending."""
 
     ROUGH = 1
     FAIR = 2
@@ -30,28 +30,28 @@ class Sureness(IntEnum):
 
     @property
     def mark(self) -> str:
-        """'●●○': one filled dot per step of confidence."""
+        """'●●○': one filled dot per level of confidence."""
         return "●" * self + "○" * (len(Sureness) - self)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredErrors:
-    """Errors of a confidence step on held-out networks, percent: mean and 90th percentile."""
+    """Errors of a confidence level on held-out networks, percent: mean and 90th percentile."""
 
     mean_pct: float
     one_in_ten_pct: float
 
 
-#: Of the default method's predictions for networks that the models had not seen, the anchor's latency given, by the
-#: step that their intervals put them on; `tests/core/advice/test_sureness.py` recomputes them from `validation.json`.
+#: Errors of the default method on held-out networks with the anchor's latency given, by the confidence level of their
+#: intervals; `tests/core/advice/test_sureness.py` recomputes them from `validation.json`.
 MEASURED_ERRORS = {Sureness.GOOD: MeasuredErrors(4.8, 11.4), Sureness.FAIR: MeasuredErrors(10.8, 22.1)}
 
 
 def sureness(basis: Basis, log_sd: float | None) -> Sureness:
     """Confidence in a latency, or in a number computed from it.
 
-    The interval decides: it is as wide as the members disagree and as the profile is unlike the training data. A GPU
-    that nobody profiled is never "good", nor are several at once: no measurement could check its interval.
+    The interval decides. It widens with ensemble disagreement and with distance from the training data. Unprofiled GPUs
+    and multi-GPU predictions are never "good": no measurement could check their intervals.
 
     >>> sureness(Basis.GIVEN, None).word, sureness(Basis.MEASURED, 0.1).word
     ('good', 'good')
@@ -67,5 +67,5 @@ def sureness(basis: Basis, log_sd: float | None) -> Sureness:
 
 
 def plan_sureness(plan: Plan) -> Sureness:
-    """Confidence in a plan's time and cost, that of its step latency."""
+    """Confidence in a plan's time and cost: that of its step latency."""
     return sureness(plan.basis, plan.deviation)

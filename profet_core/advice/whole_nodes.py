@@ -1,4 +1,4 @@
-"""Nodes of several GPUs in advice: a row of one GPU becomes a row of all of the node's, each at the same batch."""
+"""Scale one-GPU rows of advice to all GPUs of a node."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from profet_core.units import positive_number
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """What GPUs that train together share, step by step.
+    """Gradients that GPUs exchange in each training step.
 
     Attributes
     ----------
-    parameters : of the network. gradients : one of `scaleout.work.GRADIENT_BYTES`; frameworks keep FP32 gradients in
-        mixed precision too, unless told otherwise.
-    pixels : of an image's side; None: not known. tensors : the network's weight tensors, for one process.
+    parameters : of the network. gradients : one of `scaleout.work.GRADIENT_BYTES`; by default, frameworks keep FP32
+        gradients in mixed precision too.
+    pixels : image height and width; None if unknown. tensors : the network's weight tensors, for one process.
     """
 
     parameters: float
@@ -47,11 +47,11 @@ class OnGpus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeNodePlan(NodePlan):
-    """A training on whole nodes of one offer, as advice has it.
+    """A training on whole nodes of one offer.
 
     Attributes
     ----------
-    one : one GPU's step there. plan : of one epoch, at the price of all nodes.
+    one : one GPU's step there. plan : one epoch, at the price of all nodes.
     is_anchor : the profile was recorded there.
     """
 
@@ -61,13 +61,13 @@ class WholeNodePlan(NodePlan):
 
     @property
     def label(self) -> str:
-        """The instance, with its market where that isn't on-demand."""
+        """The instance, with its market if that isn't on-demand."""
         return self.plan.label
 
 
 @dataclass(frozen=True, slots=True)
 class WholeNodes:
-    """Rows for `advise`, and which of them are of whole nodes."""
+    """Rows for `advise`, and which of them describe whole nodes."""
 
     rows: tuple[StepTime, ...]
     nodes: Mapping[str, Node]
@@ -80,7 +80,7 @@ def whole_nodes(
     gradients: Gradients,
     batch_size: int,
 ) -> WholeNodes:
-    """Each row whose instance has several GPUs as the step on all of them, by the quickest way to share gradients.
+    """Scale each row of a multi-GPU instance to all its GPUs, with the fastest way to exchange gradients.
 
     Parameters
     ----------
@@ -108,11 +108,11 @@ def on_gpus(
     batch_size: int,
     strategy: str = BEST,
 ) -> OnGpus:
-    """One GPU's step as the step of `gpus`: of a part of the offer's node, or of whole nodes.
+    """Scale one GPU's step to `gpus`: part of the offer's node, or whole nodes.
 
     Raises
     ------
-    InputError : no whole nodes, more GPUs than were ever measured, no such strategy, or no latency.
+    InputError : not whole nodes, more GPUs than were measured, an unknown strategy, or no latency.
     """
     one = GpuStep(
         latency_ms=positive_number(f"The latency of {row.instance}", row.latency_ms),
@@ -130,7 +130,7 @@ def on_gpus(
 
 
 def _scaled(row: StepTime, step: ScaledStep, links: Interconnect) -> StepTime:
-    """Nothing is known of the error where nothing is known of one GPU's."""
+    """The error is unknown if one GPU's error is unknown."""
     assumed = f" (assumed: {links.assumed})" if links.assumed else ""
     link = links.among(step.layout.gpus_per_node).link.words
     how = Note.of(Code.SCALED_OUT, gpus=step.gpus, strategy=step.strategy.words, link=link, assumed=assumed)

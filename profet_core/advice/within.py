@@ -1,4 +1,4 @@
-"""What keeps to a deadline and a budget, and with which chance."""
+"""Plans that meet a deadline and a budget, with their probability."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from profet_core.advice.request import Limits
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """What keeps to a deadline, to a budget or to both: the cheapest in time, or the fastest within the budget alone.
+    """Best plans under the limits: the cheapest in time, or the fastest if there is only a budget.
 
     Attributes
     ----------
-    sure : the best plan that keeps to it with the limits' certainty; None if none does.
-    sure_pick : `sure` beside the one that keeps to it as surely and may be as good; None without `sure`.
-    expected : the best plan by the plain estimate; None if none keeps to it even so.
-    surest : the plan most likely to keep to it; None without intervals.
-    nearest : the plan that misses it least, or keeps to it best, by the plain estimate.
-    over_s, over_usd : by how much `nearest` is expected to miss it; 0 where it keeps to it.
+    sure : the best plan that meets the limits with the required confidence; None if none does.
+    sure_pick : `sure` with the runner-up that also meets the limits and may be as good; None without `sure`.
+    expected : the best plan by the point estimate; None if none meets the limits.
+    surest : the plan most likely to meet the limits; None without intervals.
+    nearest : the plan that misses the limits least, or meets them best, by the point estimate.
+    over_s, over_usd : expected excess of `nearest`; 0 if it meets the limits.
     """
 
     limits: Limits
@@ -39,12 +39,12 @@ class Within:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Whether nothing keeps to the limits, not even by the plain estimate."""
+        """Whether no plan meets the limits, even by the point estimate."""
         return self.expected is None and self.sure is None
 
 
 def within_limits(plans: Sequence[Plan], limits: Limits) -> Within | None:
-    """What keeps to `limits` with a chance of at least their certainty; None if there are no limits."""
+    """Plans that meet `limits` with at least their certainty; None if there are no limits."""
     if limits.deadline_h is None and limits.budget_usd is None:
         return None
     criterion = Criterion.FASTER if limits.deadline_h is None else Criterion.CHEAPER
@@ -68,7 +68,7 @@ def _surest(plans: Sequence[Plan], limits: Limits) -> Plan | None:
 
 
 def _excess(plan: Plan, limits: Limits) -> float:
-    """Time over deadline or money over budget, the larger one; at most 1 where both are kept to."""
+    """The larger of time over deadline and cost over budget; at most 1 if both are met."""
     return max(
         0.0 if limits.deadline_s is None else plan.total_s / limits.deadline_s,
         0.0 if limits.budget_usd is None else plan.total_usd / limits.budget_usd,

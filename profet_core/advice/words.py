@@ -1,4 +1,4 @@
-"""Advice as sentences, the same in the app and on the command line."""
+"""Advice as sentences, for the app and the command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPOT_CAVEAT = (
     "Spot instances can be interrupted at any time: save checkpoints. These numbers don't include time and money "
     "lost to interruptions, and spot prices change."
 )
-#: Below this chance a plan that is expected to miss a limit is not worth naming.
+#: A plan expected to miss a limit is not mentioned below this probability of meeting it.
 _WORTH_A_TRY = 0.05
 
 
@@ -63,7 +63,7 @@ def pick_line(pick: Pick) -> str:
 
 
 def upgrade_line(upgrade: Upgrade) -> str:
-    """What more money buys: 'g5.xlarge instead of g4dn.xlarge: 2.1 h sooner for $0.50 more, 4.2 h a dollar'."""
+    """Time gained for more money: 'g5.xlarge instead of g4dn.xlarge: 2.1 h sooner for $0.50 more, 4.2 h a dollar'."""
     doubt = ""
     if upgrade.certainty is not None and not is_claimed(upgrade.certainty, upgrade.faster, upgrade.cheaper):
         why = why_too_close(upgrade.certainty)
@@ -76,12 +76,12 @@ def upgrade_line(upgrade: Upgrade) -> str:
 
 
 def dominated_lines(dominated: Iterable[Dominated]) -> list[str]:
-    """What another instance beats in time and money; that spot is cheaper than on-demand goes without saying."""
+    """List instances that another instance dominates; spot versus on-demand of one instance is omitted."""
     return [dominated_line(one) for one in dominated if one.by.instance != one.plan.instance]
 
 
 def dominated_line(one: Dominated) -> str:
-    """'p2.xlarge by g4dn.xlarge (over 99% sure)', of what is beaten in time and money."""
+    """'p2.xlarge by g4dn.xlarge (over 99% sure)', for a dominated plan."""
     if one.certainty is None:
         return f"{one.plan.label}: {one.by.label} is better"
     if is_claimed(one.certainty, one.plan, one.by):
@@ -114,12 +114,12 @@ def _close(pick: Pick, rival: Rival) -> str:
 
 
 def _other_gpus(advice: Advice, pick: Pick) -> bool:
-    """Whether there was anything to compare with: offers of one GPU differ in nothing but their price."""
+    """Whether other GPUs were compared; offers of one GPU differ only in price."""
     return any(plan.offer.gpu != pick.plan.offer.gpu for plan in advice.plans)
 
 
 def _other_criterion(pick: Pick, rival: Rival) -> tuple[str, ...]:
-    """Of two that are too close by one criterion, the one that is better by the other."""
+    """If two plans are tied by one criterion, name the better one by the other criterion."""
     other = pick.criterion.other
     for one, against in ((pick.plan, rival.plan), (rival.plan, pick.plan)):
         chance = other.certainty(compare(one, against))
@@ -161,7 +161,7 @@ def _within_limits(within: Within, answer: Plan) -> tuple[str, ...]:
 
 
 def _only_expected(within: Within, answer: Plan, best: str) -> tuple[str, ...]:
-    """Nothing keeps to the limits as surely as they ask."""
+    """No plan meets the limits with the required confidence."""
     doubt = _sure(answer, "{}") or "no interval is known"
     phrase = f"{answer.verb} {plan_phrase(answer)}"
     line = f"{phrase}: the {best} that is expected to be {limits_phrase(within.limits)} ({doubt})."
@@ -174,7 +174,7 @@ def _only_expected(within: Within, answer: Plan, best: str) -> tuple[str, ...]:
 
 
 def _sure(plan: Plan, form: str) -> str:
-    """'87% sure' in place of the form's braces; empty where nothing is known."""
+    """Fill the form's braces with '87% sure'; empty if unknown."""
     chance = plan.within_limits
     return "" if chance is None else form.format(f"{format_certainty(chance)} likely")
 
@@ -218,7 +218,7 @@ def named_plans(advice: Advice) -> list[Plan]:
 
 
 def _start_up_caveat(request: Request, plan: Plan) -> str:
-    """Where steps and validation are all that is counted and a limit is that near, loading the data may break it."""
+    """Warn that data loading may exceed a close limit if only steps and validation are counted."""
     if request.workload.with_loading:
         return ""
     limits, (low, high) = request.limits, MEASURED_EPOCH_FACTOR
