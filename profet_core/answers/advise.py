@@ -23,17 +23,17 @@ from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
 
-#: What to say where models lack what scales a step out.
+#: Message if the models have no scale-out model.
 NO_SCALEOUT = "These models don't support several GPUs: restore them (git checkout models)."
 
 
 @dataclass(frozen=True, slots=True)
 class AdviseAnswer:
-    """The advice, the training it is for, and two plans compared if that was asked for.
+    """Advice, the training it is for, and the requested comparison of two plans.
 
     Attributes
     ----------
-    rows : one per offer that was asked for, those without a number too.
+    rows : one per requested offer, including those without a number.
     """
 
     training: PredictedTraining
@@ -43,11 +43,11 @@ class AdviseAnswer:
 
     @property
     def fits(self) -> dict[str, FitAnswer]:
-        """Instance -> whether a step fits in its memory; empty if the models have no memory model."""
+        """Instance -> whether a step fits in its memory; empty without a memory model."""
         return {row.offer.name: row.fit for row in self.rows if row.fit is not None}
 
     def to_frame(self) -> Any:
-        """One row an offer with a number, as a `pandas.DataFrame`: offer, latency, time and cost with intervals."""
+        """One row per predicted offer, as a `pandas.DataFrame`: offer, latency, time and cost with intervals."""
         return frame_of(_plan_cells(plan) for plan in self.advice.plans)
 
 
@@ -56,7 +56,7 @@ def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spel
 
     Raises
     ------
-    ProfetError : one line that says what is wrong with the question and what to do.
+    ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     limits = Limits(question.deadline_hours, question.budget_usd, question.certainty)
     narrowing = question.narrowing
@@ -100,7 +100,7 @@ def node_rows(
     size: tuple[int, int | None],
     spelling: Spelling,
 ) -> WholeNodes:
-    """Steps of whole nodes, if they are asked for; else of one GPU each, as they are.
+    """Scale steps to whole nodes if the question asks for them; else keep one-GPU steps.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def node_rows(
 
 
 def _compared(advice: Advice, chosen: Sequence[str], spelling: Spelling) -> Comparison:
-    """Both plans that `compare` names by instance, or by 'instance market'."""
+    """Compare the two plans that `compare` names by instance, or by 'instance market'."""
     by_name: dict[str, Plan] = {plan.instance: plan for plan in reversed(advice.plans)}
     by_name |= {plan.label: plan for plan in advice.plans}
     unknown = next((name for name in chosen if name not in by_name), None)

@@ -1,4 +1,4 @@
-"""Where a question's profile was recorded: as the question says, or by the GPU that the profile names."""
+"""Anchor of a question: given, or inferred from the profile's GPU."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ def question_anchor(knowledge: Knowledge, question: ProfileQuestion, spelling: S
 
     Raises
     ------
-    InputError : the anchor is neither an instance nor a GPU that is known, or there is none and the profile names no
-        GPU that gives it.
-    NoPredictionError : nothing is known of the GPU that the profile names.
+    InputError : the anchor is an unknown instance or GPU, or none is given and the profile's GPU doesn't identify one.
+    NoPredictionError : the profile's GPU is unknown.
     """
     models = knowledge.models
     if question.anchor is not None:

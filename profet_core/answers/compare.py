@@ -1,4 +1,4 @@
-"""Several profiles side by side, and what is inside one."""
+"""Compare profiles, and inspect one profile."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def answer_compare(
     method: str = "default",
     precision: str = AS_PROFILED,
 ) -> list[EachPrediction]:
-    """Predict each profile from its own anchor and latency; one that can't be predicted spares the others.
+    """Predict each profile from its own anchor and latency; a failure does not affect the others.
 
     Raises
     ------
-    InputError : unknown method, or an anchor that the models don't know.
+    InputError : unknown method, or an anchor without models.
     """
     return predict_each(knowledge.models, knowledge.catalog, profiles, method=method, precision=precision)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Time of the GPU's or the host's rows, microseconds."""
+    """Time of the GPU's or the host's profile rows, microseconds."""
 
     name: str
     busy_us: float
@@ -41,18 +41,18 @@ class Side:
 
     @property
     def total_us(self) -> float:
-        """All that was recorded."""
+        """Total recorded time."""
         return self.busy_us + self.idle_us
 
 
 @dataclass(frozen=True, slots=True)
 class InsideAnswer:
-    """What is inside a profile.
+    """Contents of a profile.
 
     Attributes
     ----------
-    profile : of one step. warnings : one sentence each, and why nothing can be predicted from it first.
-    operations : the longest first, with how the models see each.
+    profile : of one step. warnings : one sentence each; the reason for a missing prediction comes first.
+    operations : longest first, with each operation's class in the models.
     """
 
     profile: Profile
@@ -64,11 +64,11 @@ class InsideAnswer:
 
 
 def answer_inside(knowledge: Knowledge, profile: Profile, latency_ms: float | None) -> InsideAnswer:
-    """Look inside a profile.
+    """Inspect a profile.
 
     Parameters
     ----------
-    latency_ms : of a step on its anchor; None: not known.
+    latency_ms : step latency on its anchor; None if unknown.
     """
     found = counted(profile, latency_ms)
     idle_us = {prefix: found.operations.get(f"{prefix}IDLE", 0.0) for prefix in (HOST_PREFIX, DEVICE_PREFIX)}

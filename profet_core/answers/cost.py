@@ -1,4 +1,4 @@
-"""Time and cost of a training on every instance, and whether its step fits there."""
+"""Time, cost and memory fit of a training on every instance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from profet_core.memory.fit import FitAnswer
 
 @dataclass(frozen=True, slots=True)
 class CostAnswer:
-    """The costs, the training they are of, instance -> whether its step fits, and what energy the training takes."""
+    """Costs, the training, memory fit per instance, and the training's energy."""
 
     training: PredictedTraining
     table: CostTable
@@ -29,7 +29,7 @@ def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spel
 
     Raises
     ------
-    ProfetError : one line that says what is wrong with the question and what to do.
+    ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     narrowing = question.narrowing
     knowledge, names = narrowed_knowledge(knowledge, narrowing)

@@ -22,7 +22,7 @@ from profet_core.prediction.records import Prediction, rows_frame
 from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile
 
-#: Of networks by name where no size is given.
+#: Default image size of named networks.
 DEFAULT_PIXELS = 224
 
 Value = TypeVar("Value")
@@ -34,12 +34,12 @@ class EstimateQuestion(OffersQuestion):
 
     Attributes
     ----------
-    network : what one of its images asks for. name : of the network, if it is known by one; else of its file.
+    network : FLOPs, bytes and layers per image. name : of the network if known, else of its file.
     is_named : `name` is one of `layers.named_networks`.
-    caveats : what its counts can't be sure of.
+    caveats : uncertainty in its counts.
     targets : instances; None: all offers. method, optimiser : as `estimate.estimate.estimate` takes them.
-    precision : as `ProfileQuestion` has it. sureness : as `ProfileQuestion` has it.
-    images, validation_images : per epoch; None: no epoch is asked about.
+    precision : as in `ProfileQuestion`. sureness : as in `ProfileQuestion`.
+    images, validation_images : per epoch; None: no epoch cost is requested.
     profiled : the same network, profiled at this size and batch size.
     """
 
@@ -60,7 +60,7 @@ class EstimateQuestion(OffersQuestion):
 
     @property
     def narrowing(self) -> Narrowing:
-        """Which offers, and at what confidence."""
+        """Requested offers and minimum confidence."""
         return self.narrowed_to(self.sureness)
 
 
@@ -73,15 +73,16 @@ def named_question(
     profiled: ProfileQuestion | None = None,
     **more: Any,
 ) -> EstimateQuestion:
-    """The question about a network by its name.
+    """Build the question for a network given by name.
 
     Parameters
     ----------
-    pixels, classes : None: `DEFAULT_PIXELS`, and as many as the measurements have. more : other fields of the question.
+    pixels, classes : None: `DEFAULT_PIXELS`, and the number of classes in the measurements. more : other question
+        fields.
 
     Raises
     ------
-    InputError : no such network, or none of that size.
+    InputError : unknown network, or one that can't have that size.
     """
     name = network_name(network)
     counts = counts_of(name, DEFAULT_PIXELS if pixels is None else pixels, classes)
@@ -90,7 +91,7 @@ def named_question(
 
 @dataclass(frozen=True, slots=True)
 class EstimateAnswer:
-    """The estimate; its costs where images are told; the profile's prediction and how both differ, if there is one."""
+    """The estimate, its costs if image counts are given, and its difference from the profile's prediction if any."""
 
     estimate: NetworkEstimate
     costs: CostTable | None
@@ -99,7 +100,7 @@ class EstimateAnswer:
     warnings: tuple[str, ...]
 
     def to_frame(self) -> Any:
-        """One row an instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
+        """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
         return rows_frame(self.estimate.rows)
 
 
@@ -108,7 +109,7 @@ def answer_estimate(knowledge: Knowledge, question: EstimateQuestion, spelling: 
 
     Raises
     ------
-    ProfetError : one line that says what is wrong with the question and what to do.
+    ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     narrowing = question.narrowing
     knowledge, names = narrowed_knowledge(knowledge, narrowing)
@@ -173,7 +174,7 @@ def _costs(knowledge: Knowledge, question: EstimateQuestion, found: NetworkEstim
 def _profiled(
     knowledge: Knowledge, question: EstimateQuestion, spelling: Spelling
 ) -> tuple[Prediction | None, tuple[str, ...]]:
-    """The prediction from the profile, and what to say of it."""
+    """The prediction from the profile, and its caveats."""
     asked = question.profiled
     if asked is None:
         return None, ()
@@ -184,7 +185,7 @@ def _profiled(
 
 
 def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[str, ...]:
-    """What to say where a profile is of another step than the question."""
+    """Caveats if a profile was recorded at a different size than the question asks for."""
     sizes = (
         ("batch size", profile.meta.batch_size, question.batch_size),
         ("pixel size", profile.meta.pixels, question.network.pixels),

@@ -1,4 +1,4 @@
-"""The requested offers of the catalog, each with its prediction's basis."""
+"""Requested offers of the catalog, each with its prediction's basis."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.narrowing import narrowed
 from profet_core.prediction.unprofiled import basis_by_instance
 
-#: The basis of an instance that nothing is predicted for.
+#: Basis of an instance without a prediction.
 PRICE_ONLY = "price only"
 
 
 def answer_instances(
     models: Models | None, catalog: Catalog, question: InstancesQuestion
 ) -> list[tuple[Instance, str]]:
-    """Each offer and its basis; without models none has one.
+    """Each offer and its basis; without models no offer has a basis.
 
     Raises
     ------
-    NoOffersError : none is such an offer, and what to widen.
+    NoOffersError : no offer matches; the message says what to widen.
     """
     basis_of = {} if models is None else basis_by_instance(models, catalog)
     return [(offer, basis_of.get(offer.name, PRICE_ONLY)) for offer in _wanted(catalog, question)]

@@ -1,4 +1,4 @@
-"""Python functions, one for each question; they make the answers that pages, CLI and HTTP show."""
+"""Python API: one function per question, with the answers of pages, CLI and HTTP."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from profet_core.profiles.record import Profile
 from profet_core.scaleout.training import ScaledTraining
 from profet_core.transfer.own_gpu import with_own_gpus
 
-#: Messages name arguments as they are.
+#: Messages use the argument names.
 PYTHON = Spelling("profile", lambda name: name)
 
 
 def load_models(folder: Path | str | None = None) -> Models:
-    """Load a models folder, and the specs of your own GPUs.
+    """Load a models folder and the specs of your custom GPUs.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def load_models(folder: Path | str | None = None) -> Models:
 
     Raises
     ------
-    ArtifactError : no manifest there, or it was changed, or another version of this project wrote it.
+    ArtifactError : the manifest is missing, was changed, or was written by another version of this project.
     """
     models, own = artifacts.load_models(folder), _own_gpus()
     if not own or models.transfer is None:
@@ -44,15 +44,15 @@ def load_models(folder: Path | str | None = None) -> Models:
 
 
 def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> Catalog:
-    """Load the catalog, with your own instances and GPUs in it.
+    """Load the catalog, including your custom instances and GPUs.
 
     Parameters
     ----------
-    path : a CSV file that is read alone; None: the shipped catalog. own : your file of instances; None: the usual one.
+    path : a CSV file to read alone; None: the shipped catalog. own : your file of instances; None: the default file.
 
     Raises
     ------
-    CatalogError : one line that names the row and column that is wrong.
+    CatalogError : one line that names the invalid row and column.
     """
     if path is not None:
         return load.load_catalog(Path(path))
@@ -153,8 +153,8 @@ def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, *
     Parameters
     ----------
     profile : of one GPU's step, with its `anchor`, `latency_ms`, `steps`, `profiled_batch`; None: give `step_ms`,
-        `batch` and `gpu` of a step that was measured.
-    question : those, and fields of `ScaleoutQuestion`: `gpus`, `batch`, `global_batch`, `network`, `parameters`,
+        `batch` and `gpu` of a measured step.
+    question : these, and fields of `ScaleoutQuestion`: `gpus`, `batch`, `global_batch`, `network`, `parameters`,
         `instance`, `strategy`, `images`.
 
     Raises

@@ -1,4 +1,4 @@
-"""Answers for the offers that a question narrows to."""
+"""Answers for the offers that a question selects."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Row = TypeVar("Row", bound=StepTime)
 
 
 def narrowed_knowledge(knowledge: Knowledge, narrowing: Narrowing) -> tuple[Knowledge, Collection[str]]:
-    """What is known, instances with a wanted offer at the usual one of these, and the names of these instances.
+    """Context with each selected instance at its default offer, and the names of these instances.
 
     Raises
     ------
-    NoOffersError : there is none, and what to widen.
+    NoOffersError : no offer matches; the message says what to widen.
     """
     catalog, names = narrowed_catalog(knowledge.catalog, narrowing, knowledge.gpus)
     return replace(knowledge, catalog=catalog), names
@@ -35,18 +35,18 @@ def market_offers(
     price: Mapping[str, float] | None = None,
     spot_discount: float | None = None,
 ) -> tuple[tuple[Instance, ...], Collection[str]]:
-    """The wanted offers of a market, at own prices where there are any, and the names of their instances.
+    """Selected offers of a market, at custom prices where given, and the names of their instances.
 
     Raises
     ------
-    NoOffersError : there is none, and what to widen.
+    NoOffersError : no offer matches; the message says what to widen.
     """
-    # Guesses of spot prices are made from on-demand ones: the market narrows last.
+    # Spot prices are estimated from on-demand prices, so the market filter comes last.
     catalog, names = narrowed_catalog(knowledge.catalog, replace(narrowing, market=None), knowledge.gpus)
     try:
         offers = offers_in_market(catalog, market, own_usd_per_hour=price, spot_discount=spot_discount)
     except NoOffersError:
-        # Says what to widen.
+        # Raises with what to widen.
         narrowed(knowledge.catalog.all_offers, narrowing, knowledge.gpus)
         raise
     offers = tuple(offer for offer in offers if offer.name in names)
@@ -56,11 +56,11 @@ def market_offers(
 
 
 def narrowed_rows(rows: Iterable[Row], narrowing: Narrowing, names: Collection[str], anchor: str) -> list[Row]:
-    """Rows of the wanted instances with the wanted confidence, and the anchor's.
+    """Rows of the selected instances with the minimum confidence, and the anchor's row.
 
     Raises
     ------
-    NoOffersError : there is none beside the anchor; one line that says why.
+    NoOffersError : there is none other than the anchor; one line says why.
     """
     rows = list(rows)
     if not narrowing.given:

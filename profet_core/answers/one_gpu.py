@@ -1,4 +1,4 @@
-"""One GPU's step at a batch size: predicted from a profile on every instance, or one that was measured."""
+"""One GPU's step at a batch size: predicted from a profile, or measured."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from profet_core.units import positive_number, whole_number
 
 @dataclass(frozen=True)
 class PredictedOneGpu:
-    """Predicted from a profile, and scaled to other batch sizes.
+    """A step predicted from a profile and scaled to other batch sizes.
 
-    Its properties: the GPU that it starts from and its instance, batch and pixel size of that step, instances on which
-    a step is known, and what to keep in mind.
+    Properties: the source GPU and instance, the batch and pixel size, the instances with a known step, and warnings.
     """
 
     knowledge: Knowledge
@@ -36,7 +35,7 @@ class PredictedOneGpu:
 
     @property
     def gpu(self) -> str:
-        """The anchor's."""
+        """GPU of the anchor."""
         anchor = self._first.prediction.anchor
         found = self.knowledge.catalog.get(anchor)
         return anchor if found is None else found.gpu
@@ -48,27 +47,27 @@ class PredictedOneGpu:
 
     @property
     def meta(self) -> ProfileMeta:
-        """From the profile."""
+        """Metadata of the profile."""
         return self._first.profile.meta
 
     @property
     def batch_size(self) -> int:
-        """Of the training."""
+        """Batch size of the training."""
         return self._first.steps.batch_size
 
     @property
     def pixels(self) -> int | None:
-        """Of the training, where the profile or the question says."""
+        """Pixels of the training, if the profile or the question gives them."""
         return self._first.steps.pixels or self._first.pixels
 
     @property
     def known(self) -> Collection[str]:
-        """Those with a latency."""
+        """Instances with a latency."""
         return self._first.steps.latencies_ms.keys()
 
     @property
     def warnings(self) -> Sequence[str]:
-        """Of the prediction and of carrying."""
+        """Warnings of the prediction and of scaling."""
         return [text for training in (self._first, *self._trainings.values()) for text in training.warnings]
 
     def tells(self, batch_size: int) -> bool:
@@ -76,11 +75,11 @@ class PredictedOneGpu:
         return batch_size == self.batch_size or BATCH_SIZES[0] <= batch_size <= BATCH_SIZES[1]
 
     def step_at(self, instance: str, batch_size: int) -> StepTime:
-        """Predicted, and scaled to another batch size; on an anchor that is a GPU, as offers with it have it.
+        """Step predicted and scaled to another batch size; for a GPU anchor, taken from offers with that GPU.
 
         Raises
         ------
-        InputError : the anchor's latency is missing, or a GPU without an offer would have to be scaled.
+        InputError : the anchor's latency is missing, or scaling would need an offer with the GPU.
         """
         given_ms = self._first.prediction.anchor_latency_ms
         is_a_gpu = instance == self.instance and instance not in self.knowledge.catalog
@@ -95,7 +94,7 @@ class PredictedOneGpu:
         return found
 
     def _offers_with(self, gpu: str) -> list[str]:
-        """Those of fewest GPUs first."""
+        """Instances with this GPU, fewest GPUs first."""
         having = [offer for offer in self.knowledge.catalog.values() if offer.gpu == gpu]
         return [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
 
@@ -110,7 +109,7 @@ class PredictedOneGpu:
         )
 
     def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
-        """Whether it fits in the memory of one GPU there; None if the models have no memory model."""
+        """Whether the step fits in the memory of one GPU there; None without a memory model."""
         return fits_in_training(self.knowledge, self._at(batch_size), [instance]).get(instance)
 
     def _at(self, batch_size: int) -> PredictedTraining:
@@ -126,7 +125,7 @@ class PredictedOneGpu:
 class MeasuredOneGpu:
     """A measured step on one GPU: known on instances with that GPU, at that batch size.
 
-    Fields as `PredictedOneGpu` has properties; `instance` is "", for any that has the GPU.
+    Fields match the properties of `PredictedOneGpu`; `instance` is "" for any instance with the GPU.
     """
 
     latency_ms: float
@@ -143,7 +142,7 @@ class MeasuredOneGpu:
         return batch_size == self.batch_size
 
     def step_at(self, instance: str, batch_size: int) -> StepTime:
-        """Given.
+        """The measured step.
 
         Raises
         ------
@@ -159,29 +158,29 @@ class MeasuredOneGpu:
         return StepTime(instance=instance, latency_ms=self.latency_ms, basis=Basis.GIVEN)
 
     def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
-        """Always: it ran."""
+        """Always fits: it ran."""
         return None
 
 
-#: Where one GPU's step comes from.
+#: Source of one GPU's step.
 OneGpu: TypeAlias = PredictedOneGpu | MeasuredOneGpu
 
 
 def measured_one_gpu(
     knowledge: Knowledge, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None, spelling: Spelling
 ) -> MeasuredOneGpu:
-    """A step measured on the one GPU that is named.
+    """A step measured on one named GPU.
 
     Raises
     ------
-    InputError : no GPU is named, or several, or a name that several have; no batch size, or no latency that may be.
+    InputError : the GPU is missing, ambiguous or one of several, the batch size is missing, or the latency is invalid.
     """
     gpus = [gpus] if isinstance(gpus, str) else gpus
     if len(gpus) != 1:
         raise InputError(f"Give the GPU that the step was measured on: {spelling.option('gpu')} V100.")
     if batch_size is None:
         raise InputError(f"Give the batch size that the step was measured at: {spelling.option('batch')} 64.")
-    # As an anchor's name is read: "A100" is ambiguous, and a step on PCIe is not one on SXM4.
+    # Parse the name like an anchor's: "A100" is ambiguous, and PCIe and SXM4 steps differ.
     gpu = knowledge.gpus.find(gpus[0]).name
     return MeasuredOneGpu(
         latency_ms=positive_number("The step latency", latency_ms),

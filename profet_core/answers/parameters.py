@@ -1,4 +1,4 @@
-"""Number of parameters of a network, by name, as typed, or from its profile."""
+"""Number of parameters of a network: by name, typed, or from its profile."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from profet_core.units import format_count, positive_number
 
 #: Default pixels at which a named network is counted.
 USUAL_PIXELS = 224
-#: No network's name is longer.
+#: Maximum length of a network's name.
 LONGEST_NETWORK = 60
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkParameters:
-    """Parameters of a network; `name` is empty where only their number is known."""
+    """Parameters of a network; `name` is empty if only their number is known."""
 
     count: float
     name: str = ""
@@ -36,11 +36,11 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
 
     Parameters
     ----------
-    pixels : that the named network is built for; None: `USUAL_PIXELS`.
+    pixels : image size for the named network; None: `USUAL_PIXELS`.
 
     Raises
     ------
-    InputError : neither a network that is known by name nor a number.
+    InputError : neither a known network nor a number.
 
     >>> parameters_of("25.6M").words, parameters_of("resnet 50").words
     ('25.6M parameters', 'ResNet50, 25.6M parameters')
@@ -59,11 +59,11 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
 def asked_parameters(
     network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
 ) -> NetworkParameters | None:
-    """Of the network that a question names, or as many as it gives, else from the profile; None: unknown.
+    """Parameters from the question's network or number, else from the profile; None: unknown.
 
     Raises
     ------
-    InputError : both are given, an unknown network, or no number that may be.
+    InputError : both are given, the network is unknown, or the number is invalid.
     """
     if network is not None and parameters is not None:
         raise InputError("Give the network or its parameters, not both.")

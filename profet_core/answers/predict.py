@@ -1,4 +1,4 @@
-"""Step latency of a profiled network on every instance, and whether the step fits there."""
+"""Step latency and memory fit of a profiled network on every instance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZE_WORDS = {"batch_size": "batch size", "pixels": "pixel size"}
 
 @dataclass(frozen=True, slots=True)
 class PredictAnswer:
-    """The prediction, the profile with the number of steps it was made from, and instance -> whether the step fits."""
+    """The prediction, the profile with its step count, and memory fit per instance."""
 
     profile: Profile
     prediction: Prediction
@@ -33,11 +33,11 @@ class PredictAnswer:
 
 
 def answer_predict(knowledge: Knowledge, question: PredictQuestion, spelling: Spelling) -> PredictAnswer:
-    """Predict, corrected by what was measured on targets.
+    """Predict, corrected by latencies measured on targets.
 
     Raises
     ------
-    ProfetError : one line that says what is wrong with the question and what to do.
+    ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     narrowing = question.narrowing
     if question.targets is not None:
@@ -62,18 +62,18 @@ def answer_predict(knowledge: Knowledge, question: PredictQuestion, spelling: Sp
 
 
 def _instances_of(knowledge: Knowledge, targets: Sequence[str]) -> list[str]:
-    """Instances of targets, each of which names an instance or a GPU: then all instances with that GPU."""
+    """Instances of targets; a target that is a GPU selects all instances with it."""
     found: list[str] = []
     for target in targets:
         gpus = set() if target in knowledge.catalog else {gpu.name for gpu in knowledge.gpus.meant(target)}
         having = [name for name, offer in knowledge.catalog.items() if offer.gpu in gpus]
-        # An unknown name is refused where it is read.
+        # Unknown names are rejected when they are read.
         found += having or [target]
     return list(dict.fromkeys(found))
 
 
 def _check_wanted(knowledge: Knowledge, question: PredictQuestion, spelling: Spelling, names: Collection[str]) -> None:
-    """Refuse targets that the narrowing excludes; unknown ones are refused when read."""
+    """Reject targets that the filters exclude; unknown ones are rejected when they are read."""
     others = [name for name in question.targets or () if name in knowledge.catalog and name != question.anchor]
     unwanted = [name for name in others if name not in names]
     if unwanted:
@@ -87,7 +87,7 @@ def predicted_question(
 ) -> tuple[Profile, Prediction]:
     """Predict the question's own profile.
 
-    Returns it with the sizes that are known and the number of steps that was predicted from.
+    Returns it with the known sizes and the number of steps used for the prediction.
     """
     profile = read_as(question.profile, question.steps)
     profile = sized(profile, question.profiled_batch, question.profiled_pixels, spelling, "profiled")
@@ -102,9 +102,9 @@ def predicted_profile(
     latency_ms: float | None,
     targets: Sequence[str] | None = None,
 ) -> tuple[Profile, Prediction]:
-    """Predict any profile with the question's anchor and method; without `latency_ms` its own is used if it has one.
+    """Predict any profile with the question's anchor and method; `latency_ms` defaults to the profile's own.
 
-    Returns the profile with the number of steps that was predicted from.
+    Returns the profile with the number of steps used for the prediction.
 
     Raises
     ------
@@ -132,15 +132,15 @@ def predicted_profile(
 
 
 def sized(profile: Profile, batch_size: int | None, pixels: int | None, spelling: Spelling, which: str) -> Profile:
-    """The profile with the sizes it was recorded at, as given or as it says.
+    """The profile with its batch and pixel size, as given or recorded.
 
     Parameters
     ----------
-    which : "profiled" or "second": the options are named by it.
+    which : "profiled" or "second", the prefix of the option names.
 
     Raises
     ------
-    InputError : the profile says another size.
+    InputError : the profile has a different size.
     """
     meta = profile.meta
     found: dict[str, Any] = {}
@@ -158,7 +158,7 @@ def sized(profile: Profile, batch_size: int | None, pixels: int | None, spelling
 def corrected(
     knowledge: Knowledge, question: ProfileQuestion, spelling: Spelling, profile: Profile, prediction: Prediction
 ) -> Prediction:
-    """The prediction after the latencies of `measured`, which may be of another profile of the network.
+    """Correct the prediction by the latencies in `measured`, which may belong to another profile of the network.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def corrected(
 
 
 def _same_gpu(catalog: Catalog, prediction: Prediction, measured: Collection[str]) -> dict[str, str]:
-    """Other target -> the first measured one with the same GPU; the anchor is none."""
+    """Other target -> the first measured one with the same GPU; the anchor is excluded."""
     by_gpu = {catalog[name].gpu: name for name in reversed(list(measured)) if name in catalog}
     rows = [row for row in prediction.predictions if row.instance in catalog and row.instance != prediction.anchor]
     found = {row.instance: by_gpu.get(catalog[row.instance].gpu) for row in rows}

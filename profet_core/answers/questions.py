@@ -1,4 +1,4 @@
-"""Questions; their fields are named as the command line's long options, and so are those of a request."""
+"""Questions; fields have the names of CLI options and request fields."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from profet_core.transfer.own_gpu import with_own_gpus
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What every answer is made from: models, catalog and specs of GPUs."""
+    """Context of every answer: models, catalog and GPU specs."""
 
     models: Models
     catalog: Catalog
     gpus: Gpus
 
     def with_own_gpus(self, own: Sequence[OwnGpu]) -> Knowledge:
-        """With GPUs of the user's, each an instance of the catalog.
+        """Add custom GPUs, each as an instance of the catalog.
 
         Raises
         ------
-        InputError : what is said of one can't be.
+        InputError : the description of one is invalid.
         """
         if not own:
             return self
@@ -40,12 +40,12 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How a channel names, in messages, what it takes.
+    """Names that a channel uses for inputs in messages.
 
     Attributes
     ----------
-    profile : the profile a question is about, such as "TRACE".
-    option : field of a question -> its name there, such as "--at-batch" of "at_batch".
+    profile : the profile of a question, such as "TRACE".
+    option : field of a question -> its name there, such as "--at-batch" for "at_batch".
     """
 
     profile: str
@@ -62,7 +62,7 @@ def _counts(given: int | Sequence[int] | None) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffersQuestion:
-    """Which offers of the catalog; each field as `Narrowing` has it, empty or None where it narrows nothing."""
+    """Offers of the catalog; fields as in `Narrowing`, empty or None for no filter."""
 
     provider: str | Sequence[str] = ()
     region: str | None = None
@@ -73,11 +73,11 @@ class OffersQuestion:
 
     @property
     def narrowing(self) -> Narrowing:
-        """The same, checked."""
+        """The filters, checked."""
         return self.narrowed_to(None)
 
     def narrowed_to(self, sureness: str | None) -> Narrowing:
-        """The same, for numbers that are as sure."""
+        """The filters, with a minimum confidence."""
         return Narrowing(
             provider=_names(self.provider),
             region=self.region,
@@ -91,19 +91,19 @@ class OffersQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileQuestion(OffersQuestion):
-    """A profile, its anchor, how to predict from it, and which offers to answer for.
+    """A profile, its anchor, the prediction options, and the offers to answer for.
 
     Attributes
     ----------
-    anchor : instance or GPU that the profile was recorded on; None: the GPU that it names.
+    anchor : instance or GPU that the profile was recorded on; None: the GPU that the profile names.
     steps : training steps the profile covers; None: inferred from it.
     latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
-    precision : of the training, one of `precision.names.PRECISIONS`; by default as it was profiled.
+    precision : of the training, one of `precision.names.PRECISIONS`; default: as profiled.
     sureness : "rough", "fair" or "good": minimum confidence.
-    profiled_batch, profiled_pixels : sizes the profile was recorded at; None: what it says.
-    measured : target -> a latency measured there with the same network, milliseconds; it corrects the prediction.
-    measured_trace : the anchor's profile of what was measured, if not `profile`; `measured_trace_latency_ms`: its
+    profiled_batch, profiled_pixels : sizes the profile was recorded at; None: as recorded in the profile.
+    measured : target -> latency measured there with the same network, milliseconds; it corrects the prediction.
+    measured_trace : the anchor's profile that belongs to `measured`, if not `profile`; `measured_trace_latency_ms`: its
         anchor latency.
     """
 
@@ -124,28 +124,28 @@ class ProfileQuestion(OffersQuestion):
 
     @property
     def narrowing(self) -> Narrowing:
-        """Which offers, and at what confidence."""
+        """Requested offers and minimum confidence."""
         return self.narrowed_to(self.sureness)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictQuestion(ProfileQuestion):
-    """How long a step takes on `targets`; None: on all others than the anchor."""
+    """Step latency on `targets`; None: on all instances except the anchor."""
 
     targets: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingQuestion(ProfileQuestion):
-    """What a training takes and costs.
+    """Time and cost of a training.
 
     Attributes
     ----------
-    images, validation_images : per epoch; images None: the training is one step, whatever its batch size.
-    price : instance -> a price of the user's, US dollars an hour.
-    at_batch, at_pixels : other sizes than the profiled ones.
-    second : another profile of the network, recorded on the anchor at another size; with it sizes between are more
-        accurate. `second_batch`, `second_pixels`, `second_latency_ms`, `second_steps`: as those of `profile`.
+    images, validation_images : per epoch; images None: the training is one step of any batch size.
+    price : instance -> custom price, US dollars per hour.
+    at_batch, at_pixels : sizes to scale to, if not the profiled ones.
+    second : another profile of the network, recorded on the anchor at another size; it makes sizes in between more
+        accurate. `second_batch`, `second_pixels`, `second_latency_ms`, `second_steps`: as for `profile`.
     """
 
     images: int | None
@@ -163,18 +163,17 @@ class TrainingQuestion(ProfileQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviseQuestion(TrainingQuestion):
-    """What to rent for a training.
+    """Offer to rent for a training.
 
     Attributes
     ----------
-    deadline_hours, budget_usd : limits; `certainty` : chance with which they must be kept to.
+    deadline_hours, budget_usd : limits; `certainty` : probability with which they must be met.
     market, spot_discount : as `catalog.offers.offers_in_market` takes them.
-    with_loading : add what measured epochs took beyond their steps, 6 to 9%.
-    include_retired : instances that can't be rented any more too.
+    with_loading : add the time that measured epochs took beyond their steps, 6 to 9%.
+    include_retired : include instances that can't be rented any more.
     compare : two plans, by instance or by "instance market".
-    whole_nodes : a node of several GPUs with all of them training, each at the batch of one; without it its speed is
-        one GPU's. network, parameters : its name, or how many parameters it has; each asks for whole nodes too.
-        Neither: from the profile.
+    whole_nodes : train on all GPUs of a multi-GPU node, each at the one-GPU batch; otherwise its speed is one GPU's.
+        network, parameters : name or number of parameters; each implies whole nodes. Neither: from the profile.
     """
 
     deadline_hours: float | None = None
@@ -192,6 +191,6 @@ class AdviseQuestion(TrainingQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstancesQuestion(OffersQuestion):
-    """Which offers of the catalog: each instance's usual one, `all`, or those of a region or market."""
+    """Offers of the catalog: each instance's default offer, `all`, or those of a region or market."""
 
     all: bool = False

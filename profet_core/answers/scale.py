@@ -1,4 +1,4 @@
-"""Step latency at a size between two measured ones, as PROFET's scaler documents it."""
+"""Step latency at a size between two measured ones, with PROFET's documented scaler."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class ScaleQuestion:
     Attributes
     ----------
     instance : an instance, or a GPU by its name.
-    axis : "batch" or "pixels". min_ms, max_ms : at its smallest and at its largest size.
+    axis : "batch" or "pixels". min_ms, max_ms : latency at its smallest and at its largest size.
     method : one of `scaling.scale.SCALE_METHODS`.
     other_size : pixels along batch, batch size along pixels. largest : a profile at the largest size.
-    fixed_classes : along pixels, the number of classes stays.
+    fixed_classes : along pixels, the number of classes stays fixed.
     """
 
     instance: str
@@ -37,7 +37,7 @@ class ScaleQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ScaleAnswer:
-    """The latency at the size that was asked for, and at others: milliseconds per step."""
+    """Latency at the requested size, and at others: milliseconds per step."""
 
     scaled: ScaledLatency
     sizes: tuple[int, ...]
@@ -45,18 +45,18 @@ class ScaleAnswer:
 
 
 def answer_scale(knowledge: Knowledge, question: ScaleQuestion, sizes: Sequence[int] = ()) -> ScaleAnswer:
-    """Scale.
+    """Scale a latency to the requested size.
 
     Parameters
     ----------
-    sizes : of a curve beside the size that is asked for.
+    sizes : additional sizes for a curve.
 
     Raises
     ------
     InputError : unknown instance, axis or method, size out of range, or the largest latency is not above the smallest.
     """
     known = question.instance in knowledge.catalog or bool(knowledge.gpus.named(question.instance))
-    # An instance or a GPU without measurements follows the curve that all measured ones share.
+    # An instance or GPU without measurements uses the curve shared by all measured ones.
     curve_of = knowledge.models.profiled(question.instance) if known else question.instance
     ends = (knowledge.models, curve_of, question.axis, question.min_ms, question.max_ms)
     context = _context(question)
@@ -66,7 +66,7 @@ def answer_scale(knowledge: Knowledge, question: ScaleQuestion, sizes: Sequence[
 
 
 def _context(question: ScaleQuestion) -> ScaleContext:
-    """What is known besides both latencies; a size that is given goes before the one in the profile."""
+    """Additional inputs beside both latencies; a given size overrides the profile's."""
     if question.largest is None:
         return ScaleContext(other_size=question.other_size, fixed_classes=question.fixed_classes)
     context = scale_context(question.axis, question.largest, fixed_classes=question.fixed_classes)

@@ -1,4 +1,4 @@
-"""A training on 1 to 64 GPUs: over their number on one kind of node, and on every offer that has several."""
+"""A training on 1 to 64 GPUs: scaling curve on one node type, and plans per offer."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from profet_core.scaleout.work import GpuStep
 from profet_core.training.known import BATCH_SIZES
 from profet_core.units import MS_PER_S, positive_number, whole_number
 
-#: Images of an epoch without a word: ImageNet's.
+#: Default images per epoch: ImageNet's.
 USUAL_IMAGES = 1_281_167
-#: GPUs of a node where no offer is named.
+#: Default GPUs per node.
 _USUAL_NODE = 8
 
 
@@ -48,17 +48,17 @@ class ScaleoutQuestion(OffersQuestion):
     Attributes
     ----------
     training : the profile and its training; None where `step_ms` is given. Its `at_batch` is one GPU's.
-    step_ms, batch : a step measured on the one GPU that `gpu` names, and its batch size; else None.
+    step_ms, batch : a step measured on the one GPU in `gpu`, and its batch size; else None.
     gpus : numbers of GPUs; empty: 1, 2, 4, ... as the node allows.
-    total_gpus : each offer as whole nodes that have so many GPUs together; None: one node each.
-    global_batch : of all GPUs, shared by them (strong scaling); None: each keeps its own batch (weak scaling).
-    instance : whose nodes the numbers of GPUs are counted on, or the label of a plan; None: eight of the anchor's GPU.
-    network, parameters : what gradients are of, by name or by number; None: from the profile.
-    precision : of the training, as `ProfileQuestion` has it.
-    gradients : their precision as they are sent, fp32, fp16 or bf16: frameworks keep FP32 gradients in mixed precision
-        by default.
+    total_gpus : use each offer as whole nodes with this total number of GPUs; None: one node each.
+    global_batch : shared by all GPUs (strong scaling); None: each keeps its own batch (weak scaling).
+    instance : node type for the curve, or the label of a plan; None: eight of the anchor's GPU.
+    network, parameters : source of the gradient size, by name or by number; None: from the profile.
+    precision : of the training, as in `ProfileQuestion`.
+    gradients : precision in which gradients are sent, fp32, fp16 or bf16: frameworks keep FP32 gradients in mixed
+        precision by default.
     images, validation_images : per epoch; None: those of `training`, else ImageNet's and none.
-    sureness, price, spot_discount : as `AdviseQuestion` has them.
+    sureness, price, spot_discount : as in `AdviseQuestion`.
     """
 
     training: TrainingQuestion | None = None
@@ -82,34 +82,35 @@ class ScaleoutQuestion(OffersQuestion):
 
     @property
     def narrowing(self) -> Narrowing:
-        """Which offers, and at what confidence."""
+        """Requested offers and minimum confidence."""
         return self.narrowed_to(self.sureness)
 
     @property
     def epoch_images(self) -> int:
-        """Training images of an epoch."""
+        """Training images per epoch."""
         given = self.training.images if self.images is None and self.training is not None else self.images
         return USUAL_IMAGES if given is None else given
 
     @property
     def epoch_validation_images(self) -> int:
-        """Validation images of an epoch."""
+        """Validation images per epoch."""
         if self.validation_images is not None:
             return self.validation_images
         return self.training.validation_images if self.training is not None else 0
 
 
-#: What says something of a profile only, named as options and request fields are.
+#: Fields that apply to a profile only, named as options and request fields.
 OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels")
 
 
 def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQuestion:
-    """The question of what was given by the names of options and request fields: `profile` with `OF_PROFILE` and
-    `batch`, or `step_ms` with `batch`; and fields of `ScaleoutQuestion`.
+    """Build the question from option and request field names.
+
+    These are `profile` with `OF_PROFILE` and `batch`, or `step_ms` with `batch`; and fields of `ScaleoutQuestion`.
 
     Raises
     ------
-    InputError : something is said of a profile, and there is none; or its batch is given in two ways.
+    InputError : a profile option is given without a profile, or its batch is given in two ways.
     """
     rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *OF_PROFILE)}
     of_profile = {name: given[name] for name in OF_PROFILE if given.get(name) is not None}
@@ -133,17 +134,17 @@ def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQ
 
 
 def answer_scaleout(knowledge: Knowledge, question: ScaleoutQuestion, spelling: Spelling) -> ScaledTraining:
-    """Predict one GPU's step where it has to be, and scale it out.
+    """Predict one GPU's step if needed, and scale it out.
 
     Raises
     ------
-    ProfetError : one line that says what is wrong with the question and what to do.
+    ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     return scaleout_plans(knowledge, question, spelling).on(question.instance)
 
 
 def scaleout_plans(knowledge: Knowledge, question: ScaleoutQuestion, spelling: Spelling) -> ScaleoutPlans:
-    """As `answer_scaleout`, where the instance is chosen by its plan; raises the same."""
+    """As `answer_scaleout`, with the instance chosen by its plan; raises the same errors."""
     model = knowledge.models.scaleout
     if model is None:
         raise ArtifactError(NO_SCALEOUT)
@@ -155,7 +156,7 @@ def scaleout_plans(knowledge: Knowledge, question: ScaleoutQuestion, spelling: S
 
 @dataclass(frozen=True)
 class ScaleoutPlans:
-    """Plans of every offer, and the curve on any one of them."""
+    """Plans of every offer, with the scaling curve on any of them."""
 
     knowledge: Knowledge
     question: ScaleoutQuestion
@@ -163,7 +164,7 @@ class ScaleoutPlans:
     model: ScaleoutModel
 
     def on(self, instance: str | None) -> ScaledTraining:
-        """The curve on nodes of one offer, by its name or its plan's label; None: eight of the anchor's GPU."""
+        """Scaling curve on nodes of one offer, by its name or its plan's label; None: eight of the anchor's GPU."""
         question = self.question
         offer = None if instance is None else self._offer(instance)
         links = self._links(offer)
@@ -194,7 +195,7 @@ class ScaleoutPlans:
 
     @cached_property
     def _offers(self) -> tuple[tuple[Instance, ...], Mapping[str, Instance]]:
-        """Those that are wanted, and every instance at the price that counts."""
+        """Requested offers, and every instance at its effective price."""
         question, narrowing = self.question, self.question.narrowing
         if question.market is not None:
             found, _ = market_offers(
@@ -206,13 +207,13 @@ class ScaleoutPlans:
         return tuple(catalog[name] for name in catalog if name in names), catalog
 
     def _offer(self, instance: str) -> Instance:
-        """The offer of a plan, by its label; else an instance."""
+        """The offer of a plan by its label; else an instance."""
         planned = next((plan.offer for plan in self.plans if plan.label == instance), None)
         return planned or self._offers[1][instance]
 
     @cached_property
     def source(self) -> OneGpu:
-        """Where one GPU's step comes from."""
+        """Source of one GPU's step."""
         question, spelling = self.question, self.spelling
         if (question.training is None) == (question.step_ms is None):
             raise InputError(f"Give either {spelling.profile} or {spelling.option('step_ms')}.")
@@ -242,14 +243,14 @@ class ScaleoutPlans:
         return load_interconnects().of(offer)
 
     def _counts(self, per_node: int, offer: Instance | None) -> tuple[int, ...]:
-        """Numbers of GPUs, ascending; each is of one node, or of so many whole ones.
+        """Numbers of GPUs, ascending; each is on one node or on a number of whole nodes.
 
         Raises
         ------
-        InputError : one that doesn't, or that is beyond what was measured.
+        InputError : a number that fits no whole nodes, or exceeds what was measured.
         """
         if not self.question.gpus:
-            # One process reaches no further than its node.
+            # One process can't span nodes.
             most = per_node if self.question.strategy == Strategy.ONE_PROCESS else MOST_GPUS
             total = self.question.total_gpus
             usual = {*usual_counts(per_node), *((total,) if total and _fits_nodes(total, per_node) else ())}
@@ -274,7 +275,7 @@ class ScaleoutPlans:
         return tuple(sorted(set(self.question.gpus)))
 
     def _can_share(self, gpus: int) -> bool:
-        """Whether that many can have an even part of the batch, of a size that steps are scaled to."""
+        """Whether the batch divides evenly among that many GPUs, into a size that steps can be scaled to."""
         batch = self.question.global_batch
         return batch is None or (batch % gpus == 0 and BATCH_SIZES[0] <= batch // gpus <= BATCH_SIZES[1])
 
@@ -284,7 +285,7 @@ class ScaleoutPlans:
         return self.source.batch_size
 
     def _step(self, instance: str, gpus: int) -> GpuStep:
-        """One GPU's step at its part of the batch."""
+        """One GPU's step at its share of the batch."""
         batch_size = self._batch(gpus)
         found = self.source.step_at(instance, batch_size)
         return GpuStep(
@@ -319,7 +320,7 @@ class ScaleoutPlans:
         return ScaledEpoch(step, epoch_ms / MS_PER_S, usd)
 
     def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
-        """At most the number of GPUs: one of them takes the whole batch no slower than part after part."""
+        """Speedup, at most the number of GPUs: one GPU can process the whole batch in consecutive parts."""
         batch = self.question.global_batch
         if batch is None or not self._can_share(1) or not self.source.tells(batch):
             return None
@@ -328,11 +329,11 @@ class ScaleoutPlans:
 
     @cached_property
     def plans(self) -> tuple[WholeNodePlan, ...]:
-        """Offers as whole nodes, as `ScaledTraining` has them, with the wanted confidence.
+        """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence.
 
         Raises
         ------
-        NoOffersError : no number is as sure.
+        NoOffersError : no number reaches that confidence.
         """
         found = [plan for offer in self._offers[0] if (plan := self._plan(offer)) is not None]
         least = self.question.narrowing.least_sureness
@@ -343,7 +344,7 @@ class ScaleoutPlans:
         return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
 
     def _plan(self, offer: Instance) -> WholeNodePlan | None:
-        """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None where it can't be."""
+        """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None if impossible."""
         question, total = self.question, self.question.total_gpus
         gpus = total or offer.gpu_count
         if gpus > MOST_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):

@@ -1,4 +1,4 @@
-"""A server's models, and its custom catalog and GPUs where it shows them."""
+"""A server's models, with its custom catalog and GPUs if it shows them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What everyone is answered from.
+    """Context that the server answers every request from.
 
     Attributes
     ----------
-    files : what may change while the server runs, each with when it was written, nanoseconds; None: not there.
-    own_left_out : the server's own list of instances or of GPUs can't be read and is skipped; its log says so.
+    files : files that may change while the server runs, each with its modification time, nanoseconds; None: missing.
+    own_left_out : the server's custom list of instances or GPUs can't be read and is skipped; its log says so.
     """
 
     knowledge: Knowledge
@@ -36,12 +36,14 @@ class Served:
 
     @property
     def is_outdated(self) -> bool:
-        """Models or lists were written since they were loaded."""
+        """Whether models or lists were modified since they were loaded."""
         return any(_written_ns(path) != loaded for path, loaded in self.files.items())
 
 
 def load_served() -> Served:
-    """Models, checked file by file, with the catalog and the GPUs that `$PROFET_HOME` or `$PROFET_APP_INSTANCES` add.
+    """Load models, checked file by file, with the custom catalog and GPUs.
+
+    `$PROFET_HOME` or `$PROFET_APP_INSTANCES` add the latter.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A training along its batch or pixel size: latency, time and cost of each offer, and what fits in memory."""
+"""A training along its batch or pixel size: latency, cost and memory fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from profet_core.scaling.axes import KNOTS, axis_range
 
 @dataclass(frozen=True, slots=True)
 class SizePoint:
-    """One offer at one size; `fit` is None where nothing is known of its memory, or nobody asked."""
+    """One offer at one size; `fit` is None if its memory is unknown or was not requested."""
 
     size: int
     plan: Plan
@@ -30,7 +30,7 @@ class SizeCurve:
 
     Attributes
     ----------
-    largest_fit : the largest measured size that may fit in memory, 0 for none; None where all may.
+    largest_fit : the largest measured size that may fit in memory, 0 for none; None if all may.
     """
 
     row: OfferRow
@@ -44,8 +44,8 @@ class SizesAnswer:
 
     Attributes
     ----------
-    rows : those of the advice that were chosen, at the training's size, or each at its largest batch that fits.
-    curves : of the chosen rows whose latency is known.
+    rows : the chosen rows of the advice, at the training's size, or each at its largest batch that fits.
+    curves : of the chosen rows with a known latency.
     """
 
     advice: AdviseAnswer
@@ -65,16 +65,16 @@ def answer_sizes(
     choose: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
     at_largest: bool = False,
 ) -> SizesAnswer:
-    """Answer as `answer_advise` at the question's size, and scale it along "batch" or "pixels".
+    """Answer like `answer_advise` at the question's size, and scale along "batch" or "pixels".
 
     Parameters
     ----------
-    choose : which of the advice's rows are answered for.
+    choose : selects the rows of the advice to answer for.
     at_largest : `rows` has each offer at its largest batch that fits, within the range of sizes.
 
     Raises
     ------
-    ProfetError : one line that says what is wrong with the question and what to do.
+    ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     axis_range(axis)
     advice = answer_advise(knowledge, question, spelling)
@@ -83,7 +83,7 @@ def answer_sizes(
     if axis == "pixels" and advice.training.pixels is None:
         raise InputError(f"Enter the image size of the profile: {spelling.option('profiled_pixels')}.")
     along = _Along(knowledge, question, spelling, advice, axis)
-    # What doesn't fit at this size has a curve, and no plan.
+    # An offer that doesn't fit at this size has a curve but no plan.
     rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
     points = along.points(rows, sizes)
     limits = along.largest_fits([row.offer.name for row in rows])
@@ -105,7 +105,7 @@ class _Along:
     axis: str
 
     def points(self, rows: Sequence[OfferRow], sizes: Sequence[int]) -> dict[str, list[SizePoint]]:
-        """Label of a row -> it at each size, where its latency is known at all of them."""
+        """Label of a row -> its point at each size, if the latency is known at all sizes."""
         training = self.advice.training
         names = {row.offer.name for row in rows}
         batch_size, pixels = training.steps.batch_size, training.steps.pixels or training.pixels
@@ -140,13 +140,13 @@ class _Along:
         return found
 
     def at_own_size(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
-        """What the advice itself says."""
+        """The points of the advice itself."""
         steps = self.advice.training.steps
         size = steps.batch_size if self.axis == "batch" else steps.pixels or 0
         return [SizePoint(size, row.plan, row.fit) for row in rows if row.plan is not None]
 
     def at_largest(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
-        """Each at its largest batch that fits, as far as steps are scaled; without those that not even one fits on."""
+        """Each offer at its largest batch that fits in the range of sizes; offers that fit no size are omitted."""
         smallest, most = axis_range("batch")
         largest = {row.label: min(row.fit.largest_batch, most) for row in rows if row.fit and row.fit.largest_batch}
         largest = {label: size for label, size in largest.items() if size >= smallest}

@@ -1,4 +1,4 @@
-"""The training that cost and advice are about: its step latencies, at the profiled batch size or at another one."""
+"""Step latencies of a training at the profiled or another size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from profet_core.training.ends import other_networks
 from profet_core.training.sizes import KnownStep, curves_at, joint_predictions, steps_at
 from profet_core.training.steps import TrainingSteps, steps_as_profiled
 
-#: What pixels change beside the images, wherever latencies are scaled to other pixels.
+#: Caveat where latencies are scaled to other pixel sizes: what changes besides the images.
 CLASSES_GROW = (
     "The measured networks have more classes at larger image sizes (10 at 32 pixels; 100 at 64 and 128; 1,000 at "
     "224 and 256), and this estimate assumes the same. A network with a fixed number of classes changes less."
@@ -28,13 +28,13 @@ NO_BATCH = "The profile doesn't include its batch size: give the batch size it w
 
 @dataclass(frozen=True, slots=True)
 class PredictedTraining:
-    """The profile, what is predicted from it, and the step latencies of the training.
+    """The profile, its prediction, and the step latencies of the training.
 
     Attributes
     ----------
-    profile : with the sizes and the number of steps that are known.
+    profile : with the known sizes and number of steps.
     warnings : of the prediction, of that of `second`, and of scaling to another size.
-    known : the profiled steps that other sizes are scaled from; the second one is of the second profile.
+    known : the profiled reference steps for scaling; the second one belongs to the second profile.
     """
 
     profile: Profile
@@ -45,7 +45,7 @@ class PredictedTraining:
 
     @property
     def pixels(self) -> int | None:
-        """Pixel size the profile was recorded at; None: not known."""
+        """Pixel size the profile was recorded at; None if unknown."""
         return self.profile.meta.pixels
 
     @property
@@ -59,7 +59,7 @@ def predicted_training(knowledge: Knowledge, question: TrainingQuestion, spellin
 
     Raises
     ------
-    InputError : a size that is out of range, not known, or contradicts what a profile says.
+    InputError : a size is out of range, unknown, or contradicts a profile.
     OptionalInputError : `second` or `measured` can't be used.
     """
     profile, prediction = predicted_question(knowledge, question, spelling)
@@ -88,11 +88,11 @@ def training_curves(
     other_size: int | None,
     instances: Collection[str],
 ) -> Mapping[str, tuple[StepTime, ...]]:
-    """Instance -> its step at each size of an axis, "batch" or "pixels", as `predicted_training` has it there.
+    """Instance -> its step at each size of an axis, "batch" or "pixels", as in `predicted_training`.
 
     Raises
     ------
-    InputError : a size that is out of range, or not known.
+    InputError : a size is out of range or unknown.
     """
     return curves_at(knowledge.models, training.known, axis, sizes, other_size, instances=instances)
 
@@ -100,7 +100,7 @@ def training_curves(
 def fits_in_training(
     knowledge: Knowledge, training: PredictedTraining, instances: Iterable[str]
 ) -> Mapping[str, FitAnswer]:
-    """Instance -> whether a step of the training fits in its memory; empty if the models have no memory model."""
+    """Instance -> whether a training step fits in its memory; empty without a memory model."""
     batch_size = None if training.profile.meta.batch_size is None else training.steps.batch_size
     return fits_at(knowledge, training, instances, batch_size, training.steps.pixels or training.pixels)
 
@@ -134,17 +134,17 @@ def _steps(knowledge: Knowledge, question: TrainingQuestion, known: Sequence[Kno
     if batch_size is None:
         return replace(steps_as_profiled(first.prediction, 1), pixels=pixels)
     if first.is_at(batch_size, pixels):
-        # Sizes beyond those that steps are scaled to can be asked as they were profiled.
+        # Sizes beyond the scaling range are valid if they were profiled.
         return replace(steps_as_profiled(first.prediction, batch_size), pixels=pixels)
     return steps_at(knowledge.models, known, batch_size=batch_size, pixels=pixels)
 
 
 def _second_step(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling, first: KnownStep) -> KnownStep:
-    """`second`, and what is predicted from it.
+    """`second` and its prediction.
 
     Raises
     ------
-    OptionalInputError : it can't be used beside the first, and why.
+    OptionalInputError : it can't be combined with the first; the message says why.
     """
     try:
         found = _predicted_second(knowledge, question, spelling)
@@ -171,7 +171,7 @@ def _predicted_second(knowledge: Knowledge, question: TrainingQuestion, spelling
 
 
 def _check_together(first: KnownStep, second: KnownStep, spelling: Spelling) -> None:
-    """Refuse a second profile that is not another size of the first one's network."""
+    """Reject a second profile that is not another size of the first one's network."""
     if second.profile.operations == first.profile.operations:
         raise InputError("it is the same as the first profile: give a profile at another size.")
     if second.batch_size is None:
