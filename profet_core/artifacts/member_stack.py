@@ -1,4 +1,4 @@
-"""One member for every target of an anchor."""
+"""One ensemble member for every target of an anchor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from profet_core.fitted.files import Fitted
 
 @dataclass(frozen=True, slots=True)
 class MemberStack:
-    """One member of the default method for every target of an anchor.
+    """One ensemble member of the default method, for every target of an anchor.
 
     Attributes
     ----------
@@ -25,5 +25,5 @@ class MemberStack:
     typical_log_ratio: np.ndarray
 
     def run(self, seen: np.ndarray) -> np.ndarray:
-        """Raw answers, (profiles, inputs) -> (targets, profiles, outputs)."""
+        """Raw outputs, (profiles, inputs) -> (targets, profiles, outputs)."""
         return self.fitted.run(seen)

@@ -1,4 +1,4 @@
-"""The methods of a models folder: which members each one uses, and how it joins their latencies."""
+"""Methods of a models folder: their ensemble members and how they combine latencies."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class EnsembleRule:
-    """Which members a method uses, and how it joins their latencies: "median", "mean" or "geometric mean".
+    """Members that a method uses, and how it combines their latencies: "median", "mean" or "geometric mean".
 
     Attributes
     ----------
-    weights : of the geometric mean, one a member; None: equal ones.
+    weights : of the geometric mean, one per member; None: equal weights.
     """
 
     members: tuple[str, ...]
@@ -23,12 +23,12 @@ class EnsembleRule:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One way to predict: its rule with the anchor's latency given and its rule without.
+    """A prediction method: one rule with the anchor's latency and one without.
 
     Attributes
     ----------
-    kind : "classes": one network for all targets of an anchor, over classes of operations; "pairs": models of one
-        anchor and one target, over clusters of operations.
+    kind : "classes": one network for all targets of an anchor, over classes of operations; "pairs": one model per
+        anchor and target, over clusters of operations.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Method:
     kind: str = "pairs"
 
     def rule(self, latency_known: bool) -> EnsembleRule:
-        """The rule that applies."""
+        """The rule for this case."""
         return self.with_latency if latency_known else self.without_latency
 
 
 def method_of(name: str, values: Mapping[str, Any]) -> Method:
-    """The method that an entry of the manifest holds."""
+    """Parse a method from its manifest entry."""
     return Method(name, _rule(values["with_latency"]), _rule(values["without_latency"]), values.get("kind", "pairs"))
 
 

@@ -1,4 +1,4 @@
-"""Loads a models folder: the manifest, and the members, each read and checked when first needed."""
+"""Load a models folder; its files are read and checked on first use."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TRAIN_AGAIN = "run `profet train` with its data again"
 
 
 class Models:
-    """A models folder. Files are read, checked against the manifest and opened once, when first needed."""
+    """A models folder. Each file is read, checked against the manifest and opened once, on first use."""
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         self.folder = folder
@@ -70,7 +70,7 @@ class Models:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """Instances that were profiled: each can be anchor or target."""
+        """Profiled instances; each can be anchor or target."""
         return tuple(self.ranges)
 
     def profiled(self, instance: str) -> str | None:
@@ -78,11 +78,11 @@ class Models:
         return instance if instance in self.ranges else None
 
     def method(self, name: str) -> Method:
-        """The method of that name; "default" is the one the manifest names.
+        """The method of that name; "default" is the one in the manifest.
 
         Raises
         ------
-        InputError : there is none.
+        InputError : unknown method.
         """
         found = self.methods.get(self.default_method if name == "default" else name)
         if found is None:
@@ -94,7 +94,7 @@ class Models:
 
         Raises
         ------
-        InputError : another axis, or these models have none for the instance.
+        InputError : unknown axis, or the models have no scaler for the instance.
         """
         axis_range(axis)
         if instance is None or (instance, axis) not in self._scalers:
@@ -102,17 +102,17 @@ class Models:
         return self._scalers[instance, axis]
 
     def learned_scaler(self, axis: str) -> LearnedScaler | None:
-        """The default scaler along "batch" or "pixels"; None if these models have none."""
+        """The default scaler along "batch" or "pixels"; None if the models have none."""
         return self._learned_scalers.get(axis)
 
     def run_members(
         self, anchor: str, targets: Sequence[str], member: str, inputs: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Latencies as one member sees them on each of `targets`, milliseconds, shape (targets, profiles).
+        """Latencies of one member on each of `targets`, milliseconds, shape (targets, profiles).
 
         Parameters
         ----------
-        inputs : each kind of input that a member may ask for ("clusters", "latency_ms"), float32, one row a profile.
+        inputs : each kind of member input ("clusters", "latency_ms"), float32, one row per profile.
 
         Raises
         ------
@@ -149,52 +149,52 @@ class Models:
         return found
 
     def targets(self, anchor: str) -> Sequence[str]:
-        """Instances that the default method has models for from `anchor`; none if it is no anchor of these models."""
+        """Targets that the default method has models for from `anchor`; empty if it is no anchor of these models."""
         return next((row["targets"] for (name, _, _), row in self._stacks.items() if name == anchor), ())
 
     @cached_property
     def transfer(self) -> TransferModel | None:
-        """How latencies reach unprofiled GPUs; None if these models don't say."""
+        """Model that transfers latencies to unprofiled GPUs; None if absent."""
         return self._of_this_set(load_transfer(self.folder)) if self._has(TRANSFER_NAME) else None
 
     def with_transfer(self, transfer: TransferModel) -> Models:
-        """The same models, sharing what is loaded, with another way to unprofiled GPUs."""
+        """The same models, sharing loaded files, with another transfer model."""
         other = copy(self)
         other.__dict__["transfer"] = transfer
         return other
 
     @cached_property
     def memory(self) -> MemoryModel | None:
-        """What a step needs of a GPU's memory; None if these models don't say."""
+        """Memory model of a step; None if absent."""
         return self._of_this_set(load_memory(self.folder)) if self._has(MEMORY_NAME) else None
 
     @cached_property
     def growth(self) -> GrowthModel | None:
-        """How steps grow with batch and pixel size; None if these models don't say."""
+        """Model of step latency scaling with batch and pixel size; None if absent."""
         return self._of_this_set(load_growth(self.folder)) if self._has(GROWTH_NAME) else None
 
     @cached_property
     def scaleout(self) -> ScaleoutModel | None:
-        """How a step goes on several GPUs; None if these models don't say."""
+        """Multi-GPU scaling model; None if absent."""
         return load_scaleout(self.folder) if (self.folder / SCALEOUT_NAME).is_file() else None
 
     @cached_property
     def precision(self) -> PrecisionModel | None:
-        """How much faster AMP and TF32 are; None if these models don't say."""
+        """Model of AMP and TF32 speedups; None if absent."""
         return load_precision(self.folder) if (self.folder / PRECISION_NAME).is_file() else None
 
     @cached_property
     def own_layers(self) -> tuple[OwnLayer, ...]:
-        """Models of the user's machines, laid over these; none where nobody trained any."""
+        """Models of custom machines over these; empty if none were trained."""
         records = read_layers(self.folder, str(self.manifest["checksum"]))
         return tuple(OwnLayer(record, _layer_models(self.folder, record)) for record in records)
 
     def interval_scale(self, latency_known: bool) -> IntervalScale | None:
-        """How wide intervals are; None if these models have none."""
+        """Scale of the intervals; None if absent."""
         return self._intervals.get(case_name(latency_known, False))
 
     def reference(self, anchor: str) -> np.ndarray:
-        """Where the training profiles of an anchor lie, as `intervals.class_shares` has it."""
+        """Class shares of an anchor's training profiles, as in `intervals.class_shares`."""
         with self._lock:
             if anchor not in self._references:
                 data = self._read(f"{anchor}/reference.npy")
@@ -202,7 +202,7 @@ class Models:
             return self._references[anchor]
 
     def verify(self) -> None:
-        """Check every file of the folder against the manifest, and keep them: another set may take their place.
+        """Check every file against the manifest and keep it in memory, because another set may replace the folder.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class Models:
             layer.models.verify()
 
     def _member(self, name: str, models: int) -> Fitted:
-        """What a file holds, for so many targets."""
+        """Contents of a member file, for that many targets."""
         with self._lock:
             if name not in self._fitted:
                 self._fitted[name] = self._read_member(name, models)
@@ -232,7 +232,7 @@ class Models:
         return fitted
 
     def _has(self, name: str) -> bool:
-        """A file of coefficients belongs to these models: what the manifest lists is missed where it is gone."""
+        """Whether a file belongs to these models: a file in the manifest must exist."""
         return name in self.manifest.get("coefficients", ()) or (self.folder / name).exists()
 
     def _read(self, name: str) -> bytes:
@@ -256,7 +256,7 @@ class Models:
         return found
 
     def _check_in_place(self) -> None:
-        """Refuse to go on where other models have taken the place of these."""
+        """Raise if other models have replaced these on disk."""
         try:
             there = json.loads((self.folder / MANIFEST_NAME).read_bytes())["checksum"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -267,18 +267,18 @@ class Models:
 
 @dataclass(frozen=True)
 class OwnLayer:
-    """A layer, its models opened."""
+    """A layer with its models opened."""
 
     record: LayerRecord
     models: Models
 
     @property
     def machines(self) -> Mapping[str, OwnMachine]:
-        """By instance."""
+        """Custom machines by instance."""
         return {one.instance: one for one in self.record.machines}
 
     def targets(self, anchor: str) -> Sequence[str]:
-        """Instances that it has models for, of profiles recorded on `anchor`."""
+        """Instances with models for profiles recorded on `anchor`."""
         return self.models.targets(anchor)
 
 
@@ -291,7 +291,7 @@ def load_models(folder: Path | str | None = None) -> Models:
 
     Raises
     ------
-    ArtifactError : no manifest there, or it was changed, or another version of this project wrote it.
+    ArtifactError : the manifest is missing, was changed, or was written by another version of this project.
     """
     folder = _in_place(models_folder(folder))
     path = folder / MANIFEST_NAME
@@ -322,10 +322,10 @@ def _layer_models(folder: Path, record: LayerRecord) -> Models:
 
 
 def _in_place(folder: Path) -> Path:
-    """`folder`, or the old one where a training was killed while it put a new one in its place."""
+    """`folder`, or its backup if a training was killed while it replaced the folder."""
     return put_aside(folder) if not folder.exists() and put_aside(folder).exists() else folder
 
 
 def case_name(latency_known: bool, sizes_known: bool) -> str:
-    """What the manifest calls the networks for what is known."""
+    """Name of a case in the manifest."""
     return ("with_latency" if latency_known else "without_latency") + ("_and_sizes" if sizes_known else "")

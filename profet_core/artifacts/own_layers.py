@@ -1,6 +1,6 @@
-"""Models that users trained on measurements of their own, laid over a models folder: `own_pairs.json` lists them.
+"""Models that users trained on their own measurements, listed in `own_pairs.json`.
 
-Each layer is a models folder of its own below this one. The folder that it lies over stays as it is.
+Each layer is a models folder inside the base models folder. The base folder stays unchanged.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, damaged, finite_number, read_coefficients, shown
 
 OWN_PAIRS_NAME, OWN_PAIRS_VERSION = "own_pairs.json", 1
-#: Folder below the models' own that holds a folder a layer.
+#: Subfolder of the models folder that holds one folder per layer.
 LAYERS_FOLDER = "own_pairs"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnMachine:
-    """A machine that its owner measured: its name, its GPU's full name, and whether its steps ran in TF32."""
+    """A custom machine: its name, its GPU's full name, and whether its steps ran in TF32."""
 
     instance: str
     gpu: str
@@ -27,14 +27,14 @@ class OwnMachine:
 
 @dataclass(frozen=True, slots=True)
 class LayerRecord:
-    """What `own_pairs.json` holds of a layer.
+    """Entry of a layer in `own_pairs.json`.
 
     Attributes
     ----------
-    folder : below the models folder. checksum : of its manifest.
-    machines : measured by the user, one or two; the layer's other instances are those of the models it lies over.
+    folder : relative to the models folder. checksum : of its manifest.
+    machines : measured by the user, one or two; the layer's other instances are those of the base models.
     workloads, networks : that its instances have in common.
-    law_share : share of the analytical model in the geometric mean with these models, 0 to 1.
+    law_share : weight of the analytical model in the geometric mean with these models, 0 to 1.
     """
 
     folder: str
@@ -46,11 +46,11 @@ class LayerRecord:
 
 
 def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
-    """The layers over the models in `folder`; none where `own_pairs.json` isn't there.
+    """Layers over the models in `folder`; empty without `own_pairs.json`.
 
     Raises
     ------
-    ArtifactError : the file is damaged, of another version, or was trained beside other models.
+    ArtifactError : the file is damaged, has another version, or was trained with other base models.
     """
     path = folder / OWN_PAIRS_NAME
     if not path.exists():
@@ -65,7 +65,7 @@ def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
 
 
 def layer_content(record: LayerRecord) -> dict[str, object]:
-    """As `read_layers` reads it."""
+    """Content in the format of `read_layers`."""
     return {
         "folder": record.folder,
         "checksum": record.checksum,

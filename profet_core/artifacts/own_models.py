@@ -1,4 +1,4 @@
-"""Data that custom models were trained on, where such are loaded."""
+"""Training data of custom models, if such models are loaded."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class OwnModels:
 
     Attributes
     ----------
-    written : date of the newest of its files, UTC, ISO 8601; empty: they are gone.
-    instances : that models learned from profiles of. networks : that were profiled there.
-    sharpened : GPUs of which a few workloads were measured.
-    layers : models of the user's machines over these.
-    base_ships : the models beneath are those that ship with this version.
+    written : date of its newest file, UTC, ISO 8601; empty if the files are gone.
+    instances : with profiles in the training data. networks : that were profiled there.
+    sharpened : GPUs calibrated with a few measured workloads.
+    layers : models of custom machines over these.
+    base_ships : the base models are those that ship with this version.
     """
 
     written: str
@@ -38,7 +38,7 @@ class OwnModels:
 
 
 def own_models(models: Models) -> OwnModels | None:
-    """What the loaded models were made of; None: they are those that ship.
+    """Describe the loaded models; None if they are the shipped ones.
 
     Raises
     ------

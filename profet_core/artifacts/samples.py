@@ -1,4 +1,4 @@
-"""The sample traces that ship with the project: real measurements, each with its known truth."""
+"""Sample traces: real measurements with known step latencies."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _LATENCIES = ("measured_ms", "left_out_ms", "left_out_without_latency_ms")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One ready profile: of the nine repeats of a workload of the training data, the one of median latency.
+    """A sample profile: of nine repeats of a workload in the training data, the one with median latency.
 
     Attributes
     ----------
     name : short name, used in links and as the file's stem.
-    title, description : for a person.
+    title, description : display text.
     anchor : instance it was recorded on.
     latency_ms : measured step latency there, milliseconds.
-    measured_ms : instance -> measured step latency, milliseconds, of the same workload on every other instance.
-    left_out_ms, left_out_without_latency_ms : instance -> what the default method's models trained WITHOUT this
-        architecture predict, with and without the anchor's latency. This, not the shipped models' answer, is an
-        honest test.
+    measured_ms : instance -> measured step latency of the same workload on every other instance, milliseconds.
+    left_out_ms, left_out_without_latency_ms : instance -> prediction of the default method's models trained WITHOUT
+        this architecture, with and without the anchor's latency. The shipped models' answer is not a valid test, this
+        is.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Sample:
 
     @property
     def profile(self) -> Profile:
-        """The trace, read."""
+        """The parsed trace."""
         return read_profile(self.data, self.path.name)
 
 
 def load_samples(folder: Path | None = None) -> tuple[Sample, ...]:
-    """All sample traces, in the order they are offered; the first is what the app opens with.
+    """All sample traces in display order; the app opens with the first.
 
     Raises
     ------

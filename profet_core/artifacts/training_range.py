@@ -1,4 +1,4 @@
-"""What the training profiles of an instance span."""
+"""Range of an instance's training profiles."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TrainingRange:
-    """What one instance's training profiles span: predictions outside are extrapolations.
+    """Range of one instance's training profiles; predictions outside it are extrapolations.
 
     Attributes
     ----------
-    latency_ms, device_total_us : smallest and largest of the training data.
-    latency_per_device_total : smallest and largest ratio of step latency to the sum of all device rows.
+    latency_ms, device_total_us : minimum and maximum in the training data.
+    latency_per_device_total : minimum and maximum ratio of step latency to the sum of all device rows.
     """
 
     latency_ms: tuple[float, float]
@@ -24,7 +24,7 @@ class TrainingRange:
 
 
 def training_range(values: Mapping[str, Any]) -> TrainingRange:
-    """The range that an entry of the manifest holds."""
+    """Parse the range from its manifest entry."""
     return TrainingRange(
         latency_ms=tuple(values["latency_ms"]),
         device_total_us=tuple(values["device_total_us"]),
