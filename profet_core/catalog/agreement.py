@@ -1,4 +1,4 @@
-"""Rows of a catalog agree with the specs of their GPU."""
+"""Check catalog rows against the specs of their GPU."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from profet_core.errors import InputError
 
 
 def agreeing(row: Instance) -> Instance:
-    """The row, unless it gives the memory of a whole node as that of one of its GPUs.
+    """Return the row unless it gives a whole node's memory as one GPU's.
 
-    Another memory than the specs' is another GPU of that name, which has a price only.
+    Other memory than in the specs means another GPU of that name, which only has a price.
 
     Raises
     ------
-    InputError : saying what the specs has.
+    InputError : the message gives the memory in the specs.
     """
     gpus = load_gpus()
     share_gib = row.gpu_memory_gib / row.gpu_count

@@ -1,7 +1,7 @@
-"""What each cloud means by its offers' names: which GPU it is exactly, on which host, and whether it can be rented.
+"""Machine names of each cloud: exact GPU, host, and availability.
 
-Names of machines are read as the clouds' own documents define them; where a name leaves a GPU's form open, what is
-assumed is said. How to add a cloud: a `Cloud` here.
+Names follow the clouds' documentation. If a name leaves the GPU's form open, the assumption is stated. To add a cloud,
+add a `Cloud` here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ A100_40, A100_40_PCIE = "A100-SXM4-40GB", "A100-PCIE-40GB"
 A100_80, A100_80_PCIE = "A100-SXM4-80GB", "A100-PCIE-80GB"
 V100, V100_PCIE = "Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"
 
-#: A GPU of SkyPilot's lists -> its specs, where the cloud leaves no choice.
+#: GPU in SkyPilot's lists -> its specs, if the cloud has only one variant.
 USUAL_GPUS = {
     "A10": "A10",
     "A100-40GB": A100_40,
@@ -45,14 +45,14 @@ USUAL_GPUS = {
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """Machines of one cloud whose names begin alike.
+    """Machines of one cloud with a common name prefix.
 
     Attributes
     ----------
-    pattern : matched at the start of the cloud's own name of the machine.
-    host : generation of the host's processor, as the cloud publishes it; "" if it doesn't.
-    gpu : its specs, where it is not the usual one of the list's name.
-    assumed : what the name does not tell and is taken for granted.
+    pattern : matched at the start of the cloud's own machine name.
+    host : generation of the host CPU, as the cloud publishes it; "" if it doesn't.
+    gpu : its specs, if not the default ones for the listed name.
+    assumed : assumption that the name does not confirm.
     retired : why it can't be rented any more; "" if it can.
     """
 
@@ -63,11 +63,11 @@ class Machines:
     retired: str = ""
 
     def gpu_of(self, listed: str) -> str:
-        """The specs of the GPU that the list of prices calls `listed`.
+        """Specs name of the GPU that the price list calls `listed`.
 
         Raises
         ------
-        InputError : a GPU that has no line here.
+        InputError : an unlisted GPU.
         """
         if listed not in USUAL_GPUS:
             raise InputError(f"The GPU {listed!r} has no specs: name one in USUAL_GPUS.")
@@ -79,31 +79,31 @@ def _native(name: str) -> str:
 
 
 def _runpod(name: str) -> str:
-    """'1x-A40' of '1x_A40_SECURE': all listed ones are of the secure cloud."""
+    """'1x-A40' for '1x_A40_SECURE': all listed machines belong to the secure cloud."""
     return name.removesuffix("_SECURE").replace("_", "-", 1)
 
 
 def _vast(name: str) -> str:
-    """'1x-A100_SXM4' of '1x-A100_SXM4-32-65536': vCPUs and memory are the market's minimum, not a machine's."""
+    """'1x-A100_SXM4' for '1x-A100_SXM4-32-65536': vCPUs and memory are the market's minimum, not a machine's."""
     return re.sub(r"-\d+-\d+$", "", name)
 
 
-#: Clouds whose prices are private hosts' bids.
+#: Clouds whose prices are bids of private hosts.
 _MARKETPLACES = frozenset({"vast"})
 
 
 def market_of(provider: str, *, spot: bool) -> str:
-    """The market that a cloud's published price is of."""
+    """Market of a cloud's published price."""
     return SPOT if spot else MARKETPLACE if provider in _MARKETPLACES else ON_DEMAND
 
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """A cloud's machines; the first that fits counts, and one that none fits has an unknown host.
+    """A cloud's machines; the first match counts, and a machine without a match has an unknown host.
 
     Attributes
     ----------
-    short_name : the list's name of a machine -> its name in the catalog, behind "provider/".
+    short_name : machine name in the list -> its name in the catalog after "provider/".
     """
 
     machines: tuple[Machines, ...]
@@ -174,16 +174,16 @@ CLOUDS = {
 
 
 def offer_name(provider: str, machine: str) -> str:
-    """The name in the catalog: AWS's as they are, others behind their cloud, such as 'gcp/a2-highgpu-1g'."""
+    """Catalog name: AWS names are unchanged, others get a prefix, such as 'gcp/a2-highgpu-1g'."""
     return machine if provider == "aws" else f"{provider}/{_cloud(provider).short_name(machine)}"
 
 
 def machine_facts(provider: str, machine: str) -> Machines:
-    """What is known of a machine by its cloud's own name.
+    """Facts about a machine by its cloud's own name.
 
     Raises
     ------
-    InputError : a cloud that has no line here.
+    InputError : an unlisted cloud.
     """
     return next((one for one in _cloud(provider).machines if re.match(one.pattern, machine)), Machines(""))
 

@@ -1,4 +1,4 @@
-"""All offers of the catalog, by instance: the usual one first, others by market and region."""
+"""All offers of the catalog by instance, default offer first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from profet_core.catalog.naming import nearest
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number
 
-#: Prices are shown for this region and market unless someone asks for another.
+#: Default region and market of prices.
 HOME_REGION = "us-east-1"
 Default = TypeVar("Default")
 Resolved = TypeVar("Resolved")
@@ -21,10 +21,10 @@ _MARKET_ORDER = (OWN_PRICE, ON_DEMAND, MARKETPLACE)
 
 
 class Catalog(Mapping[str, Instance]):
-    """Instances by name, in the catalog's order, each at its usual price. Immutable.
+    """Instances by name, in the catalog's order, each at its default price. Immutable.
 
-    The usual price of an instance is on-demand where there is such an offer; among those one from the user's file
-    before a shipped one, then `HOME_REGION`, then the cheapest. `offers` has them all.
+    The default offer is on-demand if there is one. Ties are resolved in this order: a custom offer over a shipped one,
+    then `HOME_REGION`, then the lowest price. `offers` returns all offers.
     """
 
     def __init__(self, instances: Iterable[Instance]) -> None:
@@ -57,7 +57,7 @@ class Catalog(Mapping[str, Instance]):
     def get(self, name: str, /, default: Instance | Default) -> Instance | Default: ...
 
     def get(self, name: str, /, default: Instance | Default | None = None) -> Instance | Default | None:
-        """The instance of that name, or `default`; Mapping's own would raise, as `[]` raises no KeyError."""
+        """The instance of that name, or `default`; Mapping's own method would raise because `[]` raises no KeyError."""
         return self._usual.get(name, default)
 
     def __iter__(self) -> Iterator[str]:
@@ -67,16 +67,16 @@ class Catalog(Mapping[str, Instance]):
         return len(self._usual)
 
     def offers(self, name: str) -> tuple[Instance, ...]:
-        """Every offer of an instance, the usual one first.
+        """Every offer of an instance, default offer first.
 
         Raises
         ------
-        InputError : there is no such instance.
+        InputError : unknown instance.
         """
         return self._offers[self[name].name]
 
     def resolved(self, by: object, resolve: Callable[[], Resolved]) -> Resolved:
-        """What `resolve` makes of these offers with `by`, such as a set of models; found again only for another one."""
+        """Cache the result of `resolve` for `by`, such as a set of models; recompute only for another `by`."""
         kept = self._resolved
         if kept is None or kept[0]() is not by:
             kept = self._resolved = ref(by), resolve()
@@ -89,9 +89,9 @@ class Catalog(Mapping[str, Instance]):
         return tuple(row for rows in self._offers.values() for row in rows)
 
     def with_prices(self, usd_per_hour: Mapping[str, float]) -> Catalog:
-        """A copy in which the named instances cost a price of the user's, US dollars an hour.
+        """Copy with custom prices for the named instances, US dollars per hour.
 
-        It replaces the usual offer; the others of an instance stay.
+        A custom price replaces the default offer; the instance's other offers stay.
         """
         if not usd_per_hour:
             return self
@@ -104,15 +104,16 @@ class Catalog(Mapping[str, Instance]):
         return Catalog(rows)
 
     def with_own(self, own: Iterable[Instance]) -> Catalog:
-        """The catalog with offers of the user's laid over it.
+        """Copy with custom offers.
 
-        One replaces the offer of the same instance, region, os and market; others are added, new instances at the end.
-        An own row's status, vcpus and host count for all offers of its instance; its provider and GPUs must be the
-        catalog's.
+        A custom offer replaces the offer of the same instance, region, os and market. Others are added; new instances
+        come last. A custom row's status, vcpus and host apply to all offers of its instance. Its provider and GPUs must
+        match the catalog.
 
         Raises
         ------
-        CatalogError : naming the instance and column in which an own row contradicts the catalog or another own row.
+        CatalogError : a custom row contradicts the catalog or another custom row; the message names instance and
+            column.
         """
         own = [replace(row, own=True) for row in own]
         first = {row.name: row for row in reversed(own)}

@@ -1,4 +1,4 @@
-"""What specs say of each GPU: clocks, peak rates, memory and bandwidth."""
+"""GPU specs: clocks, peak rates, memory and bandwidth."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from profet_core.catalog.tables import Row, number_in, read_records, shipped_tex
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
 
-#: Share by which a memory may be off the specs'.
+#: Relative tolerance of a memory size against the specs.
 _MEMORY_TOLERANCE = 0.1
 _MEMORY = re.compile(r"\b([1-9]\d{0,3}) ?GB\b", re.IGNORECASE)
-#: How a GPU is built in, where it is made in several ways.
+#: Form factors of GPUs that exist in several.
 _FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
-#: Parts of a GPU, and laptops' GPUs, which run slower than the card of that name.
+#: GPU slices and laptop GPUs; the latter run slower than the card of that name.
 _PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE)
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
 #: Accelerators that are no GPUs: Intel's Gaudi, HL-205 and so on as its driver names it.
@@ -42,18 +42,18 @@ _POSITIVE = (
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU as a program sees it (one die of a board of two).
+    """One GPU as a program sees it (one die of a dual-die board).
 
     Attributes
     ----------
     compute_capability : NVIDIA's number, 7.5 for Turing.
     base_mhz, boost_mhz : clocks; boost is the highest one.
-    fp32_tflops : peak without tensor cores, 10^12 operations a second, multiply-add counted as two.
-    tf32_tensor_dense_tflops, fp16_tensor_dense_tflops : peaks of the tensor cores without sparsity; None: it has none.
-    memory_gib : as its name says. usable_memory_gib : what a program is offered, where it was seen; else None.
-    bandwidth_gb_per_s : of its memory, 10^9 bytes a second.
-    tdp_w : power limit; of the whole board where a board has two dies.
-    source : where the figures come from.
+    fp32_tflops : peak without tensor cores, 10^12 operations per second; a multiply-add counts as two.
+    tf32_tensor_dense_tflops, fp16_tensor_dense_tflops : tensor core peaks without sparsity; None if unsupported.
+    memory_gib : nominal. usable_memory_gib : available to a program, where observed; else None.
+    bandwidth_gb_per_s : of its memory, 10^9 bytes per second.
+    tdp_w : power limit; of the whole board for a dual-die board.
+    source : source of the figures.
     """
 
     name: str
@@ -85,11 +85,11 @@ class Gpu:
             raise InputError(f"{self.name}: source is empty: give the source of the figures.")
 
     def __hash__(self) -> int:
-        # Many offers share a GPU, and no two GPUs a name.
+        # Many offers share a GPU, and GPU names are unique.
         return hash(self.name)
 
     def has_memory(self, memory_gib: float) -> bool:
-        """Whether that is its memory: what a driver reports and what a name says differ by up to a tenth."""
+        """Whether its memory matches: reported and nominal memory differ by up to a tenth."""
         return abs(self.memory_gib / memory_gib - 1) <= _MEMORY_TOLERANCE
 
     @property
@@ -103,7 +103,7 @@ class Gpus(Mapping[str, Gpu]):
 
     Attributes
     ----------
-    own : names of those that are the user's.
+    own : names of custom GPUs.
     """
 
     def __init__(self, gpus: list[Gpu], own: Collection[str] = ()) -> None:
@@ -130,30 +130,30 @@ class Gpus(Mapping[str, Gpu]):
 
     @property
     def shipped(self) -> Gpus:
-        """Without the user's."""
+        """The GPUs without custom ones."""
         return Gpus([gpu for name, gpu in self.items() if name not in self.own]) if self.own else self
 
     def with_own(self, own: Iterable[Gpu]) -> Gpus:
-        """With GPUs of the user's after them; a name means one of these only where it means no other.
+        """Add custom GPUs at the end; a name matches one of these only if it matches no other GPU.
 
-        Own ones that are here already stay, but for one of the same name.
+        Existing custom GPUs stay, except those with the same name.
         """
         added = {gpu.name: gpu for gpu in own}
         kept = [gpu for name, gpu in self.items() if name not in added]
         return Gpus([*kept, *added.values()], self.own | added.keys())
 
     def find(self, name: str, memory_gib: float | None = None) -> Gpu:
-        """The GPU that a name in a catalogue or a profile means.
+        """The GPU that a name in a catalog or a profile identifies.
 
         Parameters
         ----------
-        name : its full name, or one that holds its model: "NVIDIA L4", "A100".
-        memory_gib : tells an A100 of 40 from one of 80 GiB, where the name doesn't, as "A100 80GB PCIe" does. Where it
-            names no form (SXM, PCIe, NVL), that of the table's first one is meant.
+        name : its full name, or one that contains its model: "NVIDIA L4", "A100".
+        memory_gib : distinguishes an A100 with 40 GiB from one with 80 GiB if the name doesn't, unlike "A100 80GB
+            PCIe". If the name gives no form factor (SXM, PCIe, NVL), the first one in the table is used.
 
         Raises
         ------
-        InputError : no GPU, or more than one, fits; the message names those that are close.
+        InputError : no GPU, or more than one, matches; the message names close matches.
 
         >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
         1555.0
@@ -178,11 +178,11 @@ class Gpus(Mapping[str, Gpu]):
         raise InputError(f"Unknown GPU {name!r}{meant} Known GPUs: {', '.join(self)}.")
 
     def check_memory(self, name: str, memory_gib: float | None) -> None:
-        """Refuse a memory that no GPU of that name has; a name without specs may have any.
+        """Reject a memory size that no GPU of that name has; a name without specs may have any.
 
         Raises
         ------
-        InputError : saying what it has.
+        InputError : the message gives its memory.
         """
         same = self.named(name)
         if memory_gib is not None and same and not any(gpu.has_memory(memory_gib) for gpu in same):
@@ -190,9 +190,9 @@ class Gpus(Mapping[str, Gpu]):
             raise InputError(f"{name} has {sizes} GiB, not {memory_gib:g}")
 
     def named(self, name: str) -> list[Gpu]:
-        """GPUs of that full name, however it is written, else of the model in it; none is no error.
+        """GPUs with that full name, ignoring formatting, else with its model; may be empty.
 
-        A part of a GPU or a laptop's is only the one that somebody described by that very name.
+        A GPU slice or a laptop GPU only matches custom specs with that exact name.
         """
         name = _BOARDS.get(_bare(name), name)
         if name in self._by_name:
@@ -203,7 +203,7 @@ class Gpus(Mapping[str, Gpu]):
         return [gpu for gpu in same if gpu.name not in self.own] or same
 
     def meant(self, name: str) -> list[Gpu]:
-        """Of `named` those with the memory and of the form that the name tells; all where it tells none that there is.
+        """Those of `named` with the memory and form factor in the name; all if the name gives neither.
 
         >>> [gpu.name for gpu in load_gpus().meant("A100 80GB")]
         ['A100-SXM4-80GB', 'A100-PCIE-80GB']
@@ -214,25 +214,25 @@ class Gpus(Mapping[str, Gpu]):
         return _of_form(name, same) if _FORM.search(name) else same
 
     def called(self, name: str) -> Gpu | None:
-        """The GPU that is called so: by its full name or its model, makers aside; None if none is."""
+        """The GPU whose full name or model this is, ignoring makers; None if there is none."""
         bare = _bare(name)
         return next(iter(self._by_bare.get(bare) or self._by_model.get(bare, [])), None)
 
 
 @cache
 def load_gpus() -> Gpus:
-    """The GPUs whose specs ship with the catalog; read once."""
+    """Load the shipped GPU specs; read once."""
     required = [field.name for field in fields(Gpu) if field.name != "name"]
     return Gpus(read_records(shipped_text("gpus.csv"), "The GPU table", key="gpu", required=required, make=_gpu))
 
 
 def _bare(name: str) -> str:
-    """A name without what some programs put before it and others don't: 'rtx 4090' of 'NVIDIA GeForce RTX 4090'."""
+    """Strip prefixes that only some programs add: 'rtx 4090' for 'NVIDIA GeForce RTX 4090'."""
     return re.sub(r"\b(nvidia|geforce|tesla|quadro)\b[ -]?|\bgeneration$", "", name.strip().lower()).strip()
 
 
 def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
-    """Those of the form that a name tells, else of the first one's."""
+    """GPUs with the form factor in a name, else with the first one's."""
     told = _FORM.search(name) or _FORM.search(gpus[0].name)
     return [gpu for gpu in gpus if told is None or told.group(0).upper() in gpu.name.upper()] or gpus
 
@@ -248,7 +248,7 @@ def gpu_model(name: str) -> str:
 
 
 def is_part_of_a_gpu(name: str) -> bool:
-    """Whether a name is of a slice or of a virtual GPU, whose speed is its share's."""
+    """Whether a name is a GPU slice or a virtual GPU, whose speed is that of its share."""
     return _PART_OF_A_GPU.search(name) is not None
 
 
@@ -262,18 +262,18 @@ def is_no_gpu(name: str) -> bool:
 
 
 def is_laptops(name: str) -> bool:
-    """Whether a name is of a laptop's GPU, which runs slower than the card of that name."""
+    """Whether a name is a laptop GPU, which runs slower than the card of that name."""
     return _LAPTOP.search(name) is not None
 
 
 def told_memory_gib(name: str) -> float | None:
-    """The memory that a GPU's name tells, as "A100 80GB PCIe" does."""
+    """Memory size in a GPU's name, such as "A100 80GB PCIe"."""
     told = _MEMORY.search(name)
     return None if told is None else float(told.group(1))
 
 
 def gpu_label(name: str) -> str:
-    """A GPU's full name as a person reads it: maker, model, memory and form.
+    """Display name of a GPU: maker, model, memory and form factor.
 
     >>> gpu_label("A100-SXM4-80GB"), gpu_label("Tesla P100-PCIE-16GB"), gpu_label("GeForce RTX 2080 Ti")
     ('NVIDIA A100 80 GB (SXM)', 'NVIDIA Tesla P100 16 GB (PCIe)', 'NVIDIA GeForce RTX 2080 Ti')
@@ -286,7 +286,7 @@ def gpu_label(name: str) -> str:
 
 
 def _gpu(row: Row) -> Gpu:
-    # Text and numbers, by column; `Gpu` checks them.
+    # Text and numbers by column; `Gpu` checks them.
     values: dict[str, Any] = {column: row[column] for column in ("architecture", "source")}
     values |= {column: number_in(row, "gpu", column, int) for column in _WHOLE}
     values |= {column: number_in(row, "gpu", column, float) for column in _POSITIVE}

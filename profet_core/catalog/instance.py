@@ -1,4 +1,4 @@
-"""One offer of the catalog: an instance, its GPU, and what renting it costs in one region and market."""
+"""One offer of the catalog: an instance, its GPU, and its price in a market."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from profet_core.units import listed_price, positive_number, whole_number
 
 STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
-#: Auction prices of private hosts: they change by the hour and are never shown as on-demand.
+#: Auction prices of private hosts: they change hourly and are never shown as on-demand.
 MARKETPLACE = "marketplace"
-#: Hardware of your own, at what an hour of it costs; it is there whatever the market.
+#: Custom hardware at its hourly cost; it is available in every market.
 OWN_HARDWARE = "own"
 MARKETS = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, OWN_HARDWARE)
-#: What `Catalog.with_prices` calls a price that somebody typed in.
+#: Market name that `Catalog.with_prices` uses for a typed price.
 OWN_PRICE = "own price"
 
-#: What an instance is, whoever rents it out and for how much.
+#: Columns that describe an instance independently of provider and price.
 MACHINE_COLUMNS = ("provider", "gpu", "gpu_count", "gpu_memory_gib", "vcpus", "host", "status")
 OFFER_COLUMNS = ("region", "os", "market", "usd_per_hour", "as_of", "source")
-#: A catalog in one file: the columns of your own file and of `load_catalog(path)`, in order.
+#: Columns of a one-file catalog, your own file or `load_catalog(path)`, in order.
 FILE_COLUMNS = (
     "instance",
     "gpu",
@@ -43,10 +43,10 @@ FILE_COLUMNS = (
     "provider",
     "host",
 )
-#: Columns that a file may lack: those that came after the first files were written.
+#: Optional columns, added after the first files were written.
 OPTIONAL_COLUMNS = ("provider", "host")
 REQUIRED_COLUMNS = tuple(column for column in FILE_COLUMNS[1:] if column not in OPTIONAL_COLUMNS)
-#: Who rents out what nobody says of who does: its user.
+#: Default provider: the user.
 OWN_PROVIDER = "own"
 _WHOLE = ("gpu_count", "vcpus")
 _POSITIVE = ("gpu_memory_gib", "usd_per_hour")
@@ -55,20 +55,20 @@ _PROVIDER = re.compile(r"[a-z0-9][a-z0-9.-]{0,30}")
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance at one of its prices. A node of several GPUs is one row and its price is never divided.
+    """An instance at one of its prices. A multi-GPU node is one row, and its price is never divided.
 
     Attributes
     ----------
     gpu_memory_gib : of one GPU.
-    vcpus : None where it is not known.
+    vcpus : None if unknown.
     usd_per_hour : of the whole instance with all its GPUs.
     region, os, market : what the price is for; market is one of `MARKETS`, or `OWN_PRICE`.
     as_of : date of the price: year, year-month or year-month-day.
-    source : where the price is from.
-    own : the row is from the user's file.
-    machine_source : where GPU and status are from; of a retired instance also why it is.
-    provider : the cloud that rents it out, such as "aws"; `OWN_PROVIDER` for what is your own.
-    host : generation of the host's processor, such as "cascade-lake"; "" where it is not known.
+    source : source of the price.
+    own : the row comes from the user's file.
+    machine_source : source of GPU and status; for a retired instance also why it is retired.
+    provider : the cloud that rents it out, such as "aws"; `OWN_PROVIDER` for custom hardware.
+    host : generation of the host CPU, such as "cascade-lake"; "" if unknown.
     """
 
     name: str
@@ -105,33 +105,33 @@ class Instance:
 
     @property
     def gpu_model(self) -> str:
-        """The GPU's short name: 'T4' of 'Tesla T4', 'V100' of 'Tesla V100-SXM2-16GB'."""
+        """Short name of the GPU: 'T4' for 'Tesla T4', 'V100' for 'Tesla V100-SXM2-16GB'."""
         return gpu_model(self.gpu)
 
     @property
     def usd_per_gpu_hour(self) -> float:
-        """What one of its GPUs comes to; to be shown beside the price, for nobody rents one alone."""
+        """Price per GPU; show it with the instance price, because single GPUs of it can't be rented."""
         return self.usd_per_hour / self.gpu_count
 
     @property
     def node_note(self) -> str | None:
-        """What to say beside the price of a node of several GPUs; None for one GPU."""
+        """Note on the price of a multi-GPU node; None for one GPU."""
         if self.gpu_count == 1:
             return None
         return f"{listed_price(self.usd_per_hour)}/h is the price of the whole machine with {self.gpu_count} GPUs"
 
     @property
     def offer_key(self) -> tuple[str, str, str, str]:
-        """What tells one offer from another: name, region, os, market."""
+        """Key of an offer: name, region, os, market."""
         return self.name, self.region, self.os, self.market
 
 
 def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") -> Instance:
-    """An `Instance` of the text cells of a file; its price must say when it was seen and where.
+    """Parse an `Instance` from text cells; its price must have a date and a source.
 
     Raises
     ------
-    InputError : naming row and column.
+    InputError : the message names row and column.
     """
     name = row["instance"]
     for column in (*OFFER_COLUMNS, "gpu"):
@@ -139,7 +139,7 @@ def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") 
             more = ": give its price or remove the row" if column == "usd_per_hour" else ""
             raise InputError(f"{name}: {column} is empty{more}.")
     check_date(name, row["as_of"])
-    # Text and numbers, by column; `Instance` checks them.
+    # Text and numbers by column; `Instance` checks them.
     values: dict[str, Any] = {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS)}
     values["provider"] = values["provider"] or OWN_PROVIDER
     for column in (*_WHOLE, *_POSITIVE):
@@ -149,22 +149,22 @@ def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") 
 
 
 def instance_to_row(instance: Instance) -> dict[str, str]:
-    """The text cells that `instance_from_row` reads back as the same instance."""
+    """Text cells that `instance_from_row` parses into the same instance."""
     values = {column: getattr(instance, column) for column in FILE_COLUMNS[1:]}
     return {"instance": instance.name} | {column: "" if v is None else str(v) for column, v in values.items()}
 
 
 def machine_of(instance: Instance) -> Mapping[str, object]:
-    """The columns in which all offers of an instance must agree."""
+    """Columns in which all offers of an instance must agree."""
     return {column: getattr(instance, column) for column in MACHINE_COLUMNS}
 
 
 def check_date(name: str, text: str) -> None:
-    """Refuse what is not a year, year-month or year-month-day; `name` opens the error's sentence.
+    """Reject anything but a year, year-month or year-month-day; `name` starts the error message.
 
     Raises
     ------
-    InputError : it is none of them.
+    InputError : the text has another format.
     """
     if not _is_date(text):
         raise InputError(f"{name}: as_of must be a date such as 2026, 2026-06 or 2026-06-30, not {text!r}.")

@@ -1,4 +1,4 @@
-"""How an instance's GPUs reach one another, their host, and other nodes: what specs and clouds say of each."""
+"""Interconnects of GPUs within a node, to their host, and between nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTERCONNECTS_NAME = "interconnects.csv"
 
 
 class Link(StrEnum):
-    """What carries gradients from GPU to GPU within a node; the values are those of documents.
+    """Link that transfers gradients between GPUs of a node; the values appear in documents.
 
     >>> Link("pcie-host").words
     'PCIe through host memory'
@@ -32,7 +32,7 @@ class Link(StrEnum):
 
     @property
     def words(self) -> str:
-        """The same for a person."""
+        """Display text."""
         return _WORDS[self]
 
 
@@ -46,22 +46,22 @@ _WORDS = {
 
 #: GB/s in one direction of 16 lanes, by PCIe generation.
 PCIE_GB_PER_S: Mapping[int, float] = MappingProxyType({3: 15.75, 4: 31.5, 5: 63.0})
-#: Gigabits a second between nodes, where nobody says what an offer has.
+#: Assumed network bandwidth between nodes in Gbit/s, if an offer gives none.
 ASSUMED_NETWORK_GBIT_PER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """The links of a node. Bandwidths are specs', one direction.
+    """The links of a node. Bandwidths come from specs, in one direction.
 
     Attributes
     ----------
     gpus : in the node.
-    link_gb_per_s : of one GPU to the others, 10^9 bytes a second.
+    link_gb_per_s : of one GPU to the others, 10^9 bytes per second.
     pcie_generation : of each GPU's link to its host, 16 lanes.
     gpus_per_root : GPUs that share one root port of the host.
-    network_gbit_per_s : of the whole node, 10^9 bits a second.
-    source : where the figures come from. assumed : what nobody publishes and is assumed, in words; "" if nothing.
+    network_gbit_per_s : of the whole node, 10^9 bits per second.
+    source : source of the figures. assumed : unpublished figures that are assumed, in words; "" if none.
     """
 
     gpus: int
@@ -84,16 +84,16 @@ class Interconnect:
 
     @property
     def pcie_gb_per_s(self) -> float:
-        """Of one GPU to its host, 10^9 bytes a second."""
+        """Bandwidth of one GPU to its host, 10^9 bytes per second."""
         return PCIE_GB_PER_S[self.pcie_generation]
 
     @property
     def network_gb_per_s(self) -> float:
-        """Between nodes, 10^9 bytes a second."""
+        """Bandwidth between nodes, 10^9 bytes per second."""
         return self.network_gbit_per_s / 8
 
     def among(self, gpus: int) -> Interconnect:
-        """Links that carry gradients among so many of them: bridges join pairs, and between pairs is PCIe.
+        """Links that transfer gradients among a number of GPUs: bridges connect pairs, and pairs connect by PCIe.
 
         >>> h100 = load_interconnects().of_gpu("H100-NVL-94GB", 8)
         >>> h100.among(2).link.value, h100.among(4).link.value, h100.among(4).link_gb_per_s
@@ -105,7 +105,7 @@ class Interconnect:
 
     @property
     def words(self) -> str:
-        """In a few words, such as 'NVLink mesh 150 GB/s, network 25 Gb/s'."""
+        """Short description, such as 'NVLink mesh 150 GB/s, network 25 Gb/s'."""
         within = "" if self.gpus == 1 else f"{self.link.words} {self.link_gb_per_s:g} GB/s, "
         return f"{within}network {self.network_gbit_per_s:g} Gb/s"
 
@@ -117,7 +117,7 @@ class _Named:
 
 
 class Interconnects(Mapping[str, Interconnect]):
-    """Rows of the table, by instance; GPU models stand for instances that have no row. Immutable."""
+    """Rows of the table by instance; GPU models are the fallback for instances without a row. Immutable."""
 
     def __init__(self, rows: Mapping[str, Interconnect]) -> None:
         self._rows = MappingProxyType(dict(rows))
@@ -132,11 +132,11 @@ class Interconnects(Mapping[str, Interconnect]):
         return len(self._rows)
 
     def of(self, offer: Instance) -> Interconnect:
-        """An offer's: its own row, else what its GPU's form usually has, which is said in `assumed`."""
+        """Links of an offer: its own row, else the default of its GPU's form factor, noted in `assumed`."""
         return self.of_gpu(offer.gpu, offer.gpu_count, instance=offer.name)
 
     def of_gpu(self, gpu: str, gpus: int, instance: str | None = None) -> Interconnect:
-        """Of `gpus` GPUs of a full or short name in one node."""
+        """Links of `gpus` GPUs, given by full or short name, in one node."""
         if instance is not None and instance in self._rows:
             return replace(self._rows[instance], gpus=gpus)
         row = self._rows.get(gpu) or self._rows.get(gpu_model(gpu))
@@ -186,7 +186,7 @@ def load_interconnects() -> Interconnects:
 
     Raises
     ------
-    CatalogError : naming the row and column that is wrong.
+    CatalogError : the message names the invalid row and column.
     """
     rows = read_records(
         shipped_text(INTERCONNECTS_NAME), "The interconnect table", key="instance", required=_COLUMNS, make=_named

@@ -1,4 +1,4 @@
-"""Loads the shipped catalog and lays the user's file over it."""
+"""Load the shipped catalog and merge the user's file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from profet_core.catalog.own import own_path, read_own, served_own_path
 from profet_core.catalog.tables import Row, file_text, read_records, shipped_text
 from profet_core.errors import CatalogError
 
-#: What a server says where it goes on without its own list. `profet instances` tells what is wrong: the file's place is
-#: nothing for a log that others may read.
+#: Message of a server that skips its custom list. `profet instances` gives the error; the file's path doesn't belong in
+#: a log that others may read.
 OWN_LEFT_OUT = (
     "The server's custom list of instances or GPUs can't be read and is ignored: run `profet instances` for the reason."
 )
@@ -30,13 +30,13 @@ def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalo
 
     Parameters
     ----------
-    path : a CSV file with the columns `FILE_COLUMNS` (`OPTIONAL_COLUMNS` may lack), read alone; if None, the shipped
-        catalog with the user's file laid over it.
-    own : that file; if None, see `own_path`.
+    path : a CSV file with the columns `FILE_COLUMNS` (`OPTIONAL_COLUMNS` may be missing), read alone; None: the shipped
+        catalog merged with the user's file.
+    own : the user's file; None: see `own_path`.
 
     Raises
     ------
-    CatalogError : one line that names the row and column that is wrong.
+    CatalogError : one line that names the invalid row and column.
     """
     if path is not None:
         text = file_text(path, "The catalog")
@@ -57,14 +57,13 @@ def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalo
 
 
 def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None]:
-    """The shipped catalog with the user's file over it, and what is wrong with that file.
+    """Load the shipped catalog with the user's file, and the error in that file if any.
 
-    For what must go on with the shipped rows when the own file is damaged: then they come alone, with one line that
-    says what to repair.
+    If the user's file is damaged, callers get the shipped rows alone, with one line that says what to repair.
 
     Parameters
     ----------
-    path : the own file; if None, `own_path()`.
+    path : the user's file; None: `own_path()`.
     """
     shipped = load_shipped()
     path = own_path() if path is None else path
@@ -75,10 +74,10 @@ def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None
 
 
 def load_served_catalog() -> tuple[Catalog, str | None]:
-    """The catalog that a server shows to everyone, and what is wrong with the own file that it is to show.
+    """Load the catalog that a server shows to everyone, and the error in its custom file if any.
 
-    The own file of whoever started the server is theirs: it is shown only where `$PROFET_APP_INSTANCES` says so, or
-    lies in the folder that `$PROFET_HOME` has the server serve.
+    The personal file of whoever started the server stays private. A custom file is shown only if
+    `$PROFET_APP_INSTANCES` names it, or if it is in the folder that the server serves through `$PROFET_HOME`.
     """
     try:
         path = served_own_path()
@@ -88,7 +87,7 @@ def load_served_catalog() -> tuple[Catalog, str | None]:
 
 
 def load_shipped() -> Catalog:
-    """The shipped catalog alone: `instances.csv` says what each instance is, `prices.csv` what it costs.
+    """Load the shipped catalog alone: instances from `instances.csv`, prices from `prices.csv`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What people call an offer: the cloud, the machine there, and the GPU in it."""
+"""Display names of an offer: cloud, machine and GPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
 
-#: As the clouds write themselves; any other stays as it is written.
+#: Clouds' own spelling of their names; others stay as written.
 _CLOUDS = {
     "aws": "AWS",
     "azure": "Azure",
@@ -19,12 +19,12 @@ _CLOUDS = {
     "vast": "Vast",
     "verda": "Verda",
 }
-#: Form factors as NVIDIA writes them, and models that are sold with different memory.
+#: Form factors in NVIDIA's spelling, and models sold with several memory sizes.
 _FORMS, _BY_MEMORY = {"SXM": "SXM", "PCIE": "PCIe", "NVL": "NVL"}, ("A100",)
 
 
 def cloud_words(provider: str) -> str:
-    """A cloud's name as it writes itself; 'your own' of what is one's own.
+    """A cloud's name in its own spelling; 'your own' for custom hardware.
 
     >>> cloud_words("gcp"), cloud_words("own"), cloud_words("acme")
     ('GCP', 'your own', 'acme')
@@ -33,7 +33,7 @@ def cloud_words(provider: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The three names most like an unknown one, or the first three, as the end of its message.
+    """End of an unknown name's message: the three most similar names, or the first three.
 
     >>> nearest("g4dn.xlagre", ["p3.2xlarge", "g4dn.xlarge"])
     'choose one of g4dn.xlarge, p3.2xlarge, or another that `profet instances` lists'
@@ -44,15 +44,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def machine_words(offer: Instance) -> str:
-    """An instance's name as its cloud has it: 'a2-highgpu-1g' of 'gcp/a2-highgpu-1g'.
+    """Machine name as its cloud writes it: 'a2-highgpu-1g' for 'gcp/a2-highgpu-1g'.
 
-    Of Azure's, which all begin so, without 'Standard_'.
+    The prefix 'Standard_' of all Azure names is removed.
     """
     return offer.name.removeprefix(f"{offer.provider}/").removeprefix("Standard_")
 
 
 def gpu_words(offer: Instance) -> str:
-    """A GPU's model and variant in few letters: 'T4', 'RTX 4090', 'H100 PCIe', 'A100 80 GB SXM'."""
+    """Short GPU model and variant: 'T4', 'RTX 4090', 'H100 PCIe', 'A100 80 GB SXM'."""
     return _gpu_words(offer.gpu, offer.gpu_model)
 
 
@@ -65,6 +65,6 @@ def _gpu_words(gpu: str, model: str) -> str:
 
 
 def gpu_and_cloud(offer: Instance) -> str:
-    """'V100, Verda'; of what is your own the GPU alone, for its name is your own too."""
+    """'V100, Verda'; only the GPU for custom hardware, because you also chose its name."""
     own = offer.provider == OWN_PROVIDER
     return gpu_words(offer) if own else f"{gpu_words(offer)}, {cloud_words(offer.provider)}"

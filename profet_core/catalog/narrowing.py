@@ -1,4 +1,4 @@
-"""Which offers a person wants to see: narrowed by cloud, region, market, GPU, memory and number of GPUs."""
+"""Filter offers by cloud, region, market, GPU, memory and number of GPUs."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from profet_core.catalog.offers import ANY_MARKET, NoOffersError
 from profet_core.errors import InputError
 from profet_core.units import positive_number, whole_number
 
-#: Steps of how sure a number is, from the least.
+#: Confidence levels, ascending.
 SURENESS_WORDS = ("rough", "fair", "good")
 _FIELD_WORDS = {"provider": "cloud", "region": "region", "market": "market", "gpu": "GPU"}
-#: How many values a refusal lists: those close to what was typed, or all there are.
+#: Number of values in an error message: those similar to the input, or all.
 _MOST_CLOSE, _MOST_SHOWN = 3, 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowing:
-    """What an offer must be to be kept; what is None or empty narrows nothing.
+    """Filter of offers; fields that are None or empty don't filter.
 
     Attributes
     ----------
-    provider : clouds, such as "aws", in capitals or not; "own" for your own.
-    region : a whole region, or a part of one such as "US" of "Texas, US, NA".
-    market : one of `offers.MARKET_CHOICES`; hardware of your own counts in each.
-    gpu : GPUs by their name or model, such as "V100" or "A100 80GB".
+    provider : clouds, such as "aws", in any case; "own" for custom hardware.
+    region : a whole region, or part of one such as "US" in "Texas, US, NA".
+    market : one of `offers.MARKET_CHOICES`; custom hardware belongs to each.
+    gpu : GPUs by name or model, such as "V100" or "A100 80GB".
     gpu_count : numbers of GPUs of a whole offer.
-    min_memory_gib : of one GPU, at least.
-    sureness : "rough", "fair" or "good": numbers at least as sure; it narrows predictions, not offers.
+    min_memory_gib : minimum for one GPU.
+    sureness : "rough", "fair" or "good": minimum confidence; it filters predictions, not offers.
     """
 
     provider: tuple[str, ...] = ()
@@ -56,26 +56,26 @@ class Narrowing:
 
     @property
     def least_sureness(self) -> int:
-        """The step that a number must reach, 1 to 3, as `advice.sureness.Sureness` has them."""
+        """Minimum confidence level of a number, 1 to 3, as in `advice.sureness.Sureness`."""
         return 1 if self.sureness is None else 1 + SURENESS_WORDS.index(self.sureness)
 
     @property
     def of_offers(self) -> bool:
-        """Whether it narrows offers at all."""
+        """Whether it filters offers at all."""
         return bool(self.given - {"sureness"})
 
     @property
     def is_narrow(self) -> bool:
-        """Whether few offers are left, so that each is of interest: a market has hundreds."""
+        """Whether few offers remain, so that each can be listed: a market has hundreds."""
         return bool(self.given - {"market", "sureness"})
 
     @property
     def given(self) -> frozenset[str]:
-        """Names of the fields that narrow."""
+        """Names of the fields that filter."""
         return frozenset(field.name for field in fields(self) if getattr(self, field.name) not in (None, ()))
 
     def conditions(self, gpus: Gpus) -> dict[str, Callable[[Instance], bool]]:
-        """Field that narrows offers -> what it asks of one."""
+        """Field that filters offers -> its condition on an offer."""
         names = {gpu.name for text in self.gpu for gpu in gpus.meant(text)}
         texts = {text.strip().lower() for text in self.gpu if not gpus.named(text)}
         every: dict[str, Callable[[Instance], bool]] = {
@@ -89,7 +89,7 @@ class Narrowing:
         return {name: asks for name, asks in every.items() if name in self.given}
 
     def places(self) -> dict[str, Callable[[Instance], bool]]:
-        """As `conditions`, those that hardware of your own always meets: here it must be there like any other."""
+        """Like `conditions`, for fields that custom hardware always passes, without that exception."""
         every = {"region": self._region_has, "market": self._market_has}
         return {name: asks for name, asks in every.items() if name in self.given}
 
@@ -101,11 +101,11 @@ class Narrowing:
 
 
 def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None = None) -> list[Instance]:
-    """The offers that are wanted, in their order.
+    """Offers that pass the filter, in their order.
 
     Raises
     ------
-    NoOffersError : none is, or none at all is in the region or market; one line that says what to widen.
+    NoOffersError : no offer passes, or the region or market has none; one line says what to widen.
     """
     conditions = narrowing.conditions(gpus or load_gpus())
     every = list(offers)
@@ -119,10 +119,10 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
 def narrowed_catalog(
     catalog: Catalog, narrowing: Narrowing, gpus: Gpus | None = None
 ) -> tuple[Catalog, frozenset[str]]:
-    """The catalog in which the wanted instances have their wanted offers only, and the names of these.
+    """Catalog in which the matching instances only have their matching offers, and the names of these instances.
 
-    The usual price of an instance is then the usual one of its wanted offers; other instances stay as they are, for
-    predictions rest on them.
+    The default price of such an instance comes from its matching offers. Other instances stay unchanged because
+    predictions depend on them.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def narrowed_catalog(
 
 
 def is_in_region(offer: Instance, region: str) -> bool:
-    """Whether an offer is in a region, whole or named by a part: "US" of "Texas, US, NA"."""
+    """Whether an offer is in a region, given whole or by a part such as "US" in "Texas, US, NA"."""
     wanted, whole = region.strip().lower(), offer.region.lower()
     return wanted == whole or wanted in whole.split(", ")
 
@@ -161,7 +161,7 @@ def _what_to_widen(
 
 
 def _words(field: str, narrowing: Narrowing) -> str:
-    """What a field asks for: 'cloud aws or gcp'."""
+    """Condition of a field in words: 'cloud aws or gcp'."""
     value = getattr(narrowing, field)
     texts = " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
     if field == "min_memory_gib":

@@ -1,4 +1,4 @@
-"""Nodes of several GPUs beside machines with one."""
+"""Filter out multi-GPU nodes if single-GPU machines exist."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from profet_core.catalog.instance import OWN_PRICE, OWN_PROVIDER, Instance
 
 
 def without_larger_nodes(offers: Iterable[Instance], keep: Collection[str] = ()) -> list[Instance]:
-    """Offers with one GPU, in their order; of a GPU that is rented in nodes only, those of its smallest nodes.
+    """Offers with one GPU, in their order; for GPUs only available in nodes, the smallest nodes.
 
-    What is your own stays, whatever its size, and so do the instances `keep`.
+    Custom offers and the instances in `keep` stay, whatever their size.
     """
     every = list(offers)
     least: dict[str, int] = {}
@@ -20,5 +20,5 @@ def without_larger_nodes(offers: Iterable[Instance], keep: Collection[str] = ())
 
 
 def is_ones_own(offer: Instance) -> bool:
-    """Whether the machine or its price is the user's."""
+    """Whether the machine or its price is custom."""
     return offer.own or offer.provider == OWN_PROVIDER or offer.market == OWN_PRICE

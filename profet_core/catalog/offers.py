@@ -1,4 +1,4 @@
-"""What can be rented at which price: the catalog's offers of a market, the user's prices laid over them."""
+"""Offers of a market at their prices, including custom prices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, OWN_HARDWARE, R
 from profet_core.errors import InputError
 from profet_core.units import positive_number
 
-#: What offers are chosen by: one market that instances are rented in, or all of them.
+#: Choices of market: one market, or all of them.
 ANY_MARKET = "any"
 MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, ANY_MARKET)
 _GUESSED = "guessed:"
@@ -28,20 +28,20 @@ def offers_in_market(
     own_usd_per_hour: Mapping[str, float] | None = None,
     spot_discount: float | None = None,
 ) -> tuple[Instance, ...]:
-    """The offers to choose from, at most one of an instance and market, in the catalog's order.
+    """Offers to choose from, at most one per instance and market, in the catalog's order.
 
     Parameters
     ----------
-    market : one of `MARKET_CHOICES`; hardware of your own counts in each.
-    region : None: the catalog's usual region where the instance has an offer there, else its cheapest.
-    own_usd_per_hour : instance -> a price of the user's; it replaces the instance's offers in every market.
-    spot_discount : share that spot is cheaper than on-demand, 0 to 1, for instances without a spot price in the
-        catalog; None: no guess is made.
+    market : one of `MARKET_CHOICES`; custom hardware belongs to each.
+    region : None: the catalog's default region if the instance has an offer there, else its cheapest.
+    own_usd_per_hour : instance -> a custom price; it replaces the instance's offers in every market.
+    spot_discount : discount of spot relative to on-demand, 0 to 1, for instances without a spot price in the catalog;
+        None: no estimate is made.
 
     Raises
     ------
     InputError : an unknown market or instance, a price that is not a positive number, or a discount outside 0 to 1.
-    NoOffersError : nothing is offered there.
+    NoOffersError : the market has no offer there.
     """
     if market not in MARKET_CHOICES:
         raise InputError(f"Unknown market {market!r}: choose one of {', '.join(MARKET_CHOICES)}.")
@@ -63,12 +63,12 @@ def offers_in_market(
 
 
 def is_guess(offer: Instance) -> bool:
-    """Whether an offer's price is the user's guess of what spot costs."""
+    """Whether an offer's price is a spot price estimated from the user's discount."""
     return offer.source.startswith(_GUESSED)
 
 
 def _one_a_market(offers: tuple[Instance, ...], region: str | None) -> dict[str, Instance]:
-    """Market -> the instance's usual offer there; the catalog has the usual ones first."""
+    """Market -> the instance's default offer there; the catalog lists default offers first."""
     found: dict[str, Instance] = {}
     for offer in offers:
         if region in (None, offer.region) or offer.market == OWN_HARDWARE:

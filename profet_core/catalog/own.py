@@ -1,6 +1,6 @@
-"""The user's own instances and prices: where their file is, reading it, and changing it in one piece.
+"""Custom instances and prices: locate, read and atomically write the user's file.
 
-The file is the command line's. A server shows one only if its operator says so; visitors' rows stay in their sessions.
+The command line uses this file. A server shows one only if its operator says so; visitors' rows stay in their sessions.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ from profet_core.errors import CatalogError, InputError
 from profet_core.files import home_folder
 from profet_core.whole_files import only_one, write_whole
 
-#: Names the file; set but empty: there is none, whatever lies in the usual place.
+#: Path of the file; set but empty: no file, even if one is at the default path.
 OWN_VARIABLE = "PROFET_INSTANCES"
-#: Which own file a server shows to everyone: `own`, the one of the command line here, or a path; set but empty: none;
-#: unset: that of the folder in `$PROFET_HOME`, which the server was told to serve.
+#: Custom file that a server shows to everyone: `own` for the command line's file, or a path; set but empty: none;
+#: unset: the file in the folder of `$PROFET_HOME`, which the server was told to serve.
 APP_VARIABLE = "PROFET_APP_INSTANCES"
-#: The file in a folder of your own.
+#: File name inside a custom folder.
 OWN_NAME = "instances.csv"
 _COMMAND_LINES = "own"
 
 
 def own_path() -> Path | None:
-    """Where the user's file is or would be: `$PROFET_INSTANCES`, else `instances.csv` in `$PROFET_HOME`, else
-    `profet/instances.csv` in the folder for settings (`%APPDATA%` on Windows; elsewhere `$XDG_CONFIG_HOME` or
-    `~/.config`); None if there is no such place.
+    """Path of the user's file, existing or not; None if there is no such place.
+
+    It is `$PROFET_INSTANCES`, else `instances.csv` in `$PROFET_HOME`, else `profet/instances.csv` in the settings
+    folder (`%APPDATA%` on Windows; elsewhere `$XDG_CONFIG_HOME` or `~/.config`).
     """
     named = os.environ.get(OWN_VARIABLE)
     if named is not None:
@@ -53,22 +54,22 @@ def own_path() -> Path | None:
         return home / OWN_NAME
     settings = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
     try:
-        # The XDG base directory specification: a relative path is to be ignored.
+        # The XDG base directory specification says to ignore a relative path.
         folder = Path(settings) if Path(settings).is_absolute() else Path.home() / ".config"
     except RuntimeError:
         return None
     if os.environ.get("HOME") == "" and not Path(settings).is_absolute():
-        # Python takes the root folder for it.
+        # Python treats this as the root folder.
         return None
     return folder / "profet" / OWN_NAME
 
 
 def served_own_path() -> Path | None:
-    """The own file that a server shows to everyone, as `$PROFET_APP_INSTANCES` says; None: it shows none.
+    """Custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`; None: it shows none.
 
     Raises
     ------
-    CatalogError : the file that it names is missing.
+    CatalogError : the named file is missing.
     """
     if APP_VARIABLE not in os.environ:
         home = home_folder()
@@ -82,14 +83,14 @@ def served_own_path() -> Path | None:
 
 
 def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
-    """The rows of an own file; none if there is no file.
+    """Rows of a custom file; empty if there is no file.
 
-    An empty cell about the machine means what `shipped` says of that instance; of an instance it does not have, one
-    available GPU with the memory its specs gives.
+    An empty cell about the machine takes the value of that instance in `shipped`. For other instances it means one
+    available GPU with the memory in its specs.
 
     Raises
     ------
-    CatalogError : one line that names the row and column that is wrong.
+    CatalogError : one line that names the invalid row and column.
     """
     if path is None or not _is_there(path):
         return []
@@ -97,7 +98,7 @@ def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
 
 
 def parse_own(text: str, shipped: Catalog) -> list[Instance]:
-    """The rows of an own file's text; as `read_own`."""
+    """Rows in a custom file's text; as `read_own`."""
     return read_records(
         text,
         "Custom catalog",
@@ -110,23 +111,23 @@ def parse_own(text: str, shipped: Catalog) -> list[Instance]:
 
 
 def own_row(cells: Row, shipped: Catalog) -> Instance:
-    """One row of the cells of an own file; as `read_own`.
+    """Parse one row of a custom file; as `read_own`.
 
     Raises
     ------
-    InputError : naming row and column.
+    InputError : the message names row and column.
     """
     known = shipped.get(cells["instance"])
     filled = {**cells, **{column: _machine_cell(cells, column, known) for column in MACHINE_COLUMNS}}
     row = instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
-    # What contradicts the shipped catalog is refused where it is laid over it.
+    # Rows that contradict the shipped catalog are rejected when they are merged.
     return row if known else agreeing(row)
 
 
 def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
-    """Put `rows` in the place of the own file, whole or not at all.
+    """Atomically replace the custom file with `rows`.
 
-    What `shipped` knows of a machine is left empty, so that a later catalog can correct it.
+    Machine columns that `shipped` knows are left empty, so that a later catalog can correct them.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
 
 
 def write_own_text(path: Path, text: str) -> None:
-    """Put a text in the place of an own file, whole or not at all.
+    """Atomically replace a custom file with a text.
 
     Raises
     ------
@@ -148,11 +149,11 @@ def write_own_text(path: Path, text: str) -> None:
 
 
 def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
-    """As `own_text`.
+    """Like `own_text`, checked.
 
     Raises
     ------
-    CatalogError : it could not be read back.
+    CatalogError : the text could not be read back.
     """
     text = own_text(rows, shipped)
     shipped.with_own(parse_own(text, shipped))
@@ -160,7 +161,7 @@ def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
 
 
 def own_text(rows: Iterable[Instance], shipped: Catalog) -> str:
-    """The text of an own file with `rows`, which `parse_own` reads back."""
+    """Text of a custom file with `rows`, which `parse_own` reads back."""
     text = io.StringIO()
     writer = csv.DictWriter(text, FILE_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -171,12 +172,12 @@ def own_text(rows: Iterable[Instance], shipped: Catalog) -> str:
 
 @contextlib.contextmanager
 def changing_own(path: Path) -> Iterator[None]:
-    """Between reading the own file and writing it: other programs that change it wait, so that no row is lost.
+    """Lock the custom file between reading and writing it, so that concurrent programs lose no row.
 
     Raises
     ------
-    CatalogError : nothing can be written there.
-    InputError : another program has been changing it for a minute.
+    CatalogError : the folder isn't writable.
+    InputError : another program has held the lock for a minute.
     """
     with contextlib.ExitStack() as held:
         with _writing_own(path):
@@ -187,11 +188,11 @@ def changing_own(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writing_own(path: Path) -> Iterator[None]:
-    """What can't be written of an own file is one line.
+    """Convert write errors of a custom file into one line.
 
     Raises
     ------
-    CatalogError : naming the file.
+    CatalogError : the message names the file.
     """
     try:
         yield
@@ -201,7 +202,7 @@ def _writing_own(path: Path) -> Iterator[None]:
 
 
 def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
-    """`rows` with each of `new` in the place of the same offer, or at the end."""
+    """`rows` with each of `new` replacing the same offer, or added at the end."""
     by_key = {row.offer_key: row for row in rows}
     by_key.update({row.offer_key: row for row in new})
     return list(by_key.values())
@@ -218,7 +219,7 @@ def _machine_cell(row: Row, column: str, known: Instance | None) -> str:
     text = row[column]
     if known is not None:
         shipped = getattr(known, column)
-        # "T4" and "Tesla T4" are one GPU.
+        # "T4" and "Tesla T4" are the same GPU.
         same = not text or (column == "gpu" and _same_gpu(text, known))
         return ("" if shipped is None else str(shipped)) if same else text
     if text or column in ("gpu", "vcpus", "host"):

@@ -1,4 +1,4 @@
-"""GPUs of the user's: specs, one throughput that is known of it, and what an hour of it costs."""
+"""Custom GPUs: specs, one known throughput, and hourly cost."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from profet_core.catalog.tables import LONGEST_NAME, Row, file_text, number_in, 
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
 
-#: Names the file; set but empty: there is none.
+#: Path of the file; set but empty: no file.
 OWN_GPUS_VARIABLE = "PROFET_GPUS"
-#: The file beside the own instances.
+#: File name, in the folder of the custom instances.
 OWN_GPUS_NAME = "gpus.csv"
-#: More are no hardware of your own.
+#: Maximum number of custom GPUs.
 MAX_OWN_GPUS = 20
 PRECISIONS = ("fp32", "tf32")
-#: A cell for the specs' figure that the GPU lacks; an empty one means the figure of the GPU that it is like.
+#: Cell for a spec that the GPU lacks; an empty cell takes the spec of the similar GPU.
 HAS_NONE = "none"
-#: Where no price is given, an hour costs its electricity: the power limit at this price, about what firms pay.
+#: Without a price, the hourly cost is electricity: the power limit at this price, about what companies pay.
 USD_PER_KWH = 0.20
 GIVEN = "given by the user"
 
-#: Figures of specs that may differ from those of the GPU that it is like.
+#: Specs that may differ from those of the similar GPU.
 SHEET_COLUMNS = ("fp32_tflops", "tf32_tensor_dense_tflops", "memory_gib", "bandwidth_gb_per_s", "tdp_w")
 _THROUGHPUT_COLUMNS = ("images_per_s", "network", "pixels", "batch_size", "precision")
 _SPEED_COLUMNS = ("times_reference", "times_log_sd")
-#: Columns of the own file of GPUs, in order.
+#: Columns of the custom GPU file, in order.
 GPU_COLUMNS = (
     "gpu",
     "like",
@@ -57,7 +57,7 @@ class ThroughputPoint:
 
     Attributes
     ----------
-    network : as the training data names it, such as "ResNet50". precision : one of `PRECISIONS`.
+    network : its name in the training data, such as "ResNet50". precision : one of `PRECISIONS`.
     """
 
     images_per_s: float
@@ -74,13 +74,13 @@ class ThroughputPoint:
 
     @property
     def step_ms(self) -> float:
-        """Milliseconds a step."""
+        """Milliseconds per step."""
         return 1_000 * self.batch_size / self.images_per_s
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedPoint:
-    """How many times as fast as the reference GPU it is; `log_sd`: standard deviation of the logarithm.
+    """Speed relative to the reference GPU; `log_sd`: standard deviation of the logarithm.
 
     precision : one of `PRECISIONS`; the reference's is FP32.
     """
@@ -97,14 +97,14 @@ class SpeedPoint:
 
 @dataclass(frozen=True, slots=True)
 class OwnGpu:
-    """A GPU of the user's.
+    """A custom GPU.
 
     Attributes
     ----------
-    like : full name of the shipped GPU whose specs it takes what it doesn't say from.
-    point : what is known of its speed; None: its specs alone.
+    like : full name of the shipped GPU that missing specs come from.
+    point : its known speed; None: specs only.
     usd_per_hour : None: its electricity.
-    as_of : date of what is known, as of a price. source : where the point is from.
+    as_of : date of the information or price. source : source of the point.
     """
 
     gpu: Gpu
@@ -121,17 +121,17 @@ class OwnGpu:
 
     @property
     def name(self) -> str:
-        """Its full name."""
+        """Full name."""
         return self.gpu.name
 
     @property
     def instance(self) -> str:
-        """Name of the instance with it: 'rtx-5090' of 'RTX 5090'."""
+        """Name of its instance: 'rtx-5090' for 'RTX 5090'."""
         return re.sub(r"[^a-z0-9.]+", "-", self.name.lower()).strip("-.")
 
     @property
     def offer(self) -> Instance:
-        """One such GPU as an instance of the user's hardware."""
+        """One such GPU as an instance of custom hardware."""
         priced = self.usd_per_hour is not None
         electricity = f"electricity for {self.gpu.tdp_w:g} W at ${USD_PER_KWH:g} per kWh, assumed"
         return Instance(
@@ -158,20 +158,20 @@ def _check_precision(precision: str) -> None:
 
 
 def electricity_usd_per_hour(tdp_w: float) -> float:
-    """What an hour at the power limit costs, US dollars."""
+    """Electricity cost per hour at the power limit, US dollars."""
     return round(tdp_w / 1_000 * USD_PER_KWH, 4)
 
 
 def own_gpu_of(cells: Mapping[str, str], shipped: Gpus) -> OwnGpu:
-    """A GPU of the text cells of a file, a form or a request; an absent or empty one is not given.
+    """Parse a GPU from text cells of a file, a form or a request; absent or empty cells are not given.
 
     Parameters
     ----------
-    shipped : the GPUs it can be like, and may not be called as.
+    shipped : the GPUs it can be similar to; it must not have one of their names.
 
     Raises
     ------
-    InputError : one line that names the GPU and what is wrong.
+    InputError : one line that names the GPU and the error.
     """
     row = {column: str(cells.get(column) or "").strip() for column in GPU_COLUMNS}
     name = _checked_name(row["gpu"], shipped)
@@ -190,7 +190,7 @@ def own_gpu_of(cells: Mapping[str, str], shipped: Gpus) -> OwnGpu:
 
 
 def own_gpu_cells(own: OwnGpu) -> dict[str, str]:
-    """The text cells that `own_gpu_of` reads back as the same GPU."""
+    """Text cells that `own_gpu_of` parses into the same GPU."""
     sheet = {column: getattr(own.gpu, column) for column in SHEET_COLUMNS}
     found: dict[str, object] = {
         "gpu": own.name,
@@ -212,9 +212,9 @@ def own_gpu_cells(own: OwnGpu) -> dict[str, str]:
 
 
 def changed_cells(own: OwnGpu, given: Mapping[str, str]) -> dict[str, str]:
-    """The cells of a GPU with those that are given, not empty, in their place, for `own_gpu_of`.
+    """Cells of a GPU updated with the given non-empty ones, for `own_gpu_of`.
 
-    A new point takes the place of the whole old one and its source; the date of a change is its own.
+    A new point replaces the whole old one and its source; a change sets its own date.
     """
     left_out = {"as_of"}
     if given.get("images_per_s") or given.get("times_reference"):
@@ -224,7 +224,7 @@ def changed_cells(own: OwnGpu, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def own_gpus_path() -> Path | None:
-    """Where the user's GPUs are or would be: `$PROFET_GPUS`, else `gpus.csv` beside the own instances."""
+    """Path of the custom GPUs' file: `$PROFET_GPUS`, else `gpus.csv` next to the custom instances."""
     named = os.environ.get(OWN_GPUS_VARIABLE)
     if named is not None:
         return Path(named) if named.strip() else None
@@ -232,7 +232,7 @@ def own_gpus_path() -> Path | None:
 
 
 def served_own_gpus_path() -> Path | None:
-    """The own GPUs that a server shows to everyone: those beside the instances that it does; None: it shows none.
+    """Custom GPUs that a server shows to everyone, next to the instances it shows; None: it shows none.
 
     Raises
     ------
@@ -247,11 +247,11 @@ def _beside(path: Path | None) -> Path | None:
 
 
 def read_own_gpus(path: Path | None, shipped: Gpus) -> tuple[OwnGpu, ...]:
-    """The GPUs of an own file; none if there is no file.
+    """GPUs of a custom file; empty if there is no file.
 
     Raises
     ------
-    CatalogError : one line that names the row and what is wrong.
+    CatalogError : one line that names the row and the error.
     """
     if path is None or not path.exists():
         return ()
@@ -262,7 +262,7 @@ def read_own_gpus(path: Path | None, shipped: Gpus) -> tuple[OwnGpu, ...]:
 
 
 def parse_own_gpus(text: str, shipped: Gpus) -> tuple[OwnGpu, ...]:
-    """The GPUs of an own file's text; as `read_own_gpus`."""
+    """GPUs in a custom file's text; as `read_own_gpus`."""
     found = read_records(
         text,
         "Custom GPUs",
@@ -278,11 +278,11 @@ def parse_own_gpus(text: str, shipped: Gpus) -> tuple[OwnGpu, ...]:
 
 
 def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:
-    """The same GPUs, none twice and not too many.
+    """Check that no GPU appears twice and that there are not too many.
 
     Raises
     ------
-    InputError : there are.
+    InputError : a duplicate, or too many.
     """
     rows = tuple(found)
     names = [row.instance for row in rows]
@@ -295,7 +295,7 @@ def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:
 
 
 def own_gpus_text(rows: Iterable[OwnGpu]) -> str:
-    """The text of an own file, which `parse_own_gpus` reads back."""
+    """Text of a custom file, which `parse_own_gpus` reads back."""
     text = io.StringIO()
     writer = csv.DictWriter(text, GPU_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -304,24 +304,24 @@ def own_gpus_text(rows: Iterable[OwnGpu]) -> str:
 
 
 def write_own_gpus(path: Path, rows: Sequence[OwnGpu]) -> None:
-    """Put `rows` in the place of the own file, whole or not at all.
+    """Atomically replace the custom file with `rows`.
 
     Raises
     ------
-    InputError : one is there twice, or they are too many.
+    InputError : a duplicate GPU, or too many.
     CatalogError : the file can't be written.
     """
     write_own_text(path, own_gpus_text(checked_own_gpus(rows)))
 
 
 def with_offers_of(catalog: Catalog, own: Iterable[OwnGpu]) -> Catalog:
-    """The catalog with an instance of each own GPU; one that it names already stays as it is."""
+    """Add an instance of each custom GPU to the catalog; existing names stay unchanged."""
     new = [row.offer for row in own if row.instance not in catalog]
     return catalog.with_own([*(row for row in catalog.all_offers if row.own), *new]) if new else catalog
 
 
 def _sheet(row: Row, name: str, like: Gpu) -> Gpu:
-    # Numbers, by column; `Gpu` checks them.
+    # Numbers by column; `Gpu` checks them.
     changed: dict[str, Any] = {}
     for column in SHEET_COLUMNS:
         if row[column].lower() == HAS_NONE and column == "tf32_tensor_dense_tflops":
@@ -375,6 +375,6 @@ def _checked_name(name: str, shipped: Gpus) -> str:
         raise InputError(f"The catalog already has {name} as {same.name}: use that one, or choose another name.")
     model = gpu_model(name)
     if model in {gpu.model for gpu in shipped.values()}:
-        # Laptop parts have no such designation: they stay addable by their names.
+        # Laptop GPUs have no such designation, so they can be added by their names.
         raise InputError(f"{name} would be read as {model}: remove that from the name.")
     return name

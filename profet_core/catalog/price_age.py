@@ -1,4 +1,4 @@
-"""Prices that are more than a year old say so."""
+"""Notes on prices that are more than a year old."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from profet_core.catalog.instance import Instance
 
 
 def price_age_years(as_of: str, today: date | None = None) -> int:
-    """Whole years that a price is old at least: one of "2024" may be of that year's last day; 0 without a date.
+    """Minimum age of a price in whole years: "2024" may mean that year's last day; 0 without a date.
 
     >>> price_age_years("2024", date(2026, 11, 22)), price_age_years("2025-11-23", date(2026, 11, 22))
     (1, 0)

@@ -1,4 +1,4 @@
-"""Which prices of the catalog a published list changes, and whether the changes are believable."""
+"""Catalog updates from published price lists, with plausibility checks."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from profet_core.catalog.tables import LONGEST_NAME
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import listed_price, positive_number
 
-#: A price that moves by more than this factor is rather a mistake of the list than a new price.
+#: A price that changes by more than this factor is more likely an error in the list than a new price.
 LARGEST_FACTOR = 5.0
-#: A first spot price has no old one; spot is seen down to a tenth of on-demand, here allowed down to a twentieth.
+#: A first spot price has no old price. Spot goes down to a tenth of on-demand; down to a twentieth is accepted.
 SMALLEST_SPOT_SHARE = 1 / 20
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedPrice:
-    """One price of a published list: of the whole instance with its `gpu_count` GPUs, US dollars an hour.
+    """One price of a published list: of the whole instance with its `gpu_count` GPUs, US dollars per hour.
 
     Attributes
     ----------
-    provider, gpu, vcpus, host : of the machine, for an instance that the catalog lacks; `gpu` None: no specs.
+    provider, gpu, vcpus, host : of the machine, for an instance missing from the catalog; `gpu` None: no specs.
     """
 
     instance: str
@@ -42,14 +42,14 @@ class PublishedPrice:
 
 @dataclass(frozen=True, slots=True)
 class PriceChange:
-    """An offer at its published price beside what the catalog had.
+    """An offer at its published price, compared with the catalog.
 
     Attributes
     ----------
-    offer : the row to lay over the catalog.
-    old_usd_per_hour : the same offer's price so far; None: there was none. new : the catalog lacked the instance.
-    kept : the user typed this price in; it stays.
-    doubt : why the price is not believable; None: it is.
+    offer : the row to merge into the catalog.
+    old_usd_per_hour : previous price of the same offer; None if there was none. new : the catalog lacked the instance.
+    kept : the user entered this price; it stays.
+    doubt : why the price is implausible; None if it is plausible.
     """
 
     offer: Instance
@@ -60,7 +60,7 @@ class PriceChange:
 
     @property
     def change_percent(self) -> float | None:
-        """By how much the price moves; None for a first one."""
+        """Relative price change in percent; None for a first price."""
         old = self.old_usd_per_hour
         return None if old is None else 100 * (self.offer.usd_per_hour / old - 1)
 
@@ -68,14 +68,15 @@ class PriceChange:
 def price_changes(
     catalog: Catalog, published: Iterable[PublishedPrice], *, source_prefix: str, with_new: bool = False
 ) -> list[PriceChange]:
-    """What a published list says of the catalog's instances, in the catalog's order, then of new ones.
+    """Changes that a published list makes to the catalog: existing instances in catalog order, then new ones.
 
-    Of several prices of one offer (zones) the lowest counts. An instance that the catalog does not have is left out,
-    unless new ones are asked for, its GPU has specs, and it has a price.
+    If one offer has several prices (zones), the lowest counts. New instances are skipped unless they are requested,
+    have a price, and their GPU has specs.
 
     Parameters
     ----------
-    source_prefix : own rows whose source starts so came from such a list and are replaced; other own rows are kept.
+    source_prefix : custom rows whose source starts with it came from such a list and are replaced; other custom rows
+        stay.
     """
     lowest: dict[tuple[str, str, str], PublishedPrice] = {}
     new: dict[str, list[PublishedPrice]] = {}
@@ -97,16 +98,16 @@ def price_changes(
 
 
 def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[PublishedPrice]:
-    """A published list without rows that no catalog can hold: a damaged name, or a new instance's price that is none.
+    """Drop rows that no catalog can hold: a damaged name, or a new instance with an invalid price.
 
     Raises
     ------
-    CatalogError : an instance of the catalog has no price there that is one, so the list is damaged.
+    CatalogError : an instance of the catalog has no valid price in the list, so the list is damaged.
     """
     found = []
     for price in published:
         try:
-            # Some lists write 0 where they have no price; nothing new is made of it.
+            # Some lists write 0 for a missing price; no new instance is made from it.
             if price.usd_per_hour or price.instance in catalog:
                 positive_number(f"The published price of {price.instance}", price.usd_per_hour)
         except InputError as error:
@@ -121,17 +122,17 @@ def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list
 
 
 def new_instances(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[str]:
-    """Names of instances that the catalog lacks and whose GPU has specs."""
+    """Names of new instances whose GPU has specs."""
     listed = (price for price in published if price.gpu is not None and price.usd_per_hour)
     return sorted({price.instance for price in listed if price.instance not in catalog})
 
 
 def check_believable(changes: Iterable[PriceChange]) -> None:
-    """Refuse the whole list if one price of it is not believable.
+    """Reject the whole list if one of its prices is implausible.
 
     Raises
     ------
-    CatalogError : naming the first one and how many there are.
+    CatalogError : the message names the first one and their number.
     """
     doubts = [change.doubt for change in changes if change.doubt and not change.kept]
     if doubts:
@@ -144,7 +145,7 @@ def _key_of(price: PublishedPrice) -> tuple[str, str, str]:
 
 
 def _of_one_machine(prices: Sequence[PublishedPrice]) -> list[PublishedPrice]:
-    """A new name's rows that have the first one's GPUs, all of one machine: a market rents out many under one name."""
+    """Rows of a new name with the same GPUs as its first row: a market rents out many machines under one name."""
     first = prices[0]
     same = [price for price in prices if (price.gpu, price.gpu_count) == (first.gpu, first.gpu_count)]
     vcpus = first.vcpus if len({price.vcpus for price in same}) == 1 else None

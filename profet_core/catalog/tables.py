@@ -1,4 +1,4 @@
-"""Reads the catalog's CSV files into typed records: one clear line for what is wrong, with its row and column."""
+"""Parse the catalog's CSV files into typed records; errors name row and column."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import TypeVar
 
 from profet_core.errors import CatalogError, InputError
 
-#: Longer cells are damage, and would not fit into one line.
+#: Maximum cell length; longer cells are damaged, and would not fit in one line.
 LONGEST_NAME, LONGEST_CELL = 100, 500
-#: Of a user's own file: some 20,000 rows.
+#: Maximum size of a user's file: some 20,000 rows.
 MAX_TABLE_BYTES = 2_000_000
 
 Record = TypeVar("Record")
 Row = Mapping[str, str]
-#: As `csv` reads them: None where a row is short.
+#: Cells as `csv` reads them: None if a row is short.
 _Cells = Mapping[str, str | None]
 
 
 def shipped_text(name: str) -> str:
-    """The text of a CSV file that ships with the catalog."""
+    """Text of a CSV file that ships with the catalog."""
     return resources.files("profet_core.catalog").joinpath(name).read_text(encoding="utf-8")
 
 
 def file_text(path: Path, what: str) -> str:
-    """The text of a user's own file; `what` names it in the error.
+    """Text of a user's file; `what` names it in the error.
 
     Raises
     ------
-    CatalogError : it is not there, too large, or not UTF-8 text.
+    CatalogError : the file is missing, too large, or not UTF-8 text.
     """
     try:
         with path.open("rb") as file:
@@ -54,14 +54,15 @@ def read_records(
     optional: Sequence[str] = (),
     may_be_empty: bool = False,
 ) -> list[Record]:
-    """One record a row, in the file's order.
+    """One record per row, in the file's order.
 
     Parameters
     ----------
-    text : CSV with a header. what : what the file is, to open an error's sentence.
-    key : the column that names a row. required : columns that every row must have. optional : empty where they lack.
-    make : row -> record; its `InputError` becomes the catalog's.
-    may_be_empty : a header without rows is fine.
+    text : CSV with a header. what : name of the file, for the start of error messages.
+    key : the column that names a row. required : columns that every row must have. optional : columns that may be
+        missing.
+    make : row -> record; its `InputError` becomes a `CatalogError`.
+    may_be_empty : a header without rows is valid.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def number_in(row: Row, key: str, column: str, kind: type[int] | type[float]) ->
 
     Raises
     ------
-    InputError : naming row and column.
+    InputError : the message names row and column.
     """
     text = row[column]
     try:
@@ -101,7 +102,7 @@ def _shortened(text: str) -> str:
 
 
 def _filled(row: _Cells, optional: Sequence[str]) -> _Cells:
-    """The row, with empty cells for optional ones that it lacks."""
+    """The row, with empty cells for missing optional columns."""
     missing = [column for column in optional if row.get(column) is None]
     return {**row, **dict.fromkeys(missing, "")} if missing else row
 
