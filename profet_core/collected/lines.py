@@ -1,4 +1,4 @@
-"""The lines of `cells.jsonl`: one finished cell each, with a checksum over what it holds."""
+"""Lines of `cells.jsonl`: one finished cell per line, with a checksum."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from profet_core.errors import InputError
 
 
 def line_of(result: CellResult) -> bytes:
-    """`{"crc": CRC-32 of the cell as sorted compact JSON, "cell": {...}}` and a line end."""
+    """`{"crc": CRC-32 of the cell as sorted compact JSON, "cell": {...}}` and a newline."""
     cell = result.document()
     return _compact({"crc": _crc(cell), "cell": cell}) + b"\n"
 
 
 def whole_lines(data: bytes, name: str) -> Iterator[tuple[CellResult, int]]:
-    """Each finished cell with the position behind its line; a torn last line is no cell.
+    """Each finished cell and the byte offset after its line; a truncated last line is skipped.
 
     Raises
     ------
-    InputError : a line before the last is damaged, or a cell is there twice.
+    InputError : a line before the last is damaged, or a cell appears twice.
     """
     end, seen = 0, set()
     lines = data.split(b"\n")
@@ -30,7 +30,7 @@ def whole_lines(data: bytes, name: str) -> Iterator[tuple[CellResult, int]]:
         result = _result(line)
         if result is None:
             if end == len(data):
-                # The disk got the line's end before what is in it.
+                # The newline reached the disk before the content did.
                 return
             raise InputError(f"line {number} of {name} is damaged: remove that line, and its cell is measured again.")
         if result.cell in seen:

@@ -1,4 +1,4 @@
-"""Reads a collection: its manifest and its finished cells, also while another program writes it."""
+"""Read a collection: its manifest and finished cells, even while it is written."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Collection:
 
 
 def read_collection(folder: Path) -> Collection:
-    """The manifest and every finished cell of a folder.
+    """Read the manifest and every finished cell of a folder.
 
     Raises
     ------
-    InputError : it is no collection, of another layout, or damaged.
+    InputError : the folder is not a collection, has another layout, or is damaged.
     """
     manifest = read_manifest(folder)
     if manifest is None:
@@ -45,11 +45,11 @@ def read_collection(folder: Path) -> Collection:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest; None where there is none.
+    """Read the manifest; None if there is none.
 
     Raises
     ------
-    InputError : it can't be read, is damaged or of another layout.
+    InputError : it can't be read, is damaged, or has another layout.
     """
     try:
         manifest = json.loads((folder / MANIFEST_NAME).read_bytes())
@@ -66,7 +66,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def read_cells(folder: Path) -> bytes:
-    """All bytes of the cells' file; none where there is none."""
+    """Read the bytes of the cells' file; empty if there is none."""
     try:
         return (folder / CELLS_NAME).read_bytes()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A cell of a grid, and what was measured of it."""
+"""A cell of a grid and its measurements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cell:
-    """One workload: what makes it different from every other of a collection."""
+    """One workload: the values that distinguish it in a collection."""
 
     framework: Framework
     precision: Precision
@@ -33,16 +33,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """What became of a cell.
+    """Result of a cell.
 
     Attributes
     ----------
     framework_version : such as "2.13.0".
-    why : of a cell that is not "ok", one line.
-    batch_latency_ms : median step latency; null where it did not run, as the next three are empty.
+    why : reason that a cell is not "ok", one line.
+    batch_latency_ms : median step latency; null if it did not run; then the next three are empty.
     latency_repeats_ms : each timed step.
-    peak_memory_bytes : of the device; on a CPU of the process.
-    operations_us : total of each operation type in ONE step (`steps`).
+    peak_memory_bytes : of the device; on a CPU, of the process.
+    operations_us : total per operation type in ONE step (`steps`).
     recorded_at : UTC, ISO 8601.
     """
 
@@ -58,7 +58,7 @@ class CellResult:
     steps: int = 1
 
     def document(self) -> dict[str, Any]:
-        """As one flat JSON object."""
+        """One flat JSON object."""
         own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cell"}
         own["latency_repeats_ms"] = list(self.latency_repeats_ms)
         own["operations_us"] = dict(self.operations_us or {})
@@ -66,11 +66,11 @@ class CellResult:
 
 
 def result_of(document: Mapping[str, Any]) -> CellResult:
-    """The result of a document that `CellResult.document` made.
+    """Parse a document of `CellResult.document`.
 
     Raises
     ------
-    ValueError, KeyError, TypeError : it is none.
+    ValueError, KeyError, TypeError : the document is invalid.
     """
     cell = Cell(**{field.name: document[field.name] for field in fields(Cell)})
     own = {field.name: document[field.name] for field in fields(CellResult) if field.name != "cell"}
@@ -84,7 +84,7 @@ def result_of(document: Mapping[str, Any]) -> CellResult:
     return result
 
 
-#: Of counts, and of bytes.
+#: Upper bound of counts, and of bytes.
 _MOST, _MOST_BYTES = 2**31 - 2, 2**63 - 1
 _LONGEST_NAME, _LONGEST_WHY = 200, 10_000
 
@@ -117,7 +117,7 @@ def _check(result: CellResult) -> None:
 
 
 def _check_times(result: CellResult) -> None:
-    """Of a cell that ran; of another there are none."""
+    """Check the times: a cell that ran has some, another has none."""
     latency_ms = result.batch_latency_ms
     if latency_ms is None and result.status != "ok":
         return
