@@ -1,4 +1,4 @@
-"""Energy and emissions of a training, from the time it takes: at most, for the hardware that is counted."""
+"""Upper bounds of a training's energy and emissions, from its time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from profet_core.units import S_PER_HOUR
 
 W_PER_KW = 1_000.0
 
-#: A virtual processor at full load: Cloud Carbon Footprint's mean of AWS' processors at 100%.
+#: Power of a vCPU at full load: Cloud Carbon Footprint's mean of AWS CPUs at 100%.
 W_PER_VCPU = 3.5
-#: An idle GPU's power over its board power: Cloud Carbon Footprint has an A100 of 400 W at 46 W.
+#: Idle power of a GPU as a share of board power: Cloud Carbon Footprint gives 46 W for an A100 of 400 W.
 IDLE_SHARE = 46 / 400
 
-#: Provider of a region -> the catalog's name of it.
+#: Provider of a region -> its name in the catalog.
 _PROVIDERS = {"AWS": "aws", "Google Cloud": "gcp"}
 
 
@@ -28,10 +28,10 @@ class Energy:
 
     Attributes
     ----------
-    power_w : of the machine: board power of the GPUs that train, its other GPUs idle, every virtual processor at full
-        load; without memory, disks and network.
+    power_w : of the machine: board power of the GPUs that train, idle power of its other GPUs, all vCPUs at full load;
+        without memory, disks and network.
     kwh : at the machine.
-    co2e_kg : with the data center's overhead and the grid of the region; None where the region is not known.
+    co2e_kg : with the data center's overhead and the region's grid; None if the region is unknown.
     """
 
     power_w: float
@@ -40,9 +40,9 @@ class Energy:
 
 
 def machine_power_w(offer: Instance, gpus: Gpus, training: int = 1) -> float | None:
-    """The machine's power in watts while `training` of its GPUs do; None where a GPU or its processors are not known.
+    """Power of the machine in watts while `training` of its GPUs train; None if a GPU or the vCPUs are unknown.
 
-    Board power is what a GPU may take at most: a training takes less.
+    Board power is an upper bound: a training draws less.
     """
     try:
         board_w = gpus.find(offer.gpu, offer.gpu_memory_gib).tdp_w
@@ -56,7 +56,7 @@ def machine_power_w(offer: Instance, gpus: Gpus, training: int = 1) -> float | N
 def training_energy(
     total_s: float, offer: Instance, gpus: Gpus, regions: Mapping[str, Region], training: int = 1
 ) -> Energy | None:
-    """What `total_s` seconds on an offer take, `training` of its GPUs at work; None where its power is not known."""
+    """Energy of `total_s` seconds on an offer with `training` of its GPUs in use; None if its power is unknown."""
     power_w = machine_power_w(offer, gpus, training)
     if power_w is None:
         return None
@@ -65,7 +65,7 @@ def training_energy(
 
 
 def _grid(offer: Instance, regions: Mapping[str, Region]) -> Region | None:
-    """The offer's region: clouds name different places alike, and a custom machine may be in any."""
+    """The offer's region; clouds share names for different places, and a custom machine may be in any."""
     region = regions.get(offer.region)
     known = region is not None and offer.provider in (_PROVIDERS[region.provider], OWN_PROVIDER)
     return region if known else None

@@ -19,10 +19,10 @@ class Region:
 
     Attributes
     ----------
-    grid_g_per_kwh : grams of CO2 equivalent a kilowatt hour of the grid, mean of `year`, by where it is consumed. What
-        a provider buys elsewhere to make up for it is not counted.
+    grid_g_per_kwh : grams of CO2 equivalent per kWh of the grid, mean of `year`, location-based. Compensation that a
+        provider buys elsewhere is not counted.
     pue : power usage effectiveness, the data center's energy over its machines'; at least 1.
-    source : where both are from.
+    source : source of both figures.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Region:
 
 @cache
 def load_regions() -> Mapping[str, Region]:
-    """Regions by name, as they ship.
+    """Load the shipped regions by name.
 
     Raises
     ------
-    CatalogError : one line that names the row and column that is wrong.
+    CatalogError : one line that names the invalid row and column.
     """
     text = resources.files("profet_core.energy").joinpath("regions.csv").read_text(encoding="utf-8")
     required = ("provider", "grid_g_per_kwh", "pue", "year", "source")
