@@ -1,4 +1,4 @@
-"""What training steps ask of a GPU and of its host, by kind of work: the counts of a network, times the batch."""
+"""Work of training steps on GPU and host, from layer counts and batch size."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from profet_core.arrays import FloatArray
 from profet_core.layers.counts import Counts
 
-#: Kinds of work that a GPU does at speeds of their own. Parameters count apart from FLOPs because a step reads, derives
-#: and updates each of them once, however large its batch; kernels because their ends leave a part of the GPU idle.
+#: Kinds of work that a GPU does at different speeds. Parameters count separately from FLOPs because a step reads each
+#: of them, computes its gradient and updates it once, regardless of batch. Kernels count because the end of each leaves
+#: part of the GPU idle.
 WORK = (
     "convolution FLOPs",
     "depthwise FLOPs",
@@ -21,20 +22,20 @@ WORK = (
     "other parameters",
     "convolution kernels",
 )
-#: Values of a pixel.
+#: Values per pixel.
 _CHANNELS = 3
-#: A multiply and an add for each parameter of a dense layer.
+#: Multiply and add for each parameter of a dense layer.
 _FLOPS_PER_DENSE_PARAMETER = 2
 
 
 @dataclass(frozen=True)
 class StepAmounts:
-    """Steps; what they ask for is inferred from the forward pass, which the backward pass goes in proportion to.
+    """Work of steps, inferred from the forward pass; the backward pass is proportional to it.
 
     Attributes
     ----------
     work : of one step, (steps, kinds) in the order of `WORK`.
-    image_values : of the batch, which the host copies to the GPU, (steps,).
+    image_values : of the batch, copied from host to GPU, (steps,).
     batch_sizes, pixels, convolutions, dense_layers, normalizations, layers : (steps,).
     """
 
@@ -51,18 +52,18 @@ class StepAmounts:
         return len(self.batch_sizes)
 
     def of(self, rows: np.ndarray) -> StepAmounts:
-        """Those of some steps."""
+        """A subset of the steps."""
         return StepAmounts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
 def step_amounts(networks: Sequence[Counts], batch_sizes: Sequence[int]) -> StepAmounts:
-    """What a step of each network asks for at the batch size beside it."""
+    """Work of a step of each network at its batch size."""
 
     def each(name: str) -> FloatArray:
         return np.array([getattr(network, name) for network in networks], float)
 
     batches, pixels, convolutions = np.array(batch_sizes, float), each("pixels"), each("convolutions")
-    # Biases aside; a dense layer that runs at every place of an image has FLOPs for each, and its parameters once.
+    # Without biases; a dense layer applied at every position of an image has FLOPs for each, and its parameters once.
     dense_parameters = np.minimum(each("dense_flops") / _FLOPS_PER_DENSE_PARAMETER, each("dense_parameters"))
     work = [
         batches * each("convolution_flops"),

@@ -12,7 +12,7 @@ from profet_core.fitted.trees import TreeStack
 
 
 class Correction(Protocol):
-    """One method's correction."""
+    """Correction of one method."""
 
     def log_ratio(self, features: FloatArray) -> FloatArray:
         """log(latency / analytical model), (steps, features) -> (steps,)."""
@@ -21,7 +21,7 @@ class Correction(Protocol):
 
 @dataclass(frozen=True)
 class NoCorrection:
-    """The analytical model as it is."""
+    """No correction of the analytical model."""
 
     def log_ratio(self, features: FloatArray) -> FloatArray:
         """Zeros, (steps,)."""
@@ -50,7 +50,7 @@ class LogLinear:
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """The sum of boosted trees, as arrays."""
+    """Sum of boosted trees, stored as arrays."""
 
     trees: TreeStack
 

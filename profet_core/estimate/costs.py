@@ -1,7 +1,7 @@
 """GPU cost per unit of work and host cost per launch.
 
-step = work joined with launches, + copy of the batch + start; "joined" is the longer of both, and a little more where
-they are close, as for steps scaled from profiles (`profet_core/transfer`).
+step = work combined with launches, + copy of the batch + start. "Combined" is the smooth maximum of both, as for steps
+scaled from profiles (`profet_core/transfer`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from profet_core.transfer.hosts import Host, host_named
 
 @dataclass(frozen=True)
 class GpuCosts:
-    """Fitted on one measured instance; launches, copy and start are those of the reference host.
+    """Costs fitted on one measured instance; launches, copy and start are those of the reference host.
 
     Attributes
     ----------
-    gpu : its full name. host : name of the host's processor.
-    work_ms : milliseconds for a unit of each kind, in the order of `amounts.WORK`.
-    layer_ms, convolution_ms : launches of a step, for each layer and for each convolution.
-    start_ms : once a step. value_ms : copy, for each value of the batch.
-    log_speed : how many times faster it does the benchmark's work than the reference, in the logarithm.
+    gpu : its full name. host : name of the host CPU.
+    work_ms : milliseconds per unit of each kind, in the order of `amounts.WORK`.
+    layer_ms, convolution_ms : launches per step, for each layer and for each convolution.
+    start_ms : per step. value_ms : copy, per value of the batch.
+    log_speed : log speedup over the reference on the benchmark's work.
     """
 
     gpu: str
@@ -45,28 +45,28 @@ class GpuCosts:
         return host_named(self.host)
 
     def parts_ms(self, amounts: StepAmounts) -> FloatArray:
-        """Work by kind, (steps, kinds)."""
+        """Time of work by kind, milliseconds, (steps, kinds)."""
         return amounts.work * np.array(self.work_ms, np.float64)
 
     def launch_ms(self, amounts: StepAmounts, host: Host | None = None) -> FloatArray:
-        """What a host (None: its own) needs to launch the steps, (steps,)."""
+        """Launch time of the steps on a host (None: its own), (steps,)."""
         reference_ms = self.layer_ms * amounts.layers + self.convolution_ms * amounts.convolutions
         return reference_ms * (host or self.measured_host).launch
 
     def fixed_ms(self, amounts: StepAmounts, host: Host | None = None) -> FloatArray:
-        """Copy and start, which nothing hides, (steps,)."""
+        """Copy and start, which don't overlap with other work, (steps,)."""
         host = host or self.measured_host
         return self.value_ms * host.copy * amounts.image_values + self.start_ms * host.launch
 
     def latency_ms(
         self, amounts: StepAmounts, log_gain: float | FloatArray = 0.0, host: Host | None = None
     ) -> FloatArray:
-        """Milliseconds a step, (steps,) or (gains, steps).
+        """Milliseconds per step, (steps,) or (gains, steps).
 
         Parameters
         ----------
-        log_gain : how many times faster than this one the GPU works, in the logarithm; a number or (gains, 1).
-        host : another one than its own.
+        log_gain : log speedup of the GPU over this one; a number or (gains, 1).
+        host : another host than its own.
         """
         work_ms: FloatArray = self.parts_ms(amounts).sum(axis=1) * np.exp(-np.asarray(log_gain, float))
         launch_ms = self.launch_ms(amounts, host)

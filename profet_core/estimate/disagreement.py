@@ -1,4 +1,4 @@
-"""How far a network's estimate and what a profile of it says are apart."""
+"""Difference between a network's estimate and its profile's prediction."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from profet_core.units import format_significant
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One instance, inferred from the network's layers and by its profile.
+    """Latency of one instance, from the network's layers and from its profile.
 
     Attributes
     ----------
-    estimated_ms, profiled_ms : milliseconds a step.
-    overlap : whether both intervals have latencies in common; None where a profile's latency has none.
+    estimated_ms, profiled_ms : milliseconds per step.
+    overlap : whether both intervals overlap; None if the profile's latency has none.
     """
 
     instance: str
@@ -32,14 +32,14 @@ class Disagreement:
 
 
 def disagreements(rows: Iterable[InstancePrediction], profiled: Prediction) -> tuple[Disagreement, ...]:
-    """For each instance that both tell of, in the estimate's order."""
+    """Disagreements for all instances in both, in the estimate's order."""
     by_profile = {row.instance: row for row in profiled.predictions}
     found = []
     for row in rows:
         other = by_profile.get(row.instance)
         if other is None or other.latency_ms is None or row.latency_ms is None or row.interval is None:
             continue
-        # What was measured has no interval, but is one latency.
+        # A measurement has no interval but is a single latency.
         low, high = (
             (other.interval.low_ms, other.interval.high_ms)
             if other.interval is not None
@@ -51,7 +51,7 @@ def disagreements(rows: Iterable[InstancePrediction], profiled: Prediction) -> t
 
 
 def disagreement_words(found: Sequence[Disagreement]) -> str:
-    """One sentence on how far estimate and profile are apart.
+    """One sentence on the difference between estimate and profile.
 
     >>> disagreement_words([Disagreement("a", 110, 100, True), Disagreement("b", 120, 100, False)]).partition(";")[0]
     'The estimate and the profile differ by 15.0% (the median of 2 offers, 20.0% at most)'

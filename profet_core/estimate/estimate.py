@@ -1,4 +1,4 @@
-"""From a network's counts to the step latency on every offer, without a profile."""
+"""Estimate step latency on every offer from a network's counts, without a profile."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import target_of
 from profet_core.units import whole_number
 
-#: The largest batch that is answered for.
+#: Maximum batch size.
 MOST_BATCH = 65_536
 
 
@@ -48,9 +48,9 @@ class NetworkEstimate:
 
     Attributes
     ----------
-    name : of the network or its file; empty where none is known.
-    rows : one an instance; its `members` are the latencies by each method. splits : instance -> what of the question
-        was not measured. method : that latencies are by.
+    name : of the network or its file; empty if unknown.
+    rows : one per instance; its `members` are the latencies by each method. splits : instance -> the unmeasured part of
+        the question. method : of the latencies.
     fits : instance -> whether the step fits in its memory.
     """
 
@@ -66,7 +66,7 @@ class NetworkEstimate:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One step, as every GPU is asked for it."""
+    """One step, as estimated on every GPU."""
 
     model: EstimateModel
     transfer: TransferModel
@@ -82,7 +82,7 @@ class _Question:
         return regime_of(self.network, self.name, self.batch_size, gpu_measured=gpu_measured)
 
     def log_sd(self, regime: Regime) -> float:
-        """As the split was judged; a batch beyond the measured ones comes to what else was not measured."""
+        """Standard deviation of the validation split; a batch beyond the measured ones counts as unmeasured."""
         widths = [self.model.log_half_widths[regime][self.method]]
         if regime is not Regime.LARGER_BATCH and self.batch_size > BATCHES[1]:
             widths.append(self.model.log_half_widths[Regime.LARGER_BATCH][self.method])
@@ -91,7 +91,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _OnGpu:
-    """A latency on one GPU in one host, before it is an offer's."""
+    """Latency on one GPU in one host, before it is assigned to an offer."""
 
     step: Estimate
     by_method: Mapping[str, float]
@@ -110,19 +110,19 @@ def estimate(
     optimiser: str = "sgd",
     precision: str = AS_PROFILED,
 ) -> NetworkEstimate:
-    """Step latency of a network on every offer, or on `targets`.
+    """Estimate the step latency of a network on every offer, or on `targets`.
 
     Parameters
     ----------
-    network : what one image of its size asks for.
-    name : as `layers.named_networks` has it; empty for a network of your own.
+    network : counts per image of its size.
+    name : as in `layers.named_networks`; empty for a custom network.
     targets : instances of the catalog. method : one of `METHODS`, or "default".
-    optimiser : of `memory.OPTIMISERS`; what it keeps counts in memory.
-    precision : as `prediction.in_precision.predict` takes it; "as profiled" is what frameworks do by default.
+    optimiser : one of `memory.OPTIMISERS`; its state counts in memory.
+    precision : as `prediction.in_precision.predict` takes it; "as profiled" is the frameworks' default.
 
     Raises
     ------
-    InputError : a batch size, target, method or optimizer that can't be answered for.
+    InputError : an unsupported batch size, target, method or optimizer.
     ArtifactError : the models can't estimate.
     """
     model, transfer = estimate_model_of(models), models.transfer
@@ -151,7 +151,7 @@ def estimate(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be estimated; its fields as `estimate` takes them."""
+    """The step to estimate; fields as `estimate` takes them."""
 
     network: Counts
     name: str
@@ -161,7 +161,7 @@ class Step:
 
 
 def estimated_step(model: EstimateModel, transfer: TransferModel, step: Step, placed: Placed) -> Estimate:
-    """One step on a GPU in a host, which no offer need have."""
+    """Estimate one step on a GPU in a host, with or without an offer."""
     return _on_gpu(_asked(model, transfer, step), placed).step
 
 
@@ -182,7 +182,7 @@ def _batch(batch_size: int) -> int:
 def _placed(
     models: Models, transfer: TransferModel, catalog: Catalog, targets: Sequence[str] | None
 ) -> dict[str, Placed]:
-    """Instance -> its GPU and host: those that were measured, then the others that have specs."""
+    """Instance -> its GPU and host: measured instances first, then others with specs."""
     measured = {
         name: (transfer.gpus[row.gpu], transfer.step.host(name))
         for name, row in transfer.step.instances.items()
@@ -200,7 +200,7 @@ def _placed(
 
 
 def _in_precision(models: Models, question: _Question, placed: Placed, asked: str) -> _OnGpu:
-    """A GPU's latency in a precision."""
+    """Latency of a GPU in a precision."""
     gpu, found = placed[0], _on_gpu(question, placed)
     measured = {costs.gpu for costs in question.model.costs.values()}
     from_tf32 = asked == FP32 and gpu.name not in measured and fp32_unknown(question.transfer, gpu)
@@ -233,7 +233,7 @@ def _on_gpu(question: _Question, placed: Placed) -> _OnGpu:
 
 
 def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
-    """The GPU was measured, in this host or in another one."""
+    """Estimate on a measured GPU, in this or another host."""
     host, regime = placed[1], question.regime(gpu_measured=True)
     by_method = {name: _measured_ms(question, name, instance, placed) for name in METHODS}
     reach = _reach(question, {instance: 1.0}, instance, 0.0, placed)
@@ -259,7 +259,7 @@ def _measured_ms(question: _Question, method: str, instance: str, placed: Placed
 
 
 def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
-    """Another source ran measured networks on the GPU beside two that were measured."""
+    """Estimate on a GPU that another source measured together with two of ours."""
     law, regime = question.transfer.derived[gpu.name], question.regime(gpu_measured=True)
     log_sd = np.array([question.log_sd(regime)])
 
@@ -272,13 +272,13 @@ def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
         return derive(law, there, gpu, question.tf32).at(0)
 
     by_method = {name: derived(name).latency_ms for name in METHODS}
-    # The known latencies' errors are of this network, not of its profile: nothing is known of the ratio.
+    # The known latencies' errors belong to this network, not to its profile, so the error of the ratio is unknown.
     step = replace(derived(question.method), relative=None)
     return _OnGpu(step, by_method, question.regime(gpu_measured=False))
 
 
 def _on_other(question: _Question, placed: Placed) -> _OnGpu:
-    """No network was measured on the GPU: the analytical model at its speed."""
+    """Estimate on a GPU without measurements: the analytical model at its speed."""
     gpu, host = placed
     regime = question.regime(gpu_measured=False)
     _, speed = target_of(question.transfer, gpu, host, question.tf32)
@@ -302,7 +302,7 @@ def _on_other(question: _Question, placed: Placed) -> _OnGpu:
 
 
 def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed) -> Reach:
-    """What the latency is made of, by the analytical model of the measured GPU that is nearest in speed."""
+    """Parts of the latency, from the analytical model of the measured GPU nearest in speed."""
     costs, host = question.model.costs[nearest], placed[1]
     work_ms = float(costs.parts_ms(question.amounts).sum()) * math.exp(-log_gain)
     fixed_ms = float(costs.fixed_ms(question.amounts, host)[0])
@@ -310,7 +310,7 @@ def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_
 
 
 def _host_share(reach: Reach) -> float:
-    """How much of a step its host decides, 0 to 1."""
+    """Share of a step that depends on its host, 0 to 1."""
     return reach.launch_ms / (reach.launch_ms + reach.free_ms)
 
 

@@ -1,8 +1,7 @@
-"""What corrections of the analytical model see of a step.
+"""Step features for corrections of the analytical model.
 
-A feature that `rises` grows with FLOPs, batch, pixels, or analytical time; a correction never falls with it,
-so a larger step is never predicted faster. Others distinguish networks and GPUs and don't
-change with any of these.
+A feature that `rises` grows with FLOPs, batch, pixels, or analytical time. A correction never decreases with it, so a
+larger step is never predicted faster. Other features distinguish networks and GPUs and don't change with any of these.
 """
 
 from __future__ import annotations
@@ -15,27 +14,27 @@ import numpy as np
 from profet_core.estimate.amounts import WORK, StepAmounts
 from profet_core.estimate.costs import GpuCosts
 
-#: Milliseconds that are as good as none.
+#: Milliseconds treated as zero.
 _NO_MS = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One column. `instance` : the measured instance that it marks; empty for others."""
+    """One column. `instance` : the measured instance that it indicates; empty for others."""
 
     name: str
     rises: bool
     instance: str = ""
 
 
-#: Kinds of work whose times are features; kernels don't change with a step's size, and are inferred from `_COUNTED`.
+#: Kinds of work whose times are features; kernels don't change with step size and are inferred from `_COUNTED`.
 _TIMED = WORK[:-1]
 BY_LAW = "ms by the analytical model"
 _COUNTED = ("convolutions", "dense layers", "normalizations", "layers")
 
 
 def features_of(instances: Sequence[str]) -> tuple[Feature, ...]:
-    """The columns of `feature_matrix`, for these measured instances."""
+    """Columns of `feature_matrix` for these measured instances."""
     return (
         *(Feature(f"ms of {name}", rises=True) for name in _TIMED),
         Feature(BY_LAW, rises=True),
@@ -52,7 +51,7 @@ def features_of(instances: Sequence[str]) -> tuple[Feature, ...]:
 def feature_matrix(
     amounts: StepAmounts, instance: str, costs: GpuCosts, law_ms: np.ndarray, instances: Sequence[str]
 ) -> np.ndarray:
-    """Features of steps on one measured instance, (steps, features), float64 that single precision holds exactly.
+    """Features of steps on one measured instance, (steps, features), float64 values that float32 represents exactly.
 
     Counts, sizes and times are logarithms.
     """

@@ -1,4 +1,4 @@
-"""Whether a step fits in a GPU's memory, by the counts of its network."""
+"""Memory fit of a step on a GPU, from its network's counts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, Verdict
 from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
 from profet_core.memory.need import MemoryNeed
 
-#: Values that an optimizer keeps for each parameter beside its gradient.
+#: Values that an optimizer keeps per parameter in addition to its gradient.
 OPTIMISERS = {"sgd": 0, "momentum": 1, "adam": 2}
 
 
 def counted_need(
     model: MemoryModel, network: Counts, batch_size: int, state_copies: int = 0, activation_share: float = 1.0
 ) -> MemoryNeed:
-    """What a step needs: weights, gradients, the optimizer's state, and activations.
+    """Memory of a step: weights, gradients, optimizer state, and activations.
 
     Parameters
     ----------
-    state_copies : values that the optimizer keeps for each parameter. activation_share : of activations in FP32.
+    state_copies : values that the optimizer keeps per parameter. activation_share : relative to activations in FP32.
     """
     law, outputs = model.law, network.activation_elements - network.other_elements
     return MemoryNeed(
@@ -41,7 +41,7 @@ def counted_fit(
     state_copies: int = 0,
     activation_share: float = 1.0,
 ) -> FitAnswer:
-    """Whether it fits in a memory, as a GPU's name says it, and the largest batch that does."""
+    """Whether the step fits in a GPU's nominal memory, and the largest batch that does."""
     need = counted_need(model, network, batch_size, state_copies, activation_share)
     chance = need.probability(memory_gib, 1.0)
     verdict = Verdict.CANT_TELL

@@ -1,4 +1,4 @@
-"""Reads `estimate.json`: what answers without a profile are made of, signed with its own checksum."""
+"""Load `estimate.json`, the checksummed model of estimates without a profile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from profet_core.fitted.trees import TreeStack
 
 ESTIMATE_NAME = "estimate.json"
 ESTIMATE_VERSION = 1
-#: Ways to correct the analytical model, in the order in which they are shown.
+#: Methods that correct the analytical model, in display order.
 LAW, LOG_LINEAR, XGBOOST, LIGHTGBM = "law", "log-linear", "xgboost", "lightgbm"
 METHODS = (LAW, LOG_LINEAR, XGBOOST, LIGHTGBM)
 DEFAULT = "default"
@@ -33,15 +33,15 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class EstimateModel:
-    """Everything that answers without a profile need beside the transfer's speeds.
+    """Model of estimates without a profile, except the transfer model's speeds.
 
     Attributes
     ----------
-    costs : measured instance -> what its GPU takes for each unit of work.
-    corrections : method -> correction of the model. default : the method that inner folds chose most often; one for all
-        splits, so that no answer falls where a question turns from one to another.
-    log_half_widths : split -> method -> what 90% of its errors lay within where just this was held out.
-    fitted_on : file -> hash of what it was fitted on, and how many workloads. checksum : of the file's content.
+    costs : measured instance -> cost of its GPU per unit of work.
+    corrections : method -> correction of the model. default : the method that inner folds chose most often; one method
+        for all splits, so that estimates don't jump between splits.
+    log_half_widths : split -> method -> bound of 90% of its errors on data held out in that split.
+    fitted_on : file -> hash of the data, and the number of workloads. checksum : of the file's content.
     """
 
     costs: Mapping[str, GpuCosts]
@@ -58,15 +58,15 @@ class EstimateModel:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """What corrections see."""
+        """Inputs of the corrections."""
         return features_of(self.instances)
 
     def method(self, name: str) -> str:
-        """A method's name, checked; "default" stands for the default one's.
+        """Validate a method's name; "default" returns the default method.
 
         Raises
         ------
-        InputError : none of `METHODS`.
+        InputError : not one of `METHODS`.
         """
         found = self.default if name == DEFAULT else name
         if found not in self.corrections:
@@ -83,17 +83,17 @@ class EstimateModel:
         return found
 
     def measured_ms(self, amounts: StepAmounts, instance: str, method: str) -> FloatArray:
-        """Milliseconds a step on a measured instance, (steps,)."""
+        """Milliseconds per step on a measured instance, (steps,)."""
         known = self.known_steps(amounts, method)[instance]
         return known.costs.latency_ms(amounts) * np.exp(known.log_ratio)
 
 
-#: What was loaded for the models in use, for as long as they are.
+#: Loaded estimate models, kept as long as the models they belong to.
 _LOADED: WeakKeyDictionary[Models, EstimateModel] = WeakKeyDictionary()
 
 
 def estimate_model_of(models: Models) -> EstimateModel:
-    """What answers without a profile in the folder of these models: loaded once for each.
+    """Load the estimate model in the folder of these models, once per folder.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _trees(path: Path, sha256: str) -> TreeStack:
 
 
 def estimate_model(content: JsonObject, trees: Mapping[str, TreeStack]) -> EstimateModel:
-    """The model a file's content describes; `ValueError` or the like if it describes none.
+    """Parse the model from a file's content; raises `ValueError` or similar for invalid content.
 
     Parameters
     ----------

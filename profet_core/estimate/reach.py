@@ -1,7 +1,7 @@
-"""Steps on GPUs where no network was measured, from those where networks were: the analytical model at another speed.
+"""Transfer steps to unmeasured GPUs: the analytical model at another speed.
 
-Each measured GPU says how long the step takes if it were as fast as the GPU in question and stood in its host; the
-geometric mean of what they say counts the nearest in speed most, as for steps scaled from profiles.
+Each measured GPU predicts the step latency at the target GPU's speed and in its host. The result is a geometric mean
+with the largest weights on the GPUs nearest in speed, as for steps scaled from profiles.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from profet_core.estimate.costs import GpuCosts
 from profet_core.transfer.carry import WEIGHTS
 from profet_core.transfer.hosts import Host
 
-#: Log speeds over the reference's at which a slower GPU is tried too: which measured GPU counts how much changes with
-#: the speed, and a faster GPU must not get slower by that.
+#: Log speeds over the reference's at which a slower GPU is evaluated too: the weights of the measured GPUs change with
+#: speed, and that must not make a faster GPU slower.
 _SLOWER_TRIED = np.arange(-4.0, 5.0, 0.125)
 
 
@@ -31,11 +31,11 @@ class KnownSteps:
 
 
 def reached_ms(known: Mapping[str, KnownSteps], amounts: StepAmounts, log_speed: float, host: Host) -> FloatArray:
-    """Milliseconds a step on another GPU, (steps,); never more than on a slower one in the same host.
+    """Milliseconds per step on another GPU, (steps,); never more than on a slower one in the same host.
 
     Parameters
     ----------
-    known : measured instances. log_speed : how many times faster than the reference it does the benchmark's work.
+    known : measured instances. log_speed : log speedup over the reference on the benchmark's work.
     """
     slower = _SLOWER_TRIED[log_speed > _SLOWER_TRIED]
     speeds = np.array([*slower, log_speed])[:, None]
@@ -53,7 +53,7 @@ def reached_ms(known: Mapping[str, KnownSteps], amounts: StepAmounts, log_speed:
 
 
 def speed_weights(known: Mapping[str, GpuCosts], log_speed: float) -> dict[str, float]:
-    """Measured instance -> the power with which what it says counts."""
+    """Measured instance -> its weight in the geometric mean."""
     nearness = {name: float(np.exp(-WEIGHTS.nearness * abs(log_speed - one.log_speed))) for name, one in known.items()}
     total = sum(nearness.values())
     return {name: value / total for name, value in nearness.items()}

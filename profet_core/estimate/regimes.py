@@ -1,4 +1,4 @@
-"""How far a question lies from the measurements: the validation split that matches it."""
+"""Validation split that matches a question's distance from the measurements."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from profet_core.errors import InputError
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, measured_networks
 
-#: Batch and image sizes of the measurements.
+#: Measured batch and image sizes.
 BATCHES, PIXELS = (16, 256), (32, 256)
-#: Deeper networks of a family of which shallower ones were measured.
+#: Deeper networks of a family whose shallower ones were measured.
 _DEEPER = frozenset({"ResNet-101 v1.5", "ResNet-152 v1.5"})
 
 
@@ -26,7 +26,7 @@ class Regime(StrEnum):
 
     @property
     def words(self) -> str:
-        """The same for a person."""
+        """Display text."""
         return _WORDS[self]
 
 
@@ -41,7 +41,7 @@ _WORDS = {
 
 
 def measured_network(network: Counts) -> str | None:
-    """The measured network that has these counts at this size; None: it is another one."""
+    """The measured network with these counts at this size; None: another network."""
     for name in measured_networks():
         try:
             found = counts_of(name, network.pixels, network.classes)
@@ -53,7 +53,7 @@ def measured_network(network: Counts) -> str | None:
 
 
 def regime_of(network: Counts, name: str, batch_size: int, *, gpu_measured: bool) -> Regime:
-    """The split of a question about a network, known by a name or not."""
+    """Validation split of a question about a network, named or not."""
     low, high = PIXELS
     is_known = low <= network.pixels <= high and measured_network(network) is not None
     if not gpu_measured:
