@@ -1,4 +1,4 @@
-"""Dense networks side by side, as stacked matrices; a line is one of a single layer."""
+"""Stacked dense networks; a linear model is one of a single layer."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 ACTIVATIONS = ("relu", "silu")
-#: Products that are computed together: they stay in the processor's cache, and more would start threads.
+#: Number of products computed together: they stay in the CPU cache, and more would start threads.
 _VALUES_TOGETHER = 200_000
-#: exp(80) is finite in single precision; a sigmoid further out is 0.
+#: exp(80) is finite in single precision; a sigmoid beyond it is 0.
 _FARTHEST = 80
 
 
 @dataclass(frozen=True, slots=True)
 class DenseStack:
-    """Networks of equal shape; they compute in the precision of their weights.
+    """Networks of equal shape, computed in the precision of their weights.
 
     Attributes
     ----------
@@ -45,12 +45,12 @@ class DenseStack:
 
     @property
     def inputs(self) -> int:
-        """Number of values that each network sees of a row."""
+        """Number of input values per row."""
         inputs: int = self.kernels[0].shape[1]
         return inputs
 
     def run(self, seen: np.ndarray) -> np.ndarray:
-        """All networks' outputs, (rows, inputs) -> (models, rows, outputs)."""
+        """Outputs of all networks, (rows, inputs) -> (models, rows, outputs)."""
         chunk = max(1, _VALUES_TOGETHER // max(kernel[0].size for kernel in self.kernels))
         if len(seen) <= chunk:
             return self._run(seen)

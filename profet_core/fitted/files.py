@@ -1,4 +1,4 @@
-"""What training fitted as files: arrays in `.npz`, without pickles; equal arrays are equal bytes."""
+"""Fitted models as `.npz` files without pickles; equal arrays give equal bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REAL = "f"
 
 
 def written(fitted: Fitted) -> bytes:
-    """The file of `fitted`: weights as they are, a table of nodes in the smallest types that lose nothing."""
+    """Serialize `fitted`: weights unchanged, tables of nodes in the smallest lossless types."""
     arrays = _trees_arrays(fitted) if isinstance(fitted, TreeStack) else _dense_arrays(fitted)
     data = io.BytesIO()
     np.savez(data, allow_pickle=False, **arrays)
@@ -27,11 +27,11 @@ def written(fitted: Fitted) -> bytes:
 
 
 def read_fitted(data: bytes) -> Fitted:
-    """What a file holds.
+    """Deserialize a file.
 
     Raises
     ------
-    ValueError : it holds something else.
+    ValueError : the content is not a fitted model.
     """
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:

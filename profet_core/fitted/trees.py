@@ -1,4 +1,4 @@
-"""Ensembles of regression trees side by side: every row goes down all trees at once, level by level."""
+"""Stacked ensembles of regression trees, evaluated level by level for all rows."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 
-#: Rows times trees that go down together: their buffers stay in the processor's cache.
+#: Rows times trees evaluated together: their buffers stay in the CPU cache.
 _TREES_TOGETHER = 40_000
 
 
 @dataclass(frozen=True)
 class TreeStack:
-    """Ensembles whose answer is the sum of their trees' leaves.
+    """Ensembles that sum the leaves of their trees.
 
-    All nodes are in one table. A split's two children are neighbors: the left one, for values up to the threshold, and
-    the right one after it.
+    All nodes are in one table. The two children of a split are adjacent: first the left one, for values up to the
+    threshold, then the right one.
 
     Attributes
     ----------
-    roots : the trees' first nodes, (models, trees).
+    roots : root nodes of the trees, (models, trees).
     features : (nodes,), column that a split compares; 0 for a leaf.
-    steps : (nodes,), how many nodes further a split's left child is; 0 for a leaf.
-    numbers : float64 (nodes,), a split's threshold, a leaf's value.
+    steps : (nodes,), offset of a split's left child; 0 for a leaf.
+    numbers : float64 (nodes,), threshold of a split, value of a leaf.
     inputs : number of columns.
     """
 
@@ -49,7 +49,7 @@ class TreeStack:
         return len(self.roots)
 
     def run(self, seen: FloatArray) -> FloatArray:
-        """All ensembles' answers, (rows, inputs) -> (models, rows, 1)."""
+        """Outputs of all ensembles, (rows, inputs) -> (models, rows, 1)."""
         if seen.shape[1] != self.inputs:
             raise ValueError(f"{self.inputs} columns are needed, not {seen.shape[1]}")
         chunk = max(1, _TREES_TOGETHER // max(1, self.roots.size))
@@ -57,13 +57,13 @@ class TreeStack:
         return np.concatenate(parts, axis=1) if parts else np.zeros((self.models, 0, 1))
 
     def _run(self, seen: FloatArray) -> FloatArray:
-        # One tree's rows lie side by side: its few nodes stay in the processor's cache.
+        # Rows of one tree are contiguous, so its few nodes stay in the CPU cache.
         rows = np.arange(len(seen))
         values = np.ascontiguousarray(seen.T, float).ravel()
         columns = self._columns if len(seen) == 1 else self._columns * len(seen)
         at = np.repeat(self.roots.reshape(-1, 1), len(seen), axis=1).astype(np.intp)
         place, value, threshold = np.empty_like(at), np.empty(at.shape), np.empty(at.shape)
-        # Without `out` and "clip" each of these takes would make an array and check its bounds, which are checked once.
+        # Without `out` and "clip", each take would allocate an array and check its bounds, which are already checked.
         for _ in range(self._levels):
             columns.take(at, out=place, mode="clip")
             place += rows
@@ -81,19 +81,19 @@ class TreeStack:
 
     @cached_property
     def _lefts(self) -> np.ndarray:
-        """Left child of each node; a leaf is its own."""
+        """Left child of each node; a leaf is its own child."""
         lefts: np.ndarray = np.arange(len(self.steps)) + self.steps
         return lefts
 
     @cached_property
     def _thresholds(self) -> FloatArray:
-        """Threshold of each node; no value goes right of a leaf."""
+        """Threshold of each node; no value goes right at a leaf."""
         return np.where(self.steps > 0, self.numbers, np.inf)
 
     @cached_property
     def _levels(self) -> int:
-        """Splits on the longest way to a leaf."""
-        # Not `np.unique`, which loads numpy's masked arrays: a tenth of the start of a process.
+        """Maximum depth in splits."""
+        # Not `np.unique`, which loads numpy's masked arrays: a tenth of a process's start-up time.
         level, levels = np.array(sorted(set(self.roots.ravel().tolist())), np.intp), 0
         met = len(level)
         while True:
