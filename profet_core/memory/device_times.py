@@ -1,4 +1,4 @@
-"""What the times in a profile tell of a step's memory: operations bound by bandwidth move the activations."""
+"""Memory evidence in profile times: bandwidth-bound operations move the activations."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class DeviceTimes:
 
 
 def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) -> DeviceTimes | None:
-    """The times of a profile that tell of memory; None where they don't.
+    """Times of a profile that indicate memory use; None if they don't.
 
-    They don't for another framework, a GPU without specs, and a profile that TensorFlow cut, which lacks many of
-    the operations that count here.
+    They don't for other frameworks, GPUs without specs, and profiles truncated by TensorFlow, which lack many of the
+    relevant operations.
     """
     framework = (profile.meta.framework or "tensorflow").lower()
     gpu = anchor_sheet(catalog, gpus, anchor)
@@ -48,7 +48,7 @@ def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) ->
 
 
 def anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:
-    """The GPU of an anchor, which is an instance or a GPU by its name; None: it has no specs."""
+    """Specs of the anchor, an instance or a GPU by name; None: no specs."""
     entry = catalog.get(anchor)
     try:
         return gpus.find(anchor) if entry is None else gpus.find(entry.gpu, entry.gpu_memory_gib)

@@ -1,4 +1,4 @@
-"""Does it fit? Whether a training step at some batch size fits in a GPU's memory, and the largest batch that does."""
+"""Predict whether a training step fits in GPU memory, and the largest batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIZE_UNKNOWN = "the profile does not include the size it was recorded at"
 
 
 class Verdict(StrEnum):
-    """The three answers."""
+    """Verdicts on memory fit."""
 
     FITS = "fits"
     DOES_NOT_FIT = "does not fit"
@@ -31,12 +31,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FitAnswer:
-    """Whether a step fits.
+    """Memory fit of a step.
 
     Attributes
     ----------
-    probability : that it fits, 0 to 1; None where nothing is known to compute one from.
-    largest_batch : largest batch size that "fits" by the same rule; None: not known.
+    probability : that it fits, 0 to 1; None if there is no basis for one.
+    largest_batch : largest batch size that "fits" by the same rule; None: unknown.
     why : one short sentence.
     """
 
@@ -47,7 +47,7 @@ class FitAnswer:
 
 
 def does_not_fit(answer: FitAnswer | None) -> bool:
-    """Whether it is known not to."""
+    """Whether the step is known not to fit."""
     return answer is not None and answer.verdict is Verdict.DOES_NOT_FIT
 
 
@@ -64,19 +64,19 @@ def fits_by_instance(
     second: Profile | None = None,
     precision_growth: float = 1.0,
 ) -> dict[str, FitAnswer]:
-    """Instance, or GPU by its name -> whether the profiled step fits there; of a node of several GPUs on one of them.
+    """Instance, or GPU by name -> whether the profiled step fits there; on a multi-GPU node, on one of its GPUs.
 
     Parameters
     ----------
-    model : None: the models have no memory model, and nothing is answered.
-    anchor : instance the profile was recorded on, or GPU by its name.
+    model : None: there is no memory model, and the result is empty.
+    anchor : instance the profile was recorded on, or GPU by name.
     batch_size, pixels : of the step in question; None: as recorded.
     second : the same network's step at another size.
-    precision_growth : activations in the precision in question over those of the recorded step.
+    precision_growth : ratio of activations in the requested precision to those of the recorded step.
 
     Raises
     ------
-    InputError : one that is neither.
+    InputError : a name is neither.
     """
     if model is None:
         return {}
@@ -84,7 +84,7 @@ def fits_by_instance(
     step = RecordedStep(profile.meta, times, state_copies(profile), None if second is None else second.meta)
     anchor_gib = _gpu_memory_gib(catalog, gpus, anchor)
     sizes_gib = {name: _gpu_memory_gib(catalog, gpus, name) for name in instances}
-    # All that counts of an instance is its memory, and many have the same.
+    # Only an instance's memory matters, and many have the same.
     answers = {
         target_gib: fit_answer(
             model, step, anchor_gib, target_gib, batch_size=batch_size, pixels=pixels, precision_growth=precision_growth
@@ -113,17 +113,18 @@ def fit_answer(
     pixels: int | None = None,
     precision_growth: float = 1.0,
 ) -> FitAnswer:
-    """Whether the profiled network fits on another GPU (or on the same one at another size).
+    """Whether the profiled network fits on another GPU, or on the same one at another size.
 
-    In this order: what ran on the anchor runs on a GPU with as much memory; a recorded peak is scaled to the size,
-    as activations grow with the batch and with the area of its pictures; else the activations are estimated from the
-    profile's times, else from batch and pixel size. That the step ran on the anchor bounds every estimate.
+    The sources, in this order: a step that ran on the anchor runs on a GPU with as much memory. A recorded peak is
+    scaled to the size, because activations grow with the batch and with image area. Otherwise, activations are
+    estimated from the profile's times, or from batch and pixel size. The successful run on the anchor bounds every
+    estimate.
 
     Parameters
     ----------
-    step : what is known of it: batch size, pixels, parameters, peak memory, times; each may be missing.
-    anchor_gpu_memory_gib, target_gpu_memory_gib : of one GPU, as its name says.
-    batch_size, pixels : what to ask for; None: as recorded. precision_growth : as `fits_by_instance` takes it.
+    step : known facts: batch size, pixels, parameters, peak memory, times; each may be missing.
+    anchor_gpu_memory_gib, target_gpu_memory_gib : nominal memory of one GPU.
+    batch_size, pixels : requested; None: as recorded. precision_growth : as `fits_by_instance` takes it.
 
     Raises
     ------
@@ -156,7 +157,7 @@ def _area_growth(pixels: int | None, recorded: int | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _KnownStep:
-    """A step that ran on one GPU and may run on another; `need` None: the profile does not tell what it needs."""
+    """A step that ran on one GPU and may run on another; `need` None: the profile doesn't indicate its need."""
 
     model: MemoryModel
     need: MemoryNeed | None
@@ -164,7 +165,7 @@ class _KnownStep:
     target_gib: float
 
     def answer(self, growth: float) -> FitAnswer:
-        """Once its activations have grown by a factor; the largest batch aside."""
+        """Memory fit after activations grow by a factor, without the largest batch."""
         if growth <= 1 and self.target_gib >= self.anchor_gib:
             why = f"it ran on a GPU with {self.anchor_gib:g} GiB"
             return FitAnswer(Verdict.FITS, self.model.ran_probability, None, why)
@@ -179,9 +180,9 @@ class _KnownStep:
         return FitAnswer(self._verdict(chance), chance, None, f"{needed}, from {self.need.source}")
 
     def _chance(self, need: MemoryNeed, growth: float, ran: float) -> float:
-        """The chance that it fits; `ran`: what the need alone said of the anchor."""
+        """Probability that it fits; `ran`: the probability for the anchor from the need alone."""
         chance = need.probability(self.target_gib, growth)
-        # It ran on the anchor: of all that the step may need, only what fits there is still possible.
+        # It ran on the anchor, so only needs that fit there remain possible.
         return min(chance / max(ran, chance), self.model.ran_probability)
 
     def _verdict(self, chance: float) -> Verdict:
@@ -190,16 +191,16 @@ class _KnownStep:
         return Verdict.DOES_NOT_FIT if chance <= 1 - self.model.certain else Verdict.CANT_TELL
 
     def largest_batch(self, recorded: int, area: float) -> int | None:
-        """The largest batch that fits once a picture has grown by `area`; None if none is known to."""
+        """Largest batch that fits after image area grows by `area`; None if none is known to."""
         known = self._known_to_fit(recorded / area)
         largest = max(known, math.floor(recorded / area)) if self.target_gib >= self.anchor_gib else known
         return min(largest, LARGEST_BATCH) if largest >= 1 else None
 
     def _known_to_fit(self, recorded: float) -> int:
-        """The largest batch whose chance is high enough; `_chance`, solved for the batch."""
+        """Largest batch with a high enough probability; `_chance` solved for the batch."""
         need, certain = self.need, self.model.certain
         if need is None or self.model.ran_probability < certain:
             return 0
         growth = need.growth_at(self.target_gib, certain * need.probability(self.anchor_gib, 1.0))
-        # A whole batch is not lost to the last digit.
+        # Rounding must not lose a whole batch.
         return math.floor(min(growth, LARGEST_BATCH) * recorded * (1 + 1e-12))

@@ -1,4 +1,4 @@
-"""What a training step needs of a GPU's memory: the coefficients of `memory.json` and their arithmetic."""
+"""Memory model of a training step: coefficients of `memory.json` and their arithmetic."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _GIB_PER_US_GB_S = 1e3 / 2**30
 
 @dataclass(frozen=True, slots=True)
 class MemoryLaw:
-    """Memory a step needs, as a share of what the GPU's name says.
+    """Memory of a step, relative to the GPU's nominal memory.
 
     needed = fixed_gib + per_parameter x parameters + per_convolution x batch x outputs of convolutions
     + per_other x batch x outputs of other layers, all in GiB of FP32 values. `log_scale` is the logistic scale of
-    log(memory / needed): its error for an architecture that was not fitted.
+    log(memory / needed): its error on held-out architectures.
     """
 
     fixed_gib: float
@@ -35,25 +35,25 @@ class MemoryLaw:
     log_scale: float
 
     def held_gib(self, parameters: float) -> float:
-        """What does not grow with the batch: context, weights, gradients."""
+        """Part that does not grow with the batch: context, weights, gradients."""
         return self.fixed_gib + self.per_parameter * parameters * GIB_PER_VALUE
 
     def activation_gib(self, batch_size: float, convolution_values: float, other_values: float) -> float:
-        """What grows with the batch; values are those of one image's layer outputs."""
+        """Part that grows with the batch; values are one image's layer outputs."""
         values = self.per_convolution * convolution_values + self.per_other * other_values
         return values * batch_size * GIB_PER_VALUE
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficRelation:
-    """Activations estimated from a profile: operations bound by bandwidth move them a few times.
+    """Activations estimated from a profile: bandwidth-bound operations move them a few times.
 
     Attributes
     ----------
-    weights : operation class -> GiB of activations for a GiB moved at the specified bandwidth.
-    log_offset : GPU model -> how its profiles differ; 0 for others.
-    log_scale : logistic scale of the error for an architecture that was not fitted.
-    parameters_per_update : GiB of parameters for a GiB moved at full bandwidth by the weight update of plain SGD.
+    weights : operation class -> GiB of activations per GiB moved at the specified bandwidth.
+    log_offset : GPU model -> offset of its profiles; 0 for others.
+    log_scale : logistic scale of the error on held-out architectures.
+    parameters_per_update : GiB of parameters per GiB moved at full bandwidth by the weight update of plain SGD.
     """
 
     weights: Mapping[str, float]
@@ -68,13 +68,13 @@ class TrafficRelation:
         return offset * moved * bandwidth_gb_per_s * _GIB_PER_US_GB_S
 
     def parameters(self, update_us: float, bandwidth_gb_per_s: float) -> float:
-        """Number of parameters, from the time plain SGD's update takes; too many where launches are most of it."""
+        """Number of parameters from the time of plain SGD's update; too high if launches dominate it."""
         return self.parameters_per_update * update_us * bandwidth_gb_per_s * _GIB_PER_US_GB_S / GIB_PER_VALUE
 
 
 @dataclass(frozen=True, slots=True)
 class ImageRelation:
-    """Activations guessed from batch and image size alone, as wide as architectures differ."""
+    """Activations estimated from batch and image size alone, with the full variation between architectures."""
 
     gib_per_megapixel: float
     log_scale: float
@@ -86,16 +86,16 @@ class ImageRelation:
 
 @dataclass(frozen=True, slots=True)
 class PeakRelation:
-    """Memory a step needs, from the most that its tensors held at another size.
+    """Memory of a step, from the peak of its tensors at another size.
 
-    needed = fixed_gib + per_parameter x parameters + per_peak x peak, on the scale of `MemoryLaw`. Of the peak,
-    weights, gradients and the optimizer's state stay as the batch grows.
+    needed = fixed_gib + per_parameter x parameters + per_peak x peak, on the scale of `MemoryLaw`. Within the peak,
+    weights, gradients and the optimizer's state stay constant as the batch grows.
 
     Attributes
     ----------
-    log_scale, log_scale_a_doubling : logistic scale of the logarithm's error for an architecture that was not fitted,
-        and how much wider it is for each doubling of the activations.
-    unsplit_log_scale_a_doubling : the same where the number of parameters is not known, and with it what stays.
+    log_scale, log_scale_a_doubling : logistic scale of the logarithm's error on held-out architectures, and its
+        increase for each doubling of the activations.
+    unsplit_log_scale_a_doubling : the same if the number of parameters, and thus the constant part, is unknown.
     """
 
     fixed_gib: float
@@ -106,11 +106,11 @@ class PeakRelation:
     unsplit_log_scale_a_doubling: float
 
     def base_gib(self, parameters: float) -> float:
-        """What no peak holds: the context, and workspace for the weights."""
+        """Part outside the peak: the context, and workspace for the weights."""
         return self.fixed_gib + self.per_parameter * parameters * GIB_PER_VALUE
 
 
-#: What a file without the relation is read with: arithmetic that no measurement was asked about.
+#: Default for a file without the relation: arithmetic without a fit to measurements.
 ASSUMED_PEAK = PeakRelation(
     fixed_gib=0.5,
     per_parameter=0.25,
@@ -127,9 +127,9 @@ class MemoryModel:
 
     Attributes
     ----------
-    certain : from this probability on a step "fits", and "does not fit" below what is missing to 1.
-    ran_probability : that what ran on a GPU runs on another with as much memory; from the measurements, by the rule of
-        succession.
+    certain : a step "fits" from this probability on, and "does not fit" below 1 minus it.
+    ran_probability : that a step that ran on a GPU runs on another with as much memory; from the measurements, by the
+        rule of succession.
     """
 
     law: MemoryLaw
@@ -147,7 +147,7 @@ def load_memory(folder: Path | str | None = None) -> MemoryModel:
 
     Raises
     ------
-    ArtifactError : it is missing, damaged, changed, or of another version.
+    ArtifactError : the file is missing, damaged, changed, or has another version.
     """
     path = (Path(folder) if folder is not None else default_models_folder()) / MEMORY_NAME
     content = read_coefficients(path, MEMORY_VERSION)
@@ -158,7 +158,7 @@ def load_memory(folder: Path | str | None = None) -> MemoryModel:
 
 
 def memory_model(content: JsonObject) -> MemoryModel:
-    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     traffic = content["traffic"]
     return MemoryModel(
         law=MemoryLaw(**_positive(MemoryLaw, content["law"])),

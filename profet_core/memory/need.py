@@ -10,12 +10,12 @@ from profet_core.memory.model import GIB_PER_VALUE, MemoryModel, PeakRelation
 from profet_core.operations.optimisers import traffic_factor
 from profet_core.profiles.record import ProfileMeta
 
-#: Copies of the parameters that a recorded peak holds however small the batch: weights and gradients.
+#: Copies of the parameters in a recorded peak at any batch size: weights and gradients.
 HELD_COPIES = 2.0
-#: Bytes of a parameter, where it is half a precision; mixed precision keeps weights and gradients of four.
+#: Bytes per parameter in half precision; mixed precision keeps weights and gradients of four bytes.
 _HALF = ("fp16", "float16", "bf16", "bfloat16")
 _MIB_PER_GIB = 1024
-#: Activations are never nothing.
+#: Lower bound of activations.
 _SMALLEST_SHARE, _TINY_GIB = 0.01, 1e-6
 
 
@@ -25,9 +25,9 @@ class MemoryNeed:
 
     Attributes
     ----------
-    held_gib : context, weights, gradients, state of the optimizer. activation_gib : what grows with the batch.
-    log_scale, activation_log_scale : logistic scales of the errors' logarithm, of all and of the activations.
-    doubling_log_scale : the same, more for each doubling of the activations.
+    held_gib : context, weights, gradients, optimizer state. activation_gib : part that grows with the batch.
+    log_scale, activation_log_scale : logistic scales of the log errors, of the total and of the activations.
+    doubling_log_scale : increase for each doubling of the activations.
     source : its basis, in words.
     """
 
@@ -39,20 +39,20 @@ class MemoryNeed:
     source: str
 
     def needed_gib(self, growth: float) -> float:
-        """Memory once the activations have grown by a factor."""
+        """Memory after the activations grow by a factor."""
         return self.held_gib + self.activation_gib * growth
 
     def probability(self, memory_gib: float, growth: float) -> float:
-        """That it fits once the activations have grown by a factor; less for a larger one, more for more memory."""
+        """Probability that it fits after the activations grow by a factor; falls with growth, rises with memory."""
         return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory_gib) / self._scale(memory_gib), 700.0)))
 
     def growth_at(self, memory_gib: float, probability: float) -> float:
-        """The scale of the activations at which it fits with this probability; below 0 where none is small enough."""
+        """Scale of the activations at which it fits with this probability; below 0 if none does."""
         needed = memory_gib * math.exp(self._scale(memory_gib) * math.log(1 / probability - 1))
         return (needed - self.held_gib) / self.activation_gib
 
     def _scale(self, memory_gib: float) -> float:
-        """The error of the activations counts by their share of a memory that is just full."""
+        """Combined error scale: the activations' error is weighted by their share of a memory that is just full."""
         spare = max(memory_gib - self.held_gib, 0.0)
         return math.hypot(
             self.log_scale,
@@ -61,19 +61,19 @@ class MemoryNeed:
         )
 
     def bounded(self, memory_gib: float) -> MemoryNeed:
-        """The need, given that it ran in this much memory."""
+        """The need, given that the step ran in this much memory."""
         held = min(self.held_gib, memory_gib * (1 - _SMALLEST_SHARE))
         return replace(self, held_gib=held, activation_gib=max(min(self.activation_gib, memory_gib - held), _TINY_GIB))
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """What is known of a recorded step's memory.
+    """Known facts about a recorded step's memory.
 
     Attributes
     ----------
-    times : what `device_times` finds in the profile; None: they tell nothing.
-    state_copies : of the parameters, kept by the optimizer; plain SGD, which the measurements are of, keeps none.
+    times : result of `device_times` on the profile; None: no evidence.
+    state_copies : copies of the parameters kept by the optimizer; plain SGD, used in the measurements, keeps none.
     second : of the same network at another size; its peak shows which part of the first one grows.
     """
 
@@ -86,7 +86,7 @@ class RecordedStep:
 def memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
     """Need of the recorded step from the best known source; None if unknown.
 
-    A recorded peak comes first, else the activations by the times of the profile, else by batch and pixel size.
+    A recorded peak comes first, then activations from the profile's times, then from batch and pixel size.
     """
     meta, times = step.meta, step.times
     parameters = _parameters(model, step)
@@ -122,7 +122,7 @@ def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, p
     elif grows_gib is None:
         gib_per_value = GIB_PER_VALUE / 2 if (meta.precision or "").lower() in _HALF else GIB_PER_VALUE
         grows_gib = peak_gib - (HELD_COPIES + step.state_copies) * (parameters or 0.0) * gib_per_value
-    # However little: what does not grow at all would fit at any batch size.
+    # At least a small part must grow, or any batch size would fit.
     grows_gib = min(max(grows_gib, _SMALLEST_SHARE * peak_gib), peak_gib)
     return MemoryNeed(
         held_gib=relation.base_gib(parameters or 0.0) + relation.per_peak * (peak_gib - grows_gib),
