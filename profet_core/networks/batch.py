@@ -16,11 +16,11 @@ from profet_core.profiles.record import Profile
 
 @dataclass(frozen=True)
 class ProfileBatch:
-    """Profiles recorded on one anchor, and their steps' latencies there.
+    """Profiles recorded on one anchor, with their step latencies there.
 
     Attributes
     ----------
-    latency_ms : measured on the anchor, milliseconds, (profiles,); None: not known.
+    latency_ms : measured on the anchor, milliseconds, (profiles,); None: unknown.
     """
 
     profiles: Sequence[Profile]
@@ -29,12 +29,12 @@ class ProfileBatch:
 
     @property
     def latency_known(self) -> bool:
-        """Whether the anchor's latency is given, of all profiles or of none."""
+        """Whether the anchor's latency is given, for all profiles or for none."""
         return self.latency_ms is not None
 
     @cached_property
     def inputs(self) -> StepInputs:
-        """The profiles' class times as the default method's networks see them, without batch and pixel sizes."""
+        """Class times as inputs of the default method's networks, without batch and pixel sizes."""
         classes = load_operation_classes()
         device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
         return step_inputs(self._encoded[0], device, idle, self.latency_ms, None)

@@ -1,4 +1,4 @@
-"""Intervals calibrated on left-out architectures, and the distance of a profile from the training data."""
+"""Intervals calibrated on held-out architectures, and distance from the training data."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from profet_core.arrays import FloatArray
 from profet_core.latency import combined_sd, log_sd_of
 from profet_core.units import SMALLEST_NUMBER
 
-#: Offsets inside the logarithms, so that equal members or a twin in the data don't promise a width of nothing.
+#: Offsets inside the logarithms, so that equal members or a duplicate in the data don't give zero width.
 SPREAD_OFFSET, DISTANCE_OFFSET = 0.01, 0.02
-#: An interval of a thousand times up or down says that nothing is known. Fitted on few networks, the scale runs away
-#: beyond them, to more than a number can hold.
+#: Maximum width: a factor of a thousand up or down means unknown. If it is fitted on few networks, the extrapolated
+#: scale can exceed the range of floats.
 MOST_LOG_SD = log_sd_of(math.log(1_000))
 _MOST_LOG_SCALE = 100.0
-#: Weight of a profile's total time beside its class shares in the distance.
+#: Weight of a profile's total time relative to its class shares in the distance.
 TOTAL_WEIGHT = 0.05
-#: Upper bounds of the distance bands, and what each is called.
+#: Upper bounds of the distance bands, and their names.
 DISTANCE_BANDS = (0.10, 0.28, 0.50)
 BAND_WORDS = ("like", "somewhat unlike", "unlike", "very unlike")
 
@@ -55,7 +55,7 @@ class IntervalScale:
         offset = np.array([self.offset[anchor][target] for target in targets])[:, None]
         quantile = np.array([self.quantile[anchor][target] for target in targets])[:, None]
         log_scale = offset + scale_features(member_ms, distance) @ np.array([self.spread, self.distance])
-        # Cut before the power too: zero times infinity is no number.
+        # Clip before the power too: zero times infinity is NaN.
         scale: FloatArray = np.exp(np.minimum(log_scale, _MOST_LOG_SCALE))
         return np.minimum(combined_sd(log_sd_of(quantile * scale, self.level), doubt), MOST_LOG_SD)
 
@@ -68,7 +68,7 @@ def scale_features(member_ms: FloatArray, distance: FloatArray) -> FloatArray:
 
 
 def class_shares(classes_ms: FloatArray, device_classes: int) -> FloatArray:
-    """Where a profile lies: roots of its class shares, and a little of its total time. (profiles, classes + 1)."""
+    """Square roots of class shares, and a small weight of total time, (profiles, classes + 1)."""
     device = classes_ms[:, :device_classes]
     total = np.maximum(device.sum(axis=1, keepdims=True), 1e-3)
     return np.hstack([np.sqrt(device / total), TOTAL_WEIGHT * np.log(total)])
@@ -86,7 +86,7 @@ def nearest_distance(shares: FloatArray, reference: FloatArray, block: int = 512
 
 
 def words_of(distance: float, error_by_distance: Sequence[float]) -> tuple[str, float]:
-    """What a distance is called, and the mean error of left-out architectures in that band, percent.
+    """Name of a distance band, and the mean error of held-out architectures in it, percent.
 
     >>> words_of(0.2, (4.0, 6.0, 9.0, 15.0))
     ('somewhat unlike', 6.0)

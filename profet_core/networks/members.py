@@ -1,7 +1,7 @@
-"""Inputs and outputs of the three members of the default method, written once for serving and for training.
+"""Inputs and outputs of the default method's three members, for serving and training.
 
-Every function takes the array module to compute with as `xp`: numpy when serving, `keras.ops` when training, so that
-both sides share one definition. Shapes: leading axes are free; the last holds classes, inputs or a single value.
+Every function takes the array module as `xp`: numpy for serving, `keras.ops` for training, so that both share one
+definition. Shapes: leading axes are free; the last axis holds classes, inputs or a single value.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, TypeAlias
 
-#: Numpy's when serving, Keras's when training: no type covers both.
+#: An array of numpy or Keras: no type covers both.
 Array: TypeAlias = Any
 
-#: A step is never treated as shorter than this where launches bound it, milliseconds.
+#: Launch-bound minimum of a step, milliseconds.
 LAUNCH_BOUND_MS = 3.0
-#: Smallest device total that is divided by, milliseconds.
+#: Minimum device total as a divisor, milliseconds.
 LEAST_TOTAL_MS = 1e-3
 
 HOMOGENEOUS, CLASS_RATIO, TREES = "homogeneous", "class ratio", "boosted trees"
@@ -28,14 +28,14 @@ def device_total(xp: ModuleType, classes_ms: Array, device_classes: int) -> Arra
 
 
 def step_scale(xp: ModuleType, classes_ms: Array, device_classes: int, latency_ms: Array | None) -> Array:
-    """The anchor's latency, or the device total where it is not known (None), (..., 1)."""
+    """The anchor's latency, or the device total if it is unknown (None), (..., 1)."""
     return device_total(xp, classes_ms, device_classes) if latency_ms is None else latency_ms
 
 
 def network_inputs(
     xp: ModuleType, member: str, classes_ms: Array, device_classes: int, latency_ms: Array | None, sizes: Array | None
 ) -> Array:
-    """What a member sees.
+    """Inputs of a member.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def size_inputs(xp: ModuleType, batch_size: Array, pixels: Array) -> Array:
 
 
 def outputs_of(member: str, device_classes: int) -> int:
-    """Number of values a member gives."""
+    """Number of outputs of a member."""
     return device_classes + 2 if member == CLASS_RATIO else 1
 
 
@@ -78,27 +78,27 @@ def network_latency(
     latency_ms: Array | None,
     constants: Array,
 ) -> Array:
-    """Latency on the target, milliseconds (..., 1), from what the member gave, (..., outputs).
+    """Latency on the target, milliseconds (..., 1), from a member's outputs, (..., outputs).
 
     Parameters
     ----------
-    constants : of the pair, of no use to the homogeneous network: the median log ratio of target to anchor time of each
+    constants : of the pair, unused by the homogeneous network: the median log ratio of target to anchor time of each
         device class, (..., device classes).
     """
     if member == HOMOGENEOUS:
         return raw * step_scale(xp, classes_ms, device_classes, latency_ms)
     if member == TREES:
-        # The trees correct the step whose classes keep their median ratios.
+        # The trees correct the step in which all classes have their median ratios.
         typical = xp.sum(classes_ms[..., :device_classes] * xp.exp(constants), axis=-1, keepdims=True)
         scale = step_scale(xp, classes_ms, device_classes, latency_ms)
         return xp.exp(raw) * typical * scale / device_total(xp, classes_ms, device_classes)
     classes = class_latencies(xp, raw, classes_ms, device_classes, constants)
-    # Device rows, idle included, add up to the step, up to a bounded factor and an overhead of at least 0.
+    # Device rows, including idle, add up to the step, up to a bounded factor and a non-negative overhead.
     step = xp.sum(classes, axis=-1, keepdims=True) * xp.exp(xp.tanh(raw[..., device_classes : device_classes + 1]))
     overhead = raw[..., device_classes + 1 :] - 1
     return step + xp.logaddexp(overhead, xp.zeros_like(overhead))
 
 
 def class_latencies(xp: ModuleType, raw: Array, classes_ms: Array, device_classes: int, log_ratios: Array) -> Array:
-    """Device class times on the target, (..., device classes): the anchor's, times a ratio bounded to a factor e."""
+    """Device class times on the target, (..., device classes): the anchor's times a ratio bounded to a factor of e."""
     return classes_ms[..., :device_classes] * xp.exp(log_ratios + xp.tanh(raw[..., :device_classes]))

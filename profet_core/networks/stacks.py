@@ -1,4 +1,4 @@
-"""Runs one member of the default method on many profiles, whatever runs it: what is shipped, or a fold's."""
+"""Run one member of the default method on many profiles."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from profet_core.networks.members import network_inputs, network_latency
 from profet_core.operations.classes import ClassTimes
 from profet_core.operations.repair import repair_factor
 
-#: A kernel that resembles nothing known is carried over at this power of the typical ratio of device times between two
-#: instances: somewhere between "as slow there as here" (0, bound by launches) and "as all others" (1).
+#: An unknown kernel is transferred at this power of the typical ratio of device times between two instances: between
+#: "equal times" (0, launch-bound) and "like all others" (1).
 UNKNOWN_POWER = 0.5
-#: What is left of a step without its unknown operations is at least this share of it.
+#: Minimum share of a step that remains without its unknown operations.
 LEAST_KNOWN_SHARE = 0.2
 
 
 @dataclass(frozen=True)
 class StepInputs:
-    """Profiles as the default method's networks see them; every array has one row a profile.
+    """Profiles as inputs of the default method's networks; every array has one row per profile.
 
     Attributes
     ----------
-    classes_ms : (profiles, classes), repaired, without unknown operations.
+    classes_ms : (profiles, classes), imputed, without unknown operations.
     unknown_ms : (profiles, 1), device time of unknown operations.
-    latency_ms : (profiles, 1), the anchor's, without the unknown operations' part; None if not known.
-    sizes : (profiles, 2) as `members.size_inputs` gives them; None if not known.
+    latency_ms : (profiles, 1), the anchor's, without the part of unknown operations; None if unknown.
+    sizes : (profiles, 2) as `members.size_inputs` gives them; None if unknown.
     repaired : (profiles,), factor by which truncated profiles were scaled up; 1 for the others.
-    doubt : (profiles,), standard deviation of the logarithm of what the repair took for the step; 0 for the others.
+    doubt : (profiles,), standard deviation of the logarithm of the imputed step; 0 for the others.
     """
 
     classes_ms: FloatArray
@@ -41,7 +41,7 @@ class StepInputs:
     doubt: FloatArray
 
     def of_rows(self, rows: np.ndarray, sizes: FloatArray | None) -> StepInputs:
-        """Those of some profiles, by their numbers, with sizes of their own."""
+        """A subset of profiles, by index, with the given sizes."""
         return StepInputs(
             classes_ms=self.classes_ms[rows],
             unknown_ms=self.unknown_ms[rows],
@@ -65,7 +65,7 @@ def step_inputs(
     Parameters
     ----------
     latency_ms : (profiles,) or None.
-    unseen : (classes,) boolean, device classes no training profile had; their time counts as unknown.
+    unseen : (classes,) boolean, device classes absent from the training profiles; their time counts as unknown.
     """
     device_total = times.times_ms[:, :device_classes].sum(axis=1) + times.unknown_ms
     factor, doubt = repair_factor(
@@ -87,14 +87,14 @@ def step_inputs(
 def without_unseen(
     classes_ms: FloatArray, unknown_ms: FloatArray, unseen: np.ndarray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Class times (profiles, classes) and unknown time (profiles, 1), unseen classes (boolean) counted as unknown."""
+    """Class times (profiles, classes) and unknown time (profiles, 1), with unseen classes (boolean) as unknown."""
     if unseen is None or not unseen.any():
         return classes_ms, unknown_ms
     return np.where(unseen, 0.0, classes_ms), unknown_ms + classes_ms[:, unseen].sum(axis=1, keepdims=True)
 
 
 def known_part(latency_ms: FloatArray, unknown_ms: FloatArray) -> FloatArray:
-    """Latencies (profiles,) without the unknown operations' part (profiles, 1), (profiles, 1)."""
+    """Latencies (profiles,) minus the part of unknown operations (profiles, 1), (profiles, 1)."""
     return np.maximum(latency_ms[:, None] - unknown_ms, LEAST_KNOWN_SHARE * latency_ms[:, None])
 
 
