@@ -1,4 +1,4 @@
-"""Groups a profile's operations by what they do, and repairs profiles that TensorFlow cut short."""
+"""Group operations by class, and impute profiles that TensorFlow truncated."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from profet_core.operations.unknown import NO_UNKNOWN_OPERATIONS, UnknownOperati
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.units import US_PER_MS
 
-#: An operation of a kind that the training data lack is reported where it takes at least this share of the busy time:
-#: the class that serves it is bound by the same, but was fitted on other operations.
+#: An operation of a kind absent from the training data is reported if it takes at least this share of busy time: its
+#: class has the same bottleneck, but was fitted on other operations.
 NOTABLE_SHARE = 0.01
 
-#: The classes of time without a kernel, and of what is copied from the host.
+#: The classes of time without a kernel, and of copies from the host.
 IDLE_CLASS, COPY_CLASS = "idle", "copy"
 
-#: Every step runs bookkeeping operations of a few microseconds (a counter, a cast). They are the first to go where
-#: TensorFlow keeps the 500 costliest, so a profile that still has an operation type below this is complete. In the
-#: training data cut profiles have none below 21 us; complete ones mostly have some below 3 us.
+#: Every step runs bookkeeping operations of a few microseconds (a counter, a cast). TensorFlow keeps the 500 costliest
+#: operations, so these are dropped first, and a profile with an operation type below this is complete. In the training
+#: data truncated profiles have none below 21 us; complete ones mostly have some below 3 us.
 CHEAP_MS = 0.010
-#: Layouts that are kept.
+#: Number of cached layouts.
 _KEPT_LAYOUTS = 256
 
 
@@ -39,11 +39,11 @@ class ClassTimes:
     Attributes
     ----------
     times_ms : (profiles, classes); device classes first.
-    unknown_ms : (profiles,), device time of operations of no known kind; not part of `times_ms`, and neither is
-        communication between GPUs, which is part of nothing.
-    host_total_ms : (profiles,), all host rows, idle included.
-    truncated : (profiles,), True if operations that every classifier's training step has are absent, and every cheap
-        one too.
+    unknown_ms : (profiles,), device time of operations of unknown kind. It is not part of `times_ms`. Communication
+        between GPUs is in neither.
+    host_total_ms : (profiles,), all host rows, including idle.
+    truncated : (profiles,), True if the operations that every classifier's training step has are absent, and every
+        cheap one too.
     severely : (profiles,), True if even the loss, a costly operation, is absent.
     """
 
@@ -56,15 +56,15 @@ class ClassTimes:
 
 @dataclass(frozen=True, slots=True)
 class OperationLayout:
-    """Where the operations that a profile names go.
+    """Mapping of a profile's operations to classes.
 
     Attributes
     ----------
-    placed : operation -> column of its class; None if no class takes it.
-    sums : which operation adds to which class, 0 or 1, (operations, classes).
-    device, busy, unknown : (operations,) boolean: rows of the GPU, those that are not idle, those of no known kind.
-    end_of_step : numbers of the operations that end every classifier's step. loss : number of the loss; None: absent.
-    outside : device operations that the table of classes lacks.
+    placed : operation -> column of its class; None if there is none.
+    sums : indicator of operation in class, 0 or 1, (operations, classes).
+    device, busy, unknown : (operations,) boolean: GPU rows, non-idle rows, rows of unknown kind.
+    end_of_step : indices of the operations that end every classifier's step. loss : index of the loss; None: absent.
+    outside : device operations absent from the class table.
     """
 
     placed: Mapping[str, int | None]
@@ -79,7 +79,7 @@ class OperationLayout:
 
 @dataclass(frozen=True)
 class OperationClasses:
-    """The table of operation classes: knowledge about TensorFlow's operations, not learned from data.
+    """Table of operation classes: knowledge about TensorFlow's operations, not learned from data.
 
     Attributes
     ----------
@@ -101,21 +101,21 @@ class OperationClasses:
         return MappingProxyType({name: column for column, names in enumerate(classes) for name in names})
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
-        """Column of each operation: its class, or for a device operation outside the table the one of its kind."""
+        """Column of each operation: its class, or for a device operation outside the table the class of its kind."""
         return {name: self.columns[name] if name in self.columns else self._by_kind(name) for name in operations}
 
     def stands_in(self, operation: str) -> bool:
-        """Whether the class that serves a device operation held none of its kind in training."""
+        """Whether the class of a device operation had none of its kind in training."""
         return operation not in self.columns and kind_of(operation) not in self._served
 
     @cached_property
     def _served(self) -> frozenset[Kind]:
-        """Kinds that training operations of the class which serves them are of."""
+        """Kinds of the training operations in their classes."""
         found = {(kind_of(name), group) for group, names in self.device.items() for name in names}
         return frozenset(kind for kind, group in found if kind and kind.operation_class == group)
 
     def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
-        """Which operation adds to which class: 0 or 1, shape (operations, classes)."""
+        """Indicator of operation in class: 0 or 1, shape (operations, classes)."""
         return column_sums(placed, len(self.names))
 
     def encode_table(
@@ -124,17 +124,17 @@ class OperationClasses:
         times_us: np.ndarray,
         may_be_cut: np.ndarray | bool = True,
     ) -> ClassTimes:
-        """Class times of profiles that name the same operations.
+        """Class times of profiles with the same operations.
 
         Parameters
         ----------
         times_us : (profiles, operations), microseconds of one step.
-        may_be_cut : (profiles,), or one for all: False for whole traces, which need no repair.
+        may_be_cut : (profiles,), or one for all: False for whole traces, which need no imputation.
         """
         return _class_times(self.layout(tuple(operations)), times_us, may_be_cut)
 
     def layout(self, operations: tuple[str, ...]) -> OperationLayout:
-        """Where each of these operations goes; kept if all are in the shipped tables: others may name layers."""
+        """Layout of these operations; cached if all are in the shipped tables, because others may name layers."""
         found = self._layouts.get(operations)
         if found is None:
             found = self._layout(operations)
@@ -166,7 +166,7 @@ class OperationClasses:
         )
 
     def encode(self, profiles: Sequence[Profile]) -> tuple[ClassTimes, list[UnknownOperations]]:
-        """Class times of any profiles, and for each what was done with operations outside the table."""
+        """Class times of any profiles, and the handling of operations outside the table for each."""
         unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
         parts: list[tuple[list[int], ClassTimes]] = []
         for names, rows in rows_by_operations(profiles).items():
@@ -175,7 +175,7 @@ class OperationClasses:
             placed = layout.placed
             parts.append((rows, _class_times(layout, times_of(profiles, rows), may_be_cut)))
             for row in rows if layout.outside else ():
-                # What has no class is of no kind that one serves: looking for it again would take most of the time.
+                # Operations without a class have no kind in any class: searching again would take most of the time.
                 notable = _notable(profiles[row], layout.outside, placed)
                 notable = [name for name in notable if placed[name] is None or self.stands_in(name)]
                 unknown[row] = report_unknown(profiles[row], notable, placed, self.names)
@@ -194,7 +194,7 @@ class OperationClasses:
 
 
 def _class_times(layout: OperationLayout, times_us: np.ndarray, may_be_cut: np.ndarray | bool) -> ClassTimes:
-    """Class times of profiles that name the operations of `layout`; `times_us`: (profiles, operations)."""
+    """Class times of profiles with the operations of `layout`; `times_us`: (profiles, operations)."""
     times_ms = times_us / US_PER_MS
     busy = times_ms[:, layout.busy]
     cheapest = np.where(busy > 0, busy, np.inf).min(axis=1, initial=np.inf)
@@ -210,14 +210,14 @@ def _class_times(layout: OperationLayout, times_us: np.ndarray, may_be_cut: np.n
 
 
 def _notable(profile: Profile, outside: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:
-    """Of operations outside the table, those of no known kind, and those that take a notable time."""
+    """Operations outside the table that are of unknown kind or take a notable time."""
     least_us = NOTABLE_SHARE * profile.busy_total_us
     return [name for name in outside if placed[name] is None or profile.operations[name] >= least_us]
 
 
 @cache
 def load_operation_classes() -> OperationClasses:
-    """The shipped table, `operation_classes.csv`; read once, as it never changes."""
+    """Load the shipped table, `operation_classes.csv`; read once, because it never changes."""
     text = resources.files("profet_core.operations").joinpath("operation_classes.csv").read_text(encoding="utf-8")
     table: dict[str, list[str]] = {}
     for row in csv.DictReader(text.splitlines()):

@@ -1,4 +1,4 @@
-"""Turns profiles into the clustered feature matrix that the documented members were trained on."""
+"""Clustered feature matrix of profiles, the input of the documented members."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATI
 
 @dataclass(frozen=True, slots=True)
 class OperationCluster:
-    """Device operations with similar names (without their prefix), whose times are added up into one feature."""
+    """Device operations with similar names (without prefix), whose times add up to one feature."""
 
     operations: tuple[str, ...]
 
@@ -32,14 +32,14 @@ class OperationCluster:
 
 @dataclass(frozen=True)
 class FeatureSpec:
-    """The features in order: one per cluster of device operations, then one per host operation.
+    """Features in order: one per cluster of device operations, then one per host operation.
 
     Attributes
     ----------
     clusters : clusters of device operation types.
     host_operations : host operation types, without their prefix.
-    near : an unseen device operation goes to the cluster whose names differ from its own by at most this edit
-        distance on average - the cut at which the clusters themselves were joined. 0 leaves unseen ones out.
+    near : an unseen device operation joins the cluster whose names are within this mean edit distance of its own, the
+        cut at which the clusters themselves were formed. 0 excludes unseen operations.
     """
 
     clusters: tuple[OperationCluster, ...]
@@ -68,12 +68,12 @@ class FeatureSpec:
         Returns
         -------
         matrix : float64 of shape (profiles, features), microseconds.
-        unknown : for each profile, what was done with the operations never seen in training.
+        unknown : for each profile, the handling of operations never seen in training.
         """
         matrix = np.zeros((len(profiles), len(self.names)))
         unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
         for names, rows in rows_by_operations(profiles).items():
-            # Profiles of one recorder mostly name the same operations: one matrix product serves all of them.
+            # Profiles of one recorder mostly have the same operations, so one matrix product serves all of them.
             placed = self.place(names)
             matrix[rows] = times_of(profiles, rows) @ self.sums(placed)
             unseen = [name for name in names if name not in self.columns and name not in IDLE_OPERATIONS]
@@ -83,18 +83,18 @@ class FeatureSpec:
         return matrix, unknown
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
-        """Column of each operation: its own if it was seen in training, else the nearest cluster's, else None."""
+        """Column of each operation: its own if seen in training, else the nearest cluster's, else None."""
         near = self._nearest_clusters([name for name in operations if name not in self.columns])
         return {name: self.columns[name] if name in self.columns else near[name] for name in operations}
 
     def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
-        """Which operation adds to which feature: 0 or 1, shape (operations, features)."""
+        """Indicator of operation in feature: 0 or 1, shape (operations, features)."""
         return column_sums(placed, len(self.names))
 
     def _nearest_clusters(self, operations: Sequence[str]) -> dict[str, int | None]:
-        """Column of the cluster nearest to each unseen operation; None if none is near or it runs on the host.
+        """Column of the nearest cluster of each unseen operation; None if none is near or it runs on the host.
 
-        All at once: a loop over a thousand names takes a fifth of a second.
+        All names at once: a loop over a thousand names takes a fifth of a second.
         """
         near: dict[str, int | None] = dict.fromkeys(operations)
         searched = [name for name in operations if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS]
@@ -103,7 +103,7 @@ class FeatureSpec:
         known = [name for cluster in self.clusters for name in cluster.operations]
         sizes = np.array([len(cluster.operations) for cluster in self.clusters])
         bare = [name.removeprefix(DEVICE_PREFIX) for name in searched]
-        # Here, because only names that no training profile has need it, and it takes a tenth of a command's start.
+        # Imported here because only unseen names need it, and it takes a tenth of a command's start-up time.
         from rapidfuzz import process
         from rapidfuzz.distance import Levenshtein
 

@@ -1,4 +1,4 @@
-"""Adds the times of operations up into the columns of a matrix, of many profiles at once."""
+"""Sum operation times into matrix columns, for many profiles at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from profet_core.profiles.record import Profile
 
 
 def rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], list[int]]:
-    """Numbers of the profiles that name the same operations, by these."""
+    """Group indices of profiles by their operations."""
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, profile in enumerate(profiles):
         rows.setdefault(tuple(profile.operations), []).append(row)
@@ -18,12 +18,12 @@ def rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], lis
 
 
 def times_of(profiles: Sequence[Profile], rows: Sequence[int]) -> np.ndarray:
-    """Times of profiles that name the same operations, microseconds, shape (rows, operations)."""
+    """Times of profiles with the same operations, microseconds, shape (rows, operations)."""
     return np.array([list(profiles[row].operations.values()) for row in rows])
 
 
 def column_sums(placed: Mapping[str, int | None], columns: int) -> np.ndarray:
-    """Which operation adds to which column: 0 or 1, shape (operations, columns).
+    """Indicator of operation in column: 0 or 1, shape (operations, columns).
 
     >>> column_sums({"Device_Conv2D": 1, "Device_Mystery": None}, columns=2)
     array([[0., 1.],

@@ -1,10 +1,10 @@
-"""What an operation does, by a table of TensorFlow's and PyTorch's operations; nothing is learned from data here.
+"""Kinds of operations, from a table of TensorFlow's and PyTorch's operations; nothing is learned from data.
 
-`operation_kinds.csv` holds a kind for every operation that training can show
-(`python -m profet_lab.kinds.operation_kinds` writes it), `kinds.csv` the class of the models that serves each kind. A
-kind that the training data lack is served by the nearest by what bounds it, mostly by "elementwise", which memory
-bandwidth bounds. An operation's name says nothing beyond the table but by four rules: oneDNN's prefix, a version,
-PyTorch's underscores for "in place", and "Grad" or "_backward" for the gradient of an operation of the table.
+`operation_kinds.csv` holds a kind for every operation of a training (`python -m profet_lab.kinds.operation_kinds`
+writes it). `kinds.csv` holds the model class of each kind. A kind absent from the training data gets the class with the
+most similar bottleneck, mostly "elementwise", which is bound by memory bandwidth. Four rules map names to the table:
+oneDNN's prefix, a version, PyTorch's underscores for "in place", and "Grad" or "_backward" for the gradient of a listed
+operation.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from types import MappingProxyType
 
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
-#: Time between GPUs: no class tells what it takes elsewhere, and it is not unknown time either.
+#: Communication between GPUs: no class predicts its time on another instance, and it is not unknown time either.
 COMMUNICATION = "communication"
 SET_ASIDE = frozenset({COMMUNICATION})
-#: No operation of any framework has a longer name; patterns take long over one that somebody made up.
+#: Maximum length of an operation's name; patterns are slow on longer, made-up ones.
 LONGEST_NAME = 200
 
 _TENSORFLOW_STEM = re.compile(r"_*(?:Mkl(?:Native|Dummy)?)?(.*?)(?:[Vv]\d)?")
 _PYTORCH_STEM = re.compile(r"(\w+::)_*(.*?)_*")
 _GRADIENT = re.compile(r"(.+?)(?:(?:Grad(?:ient)?)+|_backward)")
 _GRADIENT_ENDS = ("Grad", "Gradient", "_backward")
-#: Kernels of the libraries that GPUs talk through, and what TensorFlow and Horovod call them.
+#: Kernels of the communication libraries, and TensorFlow's and Horovod's names for them.
 _TALK = re.compile(r"_?(?:[nr]ccl|horovod|collective)\w*", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What operations do.
+    """Kind of operations.
 
     Attributes
     ----------
-    operation_class : the models' class that serves operations of this kind on a GPU; None if none does.
+    operation_class : the models' class for operations of this kind on a GPU; None if there is none.
     gradient : kind of their gradients.
     """
 
@@ -62,14 +62,14 @@ class OperationKinds:
     operations: Mapping[str, str]
 
     def kind_of(self, operation: str) -> Kind | None:
-        """The kind of an operation, with or without "Device_" or "Host_"; None if nothing is known of it."""
+        """Kind of an operation, with or without "Device_" or "Host_"; None if unknown."""
         if found := self.shipped.get(operation):
             return found
         bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
         if len(bare) > LONGEST_NAME:
             return None
         kind = self.operations.get(bare) or self._by_stem.get(short := stem(bare))
-        # Patterns are tried where they may fit: a thousand unknown names are looked up for every answer.
+        # Test patterns only where they may match: a thousand unknown names are looked up per answer.
         if kind is None and short.endswith(_GRADIENT_ENDS) and (gradient := _GRADIENT.fullmatch(short)):
             of = self._by_stem.get(stem(gradient[1]))
             kind = of and self.kinds[of].gradient
@@ -79,7 +79,7 @@ class OperationKinds:
 
     @cached_property
     def shipped(self) -> Mapping[str, Kind]:
-        """Kinds of the table's operations, with and without prefixes; no name that came with a file is kept."""
+        """Kinds of the table's operations, with and without prefixes; names from uploaded files are not cached."""
         prefixes = ("", DEVICE_PREFIX, HOST_PREFIX)
         return {prefix + name: self.kinds[kind] for name, kind in self.operations.items() for prefix in prefixes}
 
@@ -89,7 +89,7 @@ class OperationKinds:
 
 
 def stem(name: str) -> str:
-    """An operation's name without what says who wrote its kernel, not what it does.
+    """Name of an operation without the parts that only identify the author of its kernel.
 
     >>> stem("_MklNativeFusedBatchNormV3"), stem("aten::_softmax_")
     ('FusedBatchNorm', 'aten::softmax')
@@ -102,7 +102,7 @@ def stem(name: str) -> str:
 
 @cache
 def load_operation_kinds() -> OperationKinds:
-    """The shipped tables; read once, as they never change."""
+    """Load the shipped tables; read once, because they never change."""
     kinds = {
         row["kind"]: Kind(row["kind"], row["class"] or None, row["gradient"] or row["kind"])
         for row in csv.DictReader(_text("kinds.csv").splitlines())
@@ -112,7 +112,7 @@ def load_operation_kinds() -> OperationKinds:
 
 
 def kind_of(operation: str) -> Kind | None:
-    """What an operation does, by the shipped tables; None if nothing is known of it.
+    """Kind of an operation in the shipped tables; None if unknown.
 
     >>> kind_of("Device_Conv2DBackpropFilter").operation_class, kind_of("Device_MyLayer")
     ('convolution filter gradient', None)
@@ -121,7 +121,7 @@ def kind_of(operation: str) -> Kind | None:
 
 
 def is_set_aside(operation: str) -> bool:
-    """Whether an operation's time is left out on purpose, and is no unknown operation's."""
+    """Whether an operation's time is excluded deliberately, rather than unknown."""
     kind = kind_of(operation)
     return kind is not None and kind.name in SET_ASIDE
 

@@ -1,4 +1,4 @@
-"""What an optimizer's update moves and keeps, by the operation that a profile shows."""
+"""Memory traffic and state of optimizer updates, by the operation in the profile."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from types import MappingProxyType
 from profet_core.operations.kinds import stem
 from profet_core.profiles.record import DEVICE_PREFIX, Profile
 
-#: Values that an optimizer keeps for each parameter, by the operation that updates it (TensorFlow's
-#: ResourceApply... with the variables it takes beside `var`; PyTorch's fused ones with the state lists they take).
-#: Momentum keeps its velocity, Adam two moments, AMSGrad the largest second moment too.
+#: Values that an optimizer keeps per parameter, by the operation that updates it (TensorFlow's ResourceApply... with
+#: the variables it takes in addition to `var`; PyTorch's fused ones with their state lists). Momentum keeps its
+#: velocity, Adam two moments, AMSGrad the largest second moment too.
 STATE_COPIES: Mapping[str, int] = MappingProxyType(
     {
         **dict.fromkeys(("GradientDescent", "ProximalGradientDescent", "aten::fused_sgd"), 0),
@@ -29,7 +29,7 @@ PLAIN_VALUES, VALUES_A_COPY = 3, 2
 
 
 def traffic_factor(copies: float) -> float:
-    """Values that an update with so many copies of the parameters moves, over those of plain SGD.
+    """Memory traffic of an update with that many state copies, relative to plain SGD.
 
     >>> round(traffic_factor(2), 3)  # Adam keeps two moments
     2.333
@@ -38,9 +38,9 @@ def traffic_factor(copies: float) -> float:
 
 
 def state_copies(profile: Profile) -> float:
-    """Copies of the parameters that the optimizer of a profile keeps: 0 for plain SGD and where none is known.
+    """State copies of the parameters in a profile's optimizer: 0 for plain SGD or if unknown.
 
-    Several optimisers count by the parameters they update: their time over what they move for each.
+    Several optimizers are weighted by the parameters they update: their time over their traffic per parameter.
     """
     updated = [
         (us / traffic_factor(copies), copies)

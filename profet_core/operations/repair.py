@@ -1,25 +1,25 @@
-"""Repairs profiles that TensorFlow cut short, from the profile itself and without any fitted number.
+"""Impute profiles that TensorFlow truncated, from the profile itself and without fitted numbers.
 
-TensorFlow's statistics keep the 500 costliest operations. In a complete profile the device rows, idle included, add up
-to the step. Each host thread's rows add up to the steps it took part in, so that those of a profile of two steps are a
-whole number of halves of a step. A profile in which operations are absent that every classifier's training step has
-(matrix product, softmax, arg max), and every cheap one too, was cut; its host rows still tell the step, once the number
-of threads is guessed, and so by how much its device rows fall short.
+TensorFlow's statistics keep the 500 costliest operations. In a complete profile the device rows, including idle, add up
+to the step. The rows of each host thread add up to the steps it took part in, so in a profile of two steps they are a
+multiple of half a step. A profile is truncated if it lacks the operations of every classifier's training step (matrix
+product, softmax, arg max) and every cheap one. Its host rows still give the step duration for a guessed number of
+threads, and thus the missing device time.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-#: Host threads that are tried (a thread may take part in one of two steps), and by how much the host rows exceed
+#: Candidate numbers of host threads (a thread may take part in one of two steps), and the excess of host rows over
 #: threads x step in complete profiles.
 THREADS = np.arange(2, 8) / 2
 HOST_EXCESS = 1.03
-#: The share of the device time that was kept is taken to lie near 1 with this probability (mildly and severely cut
-#: profiles), else anywhere between the bounds.
+#: Prior probability that the retained share of device time is near 1 (mildly and severely truncated profiles);
+#: otherwise it is anywhere between the bounds.
 NEAR_COMPLETE = {"mild": 0.85, "severe": 0.15}
 KEPT_NEAR, KEPT_CUT = (0.93, 1.01), (0.50, 0.93)
-#: A profiled step takes a little longer than an unprofiled one: mean and deviation of the log ratio.
+#: A profiled step takes slightly longer than an unprofiled one: mean and standard deviation of the log ratio.
 PROFILING_LOG, PROFILING_LOG_SD = 0.05, 0.10
 MAX_PROFILED_OVER_LATENCY = 1.35
 MAX_FACTOR = 2.0
@@ -33,15 +33,15 @@ def repair_factor(
     severely: np.ndarray,
     latency_ms: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """By how much each profile's busy device time should be multiplied, and how doubtful that is.
+    """Factor for each profile's busy device time, with its uncertainty.
 
     Returns
     -------
     factor : (profiles,), 1 for complete profiles.
     doubt : (profiles,), standard deviation of the logarithm of the step over the thread counts, 0 for complete ones.
 
-    All arguments have shape (profiles,), times are of one step. `latency_ms` is the anchor's measured latency, None if
-    it is not known.
+    All arguments have shape (profiles,); times are per step. `latency_ms` is the anchor's measured latency, None if
+    unknown.
     """
     if not truncated.any():
         return np.ones(len(truncated)), np.zeros(len(truncated))

@@ -1,4 +1,4 @@
-"""What was done with the operations of a profile that a method has never seen the like of."""
+"""Operations of a profile that a method has not seen in training."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from profet_core.profiles.record import Profile
 
 @dataclass(frozen=True, slots=True)
 class UnknownOperations:
-    """Operations of one profile that a method has never seen the like of.
+    """Operations of one profile that a method has not seen in training.
 
-    For the documented method those whose name was not in training. For the default method those of no known kind, and
-    those of a kind that the training data lack if they take a notable time.
+    For the documented method, these are operations with unseen names. For the default method, these are operations of
+    unknown kind, and operations of a kind absent from the training data if they take a notable time.
 
     Attributes
     ----------
-    mapped : operation -> name of the cluster or class that took its time.
-    left_out : operations that have no place; their time is not used.
-    share : part of the profile's busy (not idle) time that all of them took, 0 to 1.
+    mapped : operation -> name of the cluster or class that its time was added to.
+    left_out : operations without a class or cluster; their time is not used.
+    share : their part of the profile's busy (not idle) time, 0 to 1.
     """
 
     mapped: Mapping[str, str]
@@ -29,7 +29,7 @@ class UnknownOperations:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, sorted."""
+        """All of these operations, sorted."""
         return tuple(sorted((*self.mapped, *self.left_out)))
 
 
@@ -39,11 +39,11 @@ NO_UNKNOWN_OPERATIONS = UnknownOperations(MappingProxyType({}), (), 0.0)
 def report_unknown(
     profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None], columns: Sequence[str]
 ) -> UnknownOperations:
-    """What was done with operations of a profile that were never seen.
+    """Report the handling of a profile's unseen operations.
 
     Parameters
     ----------
-    placed : operation -> number of the column that took its time, None if none did.
+    placed : operation -> index of the column that its time was added to, None if none.
     columns : their names.
     """
     mapped = {name: columns[column] for name in unseen if (column := placed[name]) is not None}
