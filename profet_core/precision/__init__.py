@@ -1,1 +1,1 @@
-"""Speed-up of AMP and TF32."""
+"""Speedup of AMP and TF32."""

@@ -1,4 +1,4 @@
-"""Reads `precision.json`: how much faster AMP and TF32 are, fitted on published pairs, with its own checksum."""
+"""Load `precision.json`: AMP and TF32 speedups fitted on published pairs, with checksum."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from profet_core.precision.speedup import SAME_SPEED, USUAL_PEAK_RATIO, Factors,
 PRECISION_NAME = "precision.json"
 PRECISION_VERSION = 1
 
-#: From this compute capability on GPUs have tensor cores, and from the second on TF32 and BF16 in them.
+#: Minimum compute capability of tensor cores, and of TF32 and BF16 in them.
 TENSOR_CORES, AMPERE = 7.0, 8.0
 
 
@@ -27,19 +27,19 @@ class PrecisionModel:
 
     Attributes
     ----------
-    curves : of each table that answers assume the mean of: log k and log m, the speed-up by AMP of convolutions and
-        products and of all other GPU work, on a GPU with the usual ratio of peaks.
-    peak_power : k grows with this power of the ratio of peaks over the usual one.
-    gpus : GPU -> what log k and log m are more there, from published pairs.
-    log_offset : what the mean of the curves misses of the tables on average.
-    log_half_width : half a 90% interval of AMP over FP32 or TF32 in a table that the fit did not see.
+    curves : one pair per table; predictions use their mean. Each pair is log k and log m, the AMP speedups of
+        convolutions and products, and of all other GPU work, on a GPU with the default ratio of peaks.
+    peak_power : k is proportional to this power of the ratio of peaks over the default ratio.
+    gpus : GPU -> increments of log k and log m, from published pairs.
+    log_offset : mean error of the curves' mean over the tables.
+    log_half_width : half-width of a 90% interval of AMP over FP32 or TF32 in a held-out table.
     gpu_log_half_widths : GPU -> the same, where its own errors are larger.
-    plain_log_half_width : the same on GPUs without tensor cores, where the speed-up is taken for 1.
-    tf32_power : power of the ratio of peaks by which TF32 speeds up convolutions and products.
-    tf32_log_half_width : half a 90% interval of TF32 over FP32.
-    share_line : of a network without a profile log(compute / other work) = share_line[0] + share_line[1] x log(FLOPs of
-        convolutions and products per value that its layers put out).
-    activation_share : activations in AMP over those in FP32, by the batches that tables ran in the same memory.
+    plain_log_half_width : the same on GPUs without tensor cores, where the speedup is assumed to be 1.
+    tf32_power : power of the ratio of peaks that gives the TF32 speedup of convolutions and products.
+    tf32_log_half_width : half-width of a 90% interval of TF32 over FP32.
+    share_line : for a network without a profile, log(compute / other work) = share_line[0] + share_line[1] x log(FLOPs
+        of convolutions and products per output value of its layers).
+    activation_share : activations in AMP over those in FP32, from the batches that tables ran in the same memory.
     """
 
     curves: tuple[tuple[float, float], ...]
@@ -56,7 +56,7 @@ class PrecisionModel:
     checksum: str = ""
 
     def amp(self, gpu: Gpu, precision: str) -> Factors:
-        """Factors of AMP or BF16 over what the GPU does unasked: TF32 where it has it, else FP32."""
+        """Factors of AMP or BF16 over the GPU's default precision: TF32 if it has it, else FP32."""
         if not has_tensor_cores(gpu) or (precision == BF16 and gpu.compute_capability < AMPERE):
             return Factors(SAME_SPEED, 0.0, log_sd_of(self.plain_log_half_width))
         more_k, more_m = self.gpus.get(gpu.name, (0.0, 0.0))
@@ -66,13 +66,13 @@ class PrecisionModel:
         return Factors(curves, peak_bound(gpu), log_sd_of(half_width), self.log_offset)
 
     def share_of(self, flops_per_value: float) -> float:
-        """Convolutions and products in the GPU work of a network that nobody profiled, 0 to 1."""
+        """Share of convolutions and products in the GPU work of an unprofiled network, 0 to 1."""
         first, power = self.share_line
         ratio = math.exp(first + power * math.log(max(flops_per_value, 1e-9)))
         return ratio / (1 + ratio)
 
     def tf32(self, gpu: Gpu) -> Factors:
-        """Factors of TF32 over FP32, which moves as many bytes; a GPU without TF32 has the same speed."""
+        """Factors of TF32 over FP32, which moves the same bytes; 1 for a GPU without TF32."""
         if gpu.tf32_tensor_dense_tflops is None:
             return Factors(SAME_SPEED, 0.0, 0.0)
         bound = tf32_bound(gpu)
@@ -80,7 +80,7 @@ class PrecisionModel:
 
 
 def has_tensor_cores(gpu: Gpu) -> bool:
-    """Whether AMP finds tensor cores there: Volta and later."""
+    """Whether AMP uses tensor cores there: Volta and later."""
     return gpu.compute_capability >= TENSOR_CORES and gpu.fp16_tensor_dense_tflops is not None
 
 
@@ -89,13 +89,13 @@ def load_precision(folder: Path | str | None = None) -> PrecisionModel:
 
     Raises
     ------
-    ArtifactError : it is missing, damaged, changed, or of another version.
+    ArtifactError : the file is missing, damaged, changed, or has another version.
     """
     return load_coefficients(models_folder(folder) / PRECISION_NAME, PRECISION_VERSION, precision_model)
 
 
 def precision_model(content: JsonObject) -> PrecisionModel:
-    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     numbers = {name: finite_number(content[name]) for name in NUMBERS}
     widths = {str(name): finite_number(value) for name, value in content["gpu_log_half_widths"].items()}
     positive = [numbers[name] for name in NUMBERS if name.endswith(("half_width", "share"))]
@@ -115,7 +115,7 @@ def precision_model(content: JsonObject) -> PrecisionModel:
     )
 
 
-#: Coefficients that are numbers.
+#: Scalar coefficients.
 NUMBERS = (
     "log_offset",
     "peak_power",

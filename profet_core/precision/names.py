@@ -1,4 +1,4 @@
-"""Names of precisions: what a question may ask for, and what recorders and data write for the same."""
+"""Names of precisions in questions, recordings and data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import MappingProxyType
 from profet_core.errors import InputError
 
 FP32, TF32, AMP, BF16 = "fp32", "tf32", "amp", "bf16"
-#: The target's precision where nobody asks: the profile's, with TF32 on GPUs that use it by default.
+#: Default precision of the target: the profile's, with TF32 on GPUs that use it by default.
 AS_PROFILED = "as profiled"
-#: What a question may ask for.
+#: Precisions that a question may ask for.
 PRECISIONS = (AS_PROFILED, FP32, TF32, AMP, BF16)
-#: Values of 16 bits in most of the step.
+#: Precisions with 16-bit values in most of the step.
 HALF = (AMP, BF16)
 
 #: Other names of each precision, in lower case, with spaces for "_" and "-".
@@ -30,7 +30,7 @@ _CANONICAL = MappingProxyType({alias: name for name, aliases in _ALIASES.items()
 
 
 def canonical(said: str | None) -> str | None:
-    """The precision that a profile or a table means; None where it says none that is known here.
+    """Canonical precision of a profile or a table; None if unknown.
 
     >>> canonical("mixed_float16"), canonical("tf32-conv"), canonical("mixed bf16"), canonical("int8")
     ('amp', 'tf32', 'bf16', None)
@@ -39,7 +39,7 @@ def canonical(said: str | None) -> str | None:
 
 
 def is_half(said: str | None) -> bool:
-    """Whether a name means mixed or half precision.
+    """Whether a name denotes mixed or half precision.
 
     >>> is_half("mixed fp16"), is_half("tf32"), is_half(None)
     (True, False, False)
@@ -48,11 +48,11 @@ def is_half(said: str | None) -> bool:
 
 
 def asked_precision(said: str) -> str:
-    """The precision that a question asks for.
+    """Precision of a question.
 
     Raises
     ------
-    InputError : none of `PRECISIONS`, under any of their names.
+    InputError : not one of `PRECISIONS`, under any of their names.
     """
     found = AS_PROFILED if said.strip().lower().replace("-", " ") == AS_PROFILED else canonical(said)
     if found is None:
