@@ -1,4 +1,4 @@
-"""What a prediction can start from: an instance of the catalog or a GPU, profiled or not."""
+"""Anchors of a prediction: catalog instances and GPUs, profiled or not."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NO_CARD = f"a laptop GPU, which is slower than the card of that name: {_ADD_IT}
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Where profiles were recorded.
+    """Instance or GPU on which profiles were recorded.
 
     Attributes
     ----------
     name : of the instance, or the GPU's full name. instance : the profiled instance whose models read the profiles.
-    gpu : None where the GPU is that instance's; else what nobody profiled, and the profiles are carried to `instance`.
+    gpu : None if it is that instance's GPU; else the unprofiled GPU, whose profiles are mapped to `instance`.
     """
 
     name: str
@@ -36,9 +36,9 @@ class Anchor:
 
 
 def anchor_names(models: Models) -> tuple[str, ...]:
-    """All that can be chosen: the profiled instances, then every GPU with specs that nobody profiled.
+    """All anchors: profiled instances, then unprofiled GPUs with specs.
 
-    Of these first the ones of which steps were measured.
+    GPUs with measured steps come first among the latter.
     """
     if models.transfer is None:
         return tuple(models.instances)
@@ -49,11 +49,11 @@ def anchor_names(models: Models) -> tuple[str, ...]:
 
 
 def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
-    """The anchor of a name: an instance of the catalog, or a GPU as its specs or a profile names it.
+    """Find the anchor by name: a catalog instance, or a GPU as named in specs or a profile.
 
     Raises
     ------
-    InputError : nothing here has that name, or models without transfer don't know its GPU.
+    InputError : the name is unknown, or models without transfer don't know its GPU.
     """
     if name in models.instances:
         return Anchor(name, name, None, _host(models, catalog, name))
@@ -72,20 +72,20 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
         ) from None
     host = UNKNOWN_HOST if entry is None else host_named(entry.host)
     same = next((known for known, row in transfer.step.instances.items() if row.gpu == gpu.name), None)
-    # However a GPU was written, it has one name.
+    # All spellings of a GPU map to one name.
     name = gpu.name if entry is None else name
     return Anchor(name, transfer.reference, gpu, host) if same is None else Anchor(name, same, None, host)
 
 
 def anchor_gpu(models: Models, anchor: Anchor) -> str | None:
-    """Full name of an anchor's GPU; None where models without transfer don't know it."""
+    """Full name of an anchor's GPU; None if models without transfer don't know it."""
     if anchor.gpu is not None:
         return anchor.gpu.name
     return None if models.transfer is None else models.transfer.step.instances[anchor.instance].gpu
 
 
 def recorded_on(models: Models, recorded: str | None) -> str | None:
-    """The anchor that a profile's GPU means: a profiled instance, or the full name of another GPU; None: not known."""
+    """Anchor of a profile's GPU: a profiled instance, or the full name of another GPU; None if unknown."""
     if recorded is None or unknown_gpu(models, recorded):
         return None
     try:
@@ -99,9 +99,9 @@ def recorded_on(models: Models, recorded: str | None) -> str | None:
 
 
 def unknown_gpu(models: Models, recorded: str) -> str:
-    """Why no prediction can start from a GPU that a profile names, and what to do: one line; empty if one can."""
+    """Why no prediction can start from a profile's GPU, and what to do: one line; empty if one can."""
     if models.transfer is not None and models.transfer.gpus.named(recorded):
-        # Where these are several GPUs of one model, whoever asks says which.
+        # If several GPUs share the model name, the user must choose.
         return ""
     says = f"The profile says it was recorded on {recorded}"
     if reason := _no_card(recorded):

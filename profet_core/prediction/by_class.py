@@ -1,4 +1,4 @@
-"""The default method: three members a pair on operation classes, a calibrated interval, and a likeness score."""
+"""The default method: three members per pair on operation classes, with calibrated intervals."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from profet_core.prediction.refusals import unattributed_log_sd
 from profet_core.profiles.record import Profile
 from profet_core.scaling.axes import AXIS_RANGE
 
-#: A repair of a few per cent changes the prediction less than its own error: not worth a warning.
+#: Imputing a few percent changes the prediction less than its own error, so there is no warning.
 NOTABLE_REPAIR = 1.05
 
 
 def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
-    """Run the members on all profiles; where batch and pixel size are known, the members that use them."""
+    """Run the members on all profiles; profiles with known sizes use the members that take them."""
     rule = method.rule(batch.latency_known)
     member_ms = _members_ms(models, method, batch, targets)
     stacked = np.stack([member_ms[name] for name in rule.members], axis=-1)
@@ -46,7 +46,7 @@ def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets
 
 
 def class_latencies_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> FloatArray:
-    """Latencies alone as `class_estimates` joins them, milliseconds, (targets, profiles)."""
+    """Latencies as `class_estimates` combines them, milliseconds, (targets, profiles)."""
     rule = method.rule(batch.latency_known)
     member_ms = _members_ms(models, method, batch, targets)
     return combine(np.stack([member_ms[name] for name in rule.members], axis=-1), rule.combine, rule.weights)
@@ -59,7 +59,7 @@ def _members_ms(models: Models, method: Method, batch: ProfileBatch, targets: Se
 
 
 def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
-    """Numbers of the profiles with a known batch and pixel size, then of those without, and their inputs."""
+    """Indices and inputs of the profiles with known batch and pixel size, then of the others."""
     sizes, known = _sizes(batch.profiles)
     with_sizes, without = np.flatnonzero(known), np.flatnonzero(~known)
     if len(with_sizes):
@@ -69,7 +69,7 @@ def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
 
 
 def _sizes(profiles: Sequence[Profile]) -> tuple[FloatArray, np.ndarray]:
-    """Batch and pixel size as inputs, and whether both are known and within the range of the training data."""
+    """Batch and pixel size as inputs, and whether both are known and within the training range."""
     values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in profiles], float)
     lowest, highest = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
     known = np.all((values >= lowest) & (values <= highest), axis=1)

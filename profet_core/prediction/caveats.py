@@ -1,4 +1,4 @@
-"""What makes a prediction from a profile less sure, in words, shown before any number."""
+"""Caveats that increase a prediction's uncertainty, as sentences shown before any number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from profet_core.prediction.steps import steps_note
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_core.units import US_PER_MS, format_ms
 
-#: Operations that a method has no place for matter above this share of the busy time.
+#: Unknown operations matter above this share of busy time.
 NOTABLE_UNKNOWN_SHARE = 0.05
 
 
@@ -27,11 +27,11 @@ def caveats(
     estimates: ProfileEstimates,
     own_range: TrainingRange | None = None,
 ) -> tuple[str, ...]:
-    """What to keep in mind about `estimates`, which a method made from `profile`: one sentence each, gravest first.
+    """Caveats of `estimates`, which a method made from `profile`: one sentence each, most serious first.
 
     Parameters
     ----------
-    own_range : of the anchor, where models of the user's learned from its profiles.
+    own_range : training range of the anchor, if custom models were trained on its profiles.
     """
     known = own_range or (None if anchor.gpu else models.ranges[anchor.instance])
     found = [
@@ -47,7 +47,7 @@ def caveats(
         None if known is None else _range_warning(known, profile, anchor.name),
         _floor_warning(estimates.at_floor),
     ]
-    # A recorder may have written into the profile what is said of it anyway.
+    # The recorder may already have written the same note into the profile.
     return tuple(dict.fromkeys(text for text in found if text))
 
 
@@ -61,7 +61,7 @@ def _wrong_gpu_warning(models: Models, profile: Profile, anchor: Anchor) -> str 
 
 
 def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:
-    """Whether a name in a profile may mean a GPU: no form or memory that it leaves out is held against it."""
+    """Whether a profile's GPU name can denote a GPU; a missing form factor or memory size is no contradiction."""
     if gpu_model(recorded) == gpu_model(gpu):
         return True
     return models.transfer is not None and gpu in {one.name for one in models.transfer.gpus.named(recorded)}
@@ -92,7 +92,7 @@ def _unattributed_warning(profile: Profile) -> str | None:
 
 
 def _unknown_warning(unknown: UnknownOperations) -> str | None:
-    # Time of no operation has a warning of its own, where it is worth one.
+    # Time without an operation has its own warning if it matters.
     if not set(unknown.names) - ({UNKNOWN_DEVICE_OPERATION} & set(unknown.left_out)):
         return None
     parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]

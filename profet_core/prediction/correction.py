@@ -1,4 +1,4 @@
-"""Corrects a prediction by one latency that the user has measured on the target with the same network."""
+"""Correct a prediction by a latency measured on the target with the same network."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.profiles.record import ProfileMeta
 from profet_core.units import format_ms, positive_number
 
-#: Share of the measured log error of one workload that is carried over to another of the same network: at the same
-#: sizes, and where the sizes are not known. `profet validate` measures what it gains.
+#: Share of one workload's measured log error that applies to another of the same network: at the same sizes, and if the
+#: sizes are unknown. `profet validate` measures the gain.
 SHARE_AT_SAME_SIZES, SHARE_WITHOUT_SIZES = 0.9, 0.6
-#: The share falls by a factor e with so many doublings of the batch size; a doubling of the pixels counts as so many.
+#: Number of batch-size doublings over which the share falls by a factor of e; a pixel doubling counts as this many.
 DOUBLINGS_PER_E, PIXEL_FACTOR = 4.0, 1.5
-#: A measurement this many times off the prediction is more likely a slip than an error of the models.
+#: A measurement this many times off the prediction is more likely an input error than a model error.
 SLIP_FACTOR = 3.0
 
 
@@ -29,23 +29,23 @@ def correct_by_measurement(
     reference_meta: ProfileMeta,
     same_gpu: Mapping[str, str] | None = None,
 ) -> Prediction:
-    """A prediction whose targets are corrected by measured latencies of the same network.
+    """Correct targets of a prediction by measured latencies of the same network.
 
-    latency * (measured / predicted there) ** share, the share shrinking with the distance between the two workloads;
-    the interval moves along and keeps its relative width.
+    latency * (measured / predicted there) ** share; the share decreases with the distance between the two workloads.
+    The interval is scaled too and keeps its relative width.
 
     Parameters
     ----------
-    prediction : what is wanted.
-    reference : the prediction for the workload that was measured: `prediction` itself if it is the same one, else that
-        of another batch or pixel size of the same network, profiled on the same anchor.
+    prediction : the prediction to correct.
+    reference : the prediction for the measured workload: `prediction` itself if it is the same one, else that of
+        another batch or pixel size of the same network, profiled on the same anchor.
     measured_ms : target -> measured step latency, milliseconds.
     meta, reference_meta : of the two profiles, for their sizes.
-    same_gpu : other target -> the measured target with the same GPU, by whose error it is corrected too.
+    same_gpu : other target -> the measured target with the same GPU, whose error corrects it too.
 
     Raises
     ------
-    InputError : a measured target that was not predicted, or a latency that is not a positive number.
+    InputError : a measured target was not predicted, or a latency is not a positive number.
     """
     share = SHARE_AT_SAME_SIZES if reference is prediction else share_carried_over(meta, reference_meta)
     errors = {target: _error(prediction, reference, target, value) for target, value in measured_ms.items()}
@@ -68,7 +68,7 @@ def correct_by_measurement(
 
 
 def share_carried_over(meta: ProfileMeta, reference_meta: ProfileMeta) -> float:
-    """Share of a measured log error that is carried over to another workload of the same network, 0 to 1.
+    """Share of a measured log error that applies to another workload of the same network, 0 to 1.
 
     >>> share_carried_over(ProfileMeta(batch_size=64, pixels=128), ProfileMeta(batch_size=64, pixels=128))
     0.9
@@ -85,7 +85,7 @@ def _doublings(size: int | None, other: int | None) -> float | None:
 
 
 def _error(prediction: Prediction, reference: Prediction, target: str, measured_ms: float) -> float:
-    """Measured over predicted."""
+    """Ratio of measured to predicted latency."""
     predicted_ms = reference.latencies_ms
     if target == prediction.anchor or target not in prediction.latencies_ms or target not in predicted_ms:
         others = ", ".join(row.instance for row in prediction.predictions if row.instance != prediction.anchor)
@@ -95,10 +95,10 @@ def _error(prediction: Prediction, reference: Prediction, target: str, measured_
 
 def _corrected(row: InstancePrediction, factors: Mapping[str, float]) -> InstancePrediction:
     if row.relative and (row.instance in factors or row.relative.instance in factors):
-        # The errors of one of the two are new, so that of their ratio is not known.
+        # One of the two errors is new, so the error of the ratio is unknown.
         row = replace(row, relative=None)
     factor = factors.get(row.instance)
     if factor is None or row.latency_ms is None:
         return row
-    # What it is made of tells how it grows with its size: that stays in proportion.
+    # The parts determine scaling with size, so they stay in proportion.
     return replace(row, latency_ms=row.latency_ms * factor)

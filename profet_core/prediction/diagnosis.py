@@ -1,4 +1,4 @@
-"""What holds a step up, from its profile: the GPU, the input pipeline, or waiting between short kernels."""
+"""Bottleneck of a profiled step: GPU, input pipeline, or gaps between short kernels."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from profet_core.units import US_PER_MS
 
 Kind = Literal["busy", "idle", "input", "no GPU"]
 
-#: The GPU worked for less than this share of the step. With the step's latency known 5.8% of the 11,052 training
-#: profiles lie below; the fastest of the other instances ran them about as fast (median), and 6% of them more than 1.5
-#: times as fast; of the others 2.9 times and 74% (`python -m profet_lab.validation.diagnosis_check`, as all counts
-#: here).
+#: Threshold of GPU utilization. With the step's latency known, 5.8% of the 11,052 training profiles are below it; the
+#: fastest other instance ran them about as fast (median), and 6% of them more than 1.5 times as fast. For the remaining
+#: profiles it was 2.9 times and 74% (`python -m profet_lab.validation.diagnosis_check`, as all counts here).
 IDLE_BELOW = 0.55
-#: The same from the profile alone: the profiler slows short steps, which then look more idle. 7.9% lie below; the
-#: fastest other instance ran 6% of them more than 1.5 times as fast.
+#: The threshold from the profile alone: the profiler slows short steps, which then look more idle. 7.9% are below it;
+#: the fastest other instance ran 6% of them more than 1.5 times as fast.
 IDLE_BELOW_WITHOUT_LATENCY = 0.40
-#: Waiting for input above this share of the step while the GPU worked for less than that share of it: 15 of the
-#: training profiles, all of the two smallest networks. A PyTorch step waits for its loader; tf.data may read beside it.
+#: Input-bound thresholds: input wait above the first share of the step and GPU utilization below the second: 15 of the
+#: training profiles, all of the two smallest networks. A PyTorch step waits for its loader; tf.data reads in parallel.
 INPUT_ABOVE, INPUT_BUSY_BELOW = 0.15, 0.60
-#: Below this share a faster GPU has noticeably little to shorten, and the sentence says so.
+#: Below this utilization a faster GPU gains noticeably less, and the sentence says so.
 MOSTLY_BUSY = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What holds a step up.
+    """Bottleneck of a step.
 
     Attributes
     ----------
-    kind : "input": it waits for data; "idle": the GPU waits between short kernels; "busy": neither; "no GPU": the
-        profile holds no GPU time.
-    gpu_busy_share : part of the step that the GPU worked, 0 to 1; None without GPU rows.
-    input_share : part of the step that the input pipeline took, 0 to 1; on its own it may run beside the GPU.
-    latency_known : the shares are of the step's measured latency, not of the span the profile shows.
+    kind : "input": input-bound; "idle": the GPU waits between short kernels; "busy": neither; "no GPU": the profile has
+        no GPU time.
+    gpu_busy_share : GPU utilization over the step, 0 to 1; None without GPU rows.
+    input_share : share of the step spent in the input pipeline, 0 to 1; it may overlap with GPU work.
+    latency_known : shares refer to the step's measured latency, not to the time span of the profile.
     """
 
     kind: Kind
@@ -46,12 +45,12 @@ class Diagnosis:
 
     @property
     def another_gpu_helps(self) -> bool:
-        """False where a faster GPU would only wait longer."""
+        """Whether a faster GPU helps; False if it would only wait longer."""
         return self.kind in ("busy", "no GPU")
 
     @property
     def sentence(self) -> str:
-        """One line for a person."""
+        """One line of display text."""
         if self.gpu_busy_share is None:
             return "No GPU time was recorded, so GPU utilization is unknown."
         busy = f"the GPU is busy for about {self.gpu_busy_share:.0%} of the step"
@@ -71,11 +70,11 @@ class Diagnosis:
 
 
 def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
-    """What holds the step of `profile` up.
+    """Find the bottleneck of the step in `profile`.
 
     Parameters
     ----------
-    latency_ms : measured latency of the step, milliseconds; that of the profile's meta if None.
+    latency_ms : measured step latency, milliseconds; None: from the profile's meta.
     """
     known_ms = latency_ms or profile.meta.step_latency_ms
     input_us = sum(us for name, us in profile.operations.items() if _is_input(name))
@@ -93,5 +92,5 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
 
 
 def _is_input(name: str) -> bool:
-    """`tf.data` reading ahead and the step's wait for it; a DataLoader's wait."""
+    """Whether the row is `tf.data` prefetching, the step's wait for it, or a DataLoader wait."""
     return name == f"{HOST_PREFIX}Dataset" or name.startswith(f"{HOST_PREFIX}Iterator")

@@ -1,4 +1,4 @@
-"""What a method estimates for many profiles of one anchor, and how its members are joined."""
+"""Estimates of a method for many profiles of one anchor, and their combination."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from profet_core.networks.intervals import BAND_WORDS
 from profet_core.operations.unknown import UnknownOperations
 from profet_core.units import SMALLEST_NUMBER
 
-#: Band word -> how a sentence compares the profile with the training data.
+#: Name of a distance band -> phrase that compares the profile with the training data.
 _PHRASES = dict(
     zip(BAND_WORDS, ("similar to", "somewhat different from", "not similar to", "very different from"), strict=True)
 )
@@ -25,13 +25,13 @@ _PHRASES = dict(
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How far a profile lies from the training data.
+    """Similarity of a profile to the training data.
 
     Attributes
     ----------
     distance : to the nearest training profile, in the space of class shares.
     words : "like the training data", "unlike", ...
-    error_percent : mean error on left-out architectures that lay this far off.
+    error_percent : mean error on held-out architectures at this distance.
     """
 
     distance: float
@@ -40,17 +40,17 @@ class Likeness:
 
     @property
     def warned_of(self) -> bool:
-        """Far enough for a warning."""
+        """Whether the distance warrants a warning."""
         return self.words.startswith(("unlike", "very unlike"))
 
     @property
     def phrase(self) -> str:
-        """Goes before "the training data" in a sentence."""
+        """Phrase before "the training data" in a sentence."""
         return _PHRASES[self.words]
 
     @property
     def error_words(self) -> str:
-        """The mean error as a phrase; the farthest band has no end, so what was seen in it is the least to expect."""
+        """The mean error as a phrase; the farthest band is open, so its mean error is a lower bound."""
         least = "at least " if self.words == BAND_WORDS[-1] else ""
         return f"{least}{self.error_percent:.0f}%"
 
@@ -61,9 +61,9 @@ class ProfileEstimates:
 
     Attributes
     ----------
-    steps : one a target. member_ms : target -> member -> latency, milliseconds.
-    at_floor : targets whose latency fell below anything measured.
-    interval_level, unknown, likeness, warnings : as `Estimates` has them.
+    steps : one per target. member_ms : target -> member -> latency, milliseconds.
+    at_floor : targets whose latency is below all measurements.
+    interval_level, unknown, likeness, warnings : as in `Estimates`.
     """
 
     steps: tuple[StepTime, ...]
@@ -77,15 +77,15 @@ class ProfileEstimates:
 
 @dataclass(frozen=True)
 class Estimates:
-    """One method's estimates; arrays have one row a target and one column a profile.
+    """Estimates of one method; arrays have one row per target and one column per profile.
 
     Attributes
     ----------
     member_ms : member -> (targets, profiles), milliseconds.
-    joined_ms : (targets, profiles), the members joined. floor_ms : (targets,), see `floors_ms`.
+    joined_ms : (targets, profiles), members combined. floor_ms : (targets,), see `floors_ms`.
     log_sd : (targets, profiles), standard deviation of the latency's logarithm; None without intervals.
-    interval_level : share of predictions the interval is to cover.
-    unknown : per profile, operations the method has no place for.
+    interval_level : target coverage of the intervals.
+    unknown : per profile, operations without a class or cluster.
     likeness : per profile; None if the method doesn't measure it.
     warnings : per profile.
     """
@@ -102,7 +102,7 @@ class Estimates:
 
     @cached_property
     def latency_ms(self) -> FloatArray:
-        """Joined and held at the floor, (targets, profiles)."""
+        """Combined latencies with the lower bound applied, (targets, profiles)."""
         return np.maximum(self.joined_ms, self.floor_ms[:, None])
 
     @property
@@ -114,7 +114,7 @@ class Estimates:
         return {target: Estimate(latency_ms=latency_ms, log_sd=log_sd) for target, latency_ms, log_sd in rows}
 
     def of(self, number: int) -> ProfileEstimates:
-        """The estimates for one profile, by its number."""
+        """Estimates of one profile, by its index."""
         latency_ms = self.latency_ms[:, number].tolist()
         members = {name: values[:, number].tolist() for name, values in self.member_ms.items()}
         log_sds: Sequence[float | None] = [None] * len(self.targets)
@@ -138,20 +138,20 @@ class Estimates:
 
 
 def floors_ms(models: Models, targets: Sequence[str]) -> FloatArray:
-    """No step of the training data was faster than twice this, (targets,); a member may extrapolate below zero."""
+    """Half the fastest training step per target, (targets,); a bound because members may extrapolate below zero."""
     return np.array([models.ranges[name].latency_ms[0] / 2 for name in targets])
 
 
 def combine(member_ms: FloatArray, how: str, weights: Sequence[float] | None = None) -> FloatArray:
-    """Join the members' latencies, shape (..., members) -> (...,).
+    """Combine the members' latencies, shape (..., members) -> (...,).
 
     Parameters
     ----------
-    how : "median", "mean" or "geometric mean". weights : of the geometric mean, one a member; equal ones if None.
+    how : "median", "mean" or "geometric mean". weights : of the geometric mean, one per member; None: equal weights.
 
     Raises
     ------
-    InputError : another way.
+    InputError : unknown `how`.
 
     >>> float(combine(np.array([[10.0, 20.0, 90.0]]), "median")[0])
     20.0
@@ -164,7 +164,7 @@ def combine(member_ms: FloatArray, how: str, weights: Sequence[float] | None = N
         mean_ms: FloatArray = np.mean(member_ms, axis=-1)
         return mean_ms
     if how == "geometric mean":
-        # A member that extrapolates below zero has no logarithm; next to nothing brings the estimate to the floor.
+        # A member below zero has no logarithm; a tiny positive value lowers the estimate to the bound.
         logs, share = np.log(np.maximum(member_ms, SMALLEST_NUMBER)), np.ones(member_ms.shape[-1])
         if weights is not None:
             share = np.asarray(weights, float)

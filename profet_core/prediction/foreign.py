@@ -1,7 +1,7 @@
-"""Predictions from an unprofiled GPU: its profiles are carried to profiled instances, and predicted from each.
+"""Predict from an unprofiled GPU by mapping its profiles to profiled instances.
 
-Leaving each of the four out as anchor, the law alone and the models fed by it err on different steps: their geometric
-mean, half and half, errs less than either (`profet validate --transfer`).
+With each of the four instances held out as anchor, the analytical model and the learned models err on different steps.
+Their geometric mean with equal weights errs less than either (`profet validate --transfer`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from profet_core.transfer.known import AnchorSteps
 from profet_core.transfer.parts import BANDWIDTH, KINDS, kind_of_class, step_parts
 from profet_core.transfer.speed import target_of
 
-#: Share of the law in the geometric mean with the models.
+#: Weight of the analytical model in the geometric mean with the learned models.
 LAW_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class CarriedBatch(ProfileBatch):
-    """Profiles as they would have been recorded on another instance, which is the batch's anchor.
+    """Profiles mapped to another instance, which is the batch's anchor.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class CarriedBatch(ProfileBatch):
 
     @cached_property
     def inputs(self) -> StepInputs:
-        """The class times there."""
+        """Class times on that instance."""
         return self.carried
 
     @property
@@ -60,14 +60,15 @@ class CarriedBatch(ProfileBatch):
 
 @dataclass(frozen=True)
 class ForeignEstimates:
-    """Profiles of an unprofiled GPU, told of every profiled instance.
+    """Estimates on every profiled instance from profiles of an unprofiled GPU.
 
     Attributes
     ----------
-    estimates : latencies on each of them. own_ms : on the GPU itself, (profiles,), measured or by the profile.
-    recorded : the steps as if recorded on the reference instance: where other GPUs are reached from.
-    known : profiled instance -> latencies to reach other GPUs from, exact: the doubt about all of them is one.
-    log_sd : of everything that is told from these profiles, in the logarithm, (profiles,).
+    estimates : latencies on each of them. own_ms : on the GPU itself, (profiles,), measured or inferred from the
+        profile.
+    recorded : the steps mapped to the reference instance, from which other GPUs are transferred.
+    known : profiled instance -> latencies that other GPUs are transferred from, exact: they share one uncertainty.
+    log_sd : log standard deviation of everything inferred from these profiles, (profiles,).
     """
 
     estimates: Estimates
@@ -113,7 +114,7 @@ def foreign_estimates(
 
 
 def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, log_sd: FloatArray) -> Estimates:
-    """Law and models as one estimate a profiled instance."""
+    """Combine analytical model and learned models into one estimate per profiled instance."""
     names = list(back.by_instance)
     batches = {name: _carried_batch(batch, name, there) for name, there in back.by_instance.items()}
     others = {name: [other for other in names if other != name] for name in names}
@@ -147,7 +148,7 @@ def _carried_batch(batch: ProfileBatch, name: str, there: AsRecorded) -> Carried
 def carried_inputs(
     classes: OperationClasses, inputs: StepInputs, there: AsRecorded, unseen: np.ndarray | None = None
 ) -> StepInputs:
-    """Profiles as the networks of another instance see them.
+    """Network inputs of profiles mapped to another instance.
 
     Parameters
     ----------
@@ -166,6 +167,6 @@ def carried_inputs(
 
 
 def law_and_models(law_ms: FloatArray, models_ms: FloatArray) -> FloatArray:
-    """Both as one latency, (profiles,); `models_ms`: by where profiles were carried to, (instances, profiles)."""
+    """Combine both latencies, (profiles,); `models_ms`: by the instance of the mapping, (instances, profiles)."""
     mean_log: FloatArray = np.log(models_ms).mean(axis=0)
     return np.exp(LAW_SHARE * np.log(law_ms) + (1 - LAW_SHARE) * mean_log)

@@ -1,4 +1,4 @@
-"""What the host spends on a step's operations, where a profile tells all of it."""
+"""CPU time of a step's operations, for profiles that record all of it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from profet_core.prediction.input_wait import waits_for_loader
 from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, Profile
 from profet_core.units import US_PER_MS
 
-#: Rows of the host in which it waits: for the loader, and for copies to and from the GPU.
+#: Host rows that are waits: for the loader, and for copies to and from the GPU.
 _WAITS = {HOST_IDLE, *(HOST_PREFIX + name for name in ("Dataset", "_Send", "_Recv", "_HostRecv"))}
 
 
 def host_times_ms(profiles: Sequence[Profile]) -> np.ndarray:
-    """Milliseconds a step, (profiles,); infinity where the profile does not tell.
+    """CPU time in milliseconds per step, (profiles,); infinity if the profile doesn't indicate it.
 
-    PyTorch's operations run on the host one after the other, so that their own times add up to what launching the step
-    takes while it is profiled. TensorFlow's run on many threads, and few of them are recorded.
+    PyTorch runs its operations on the host one after the other, so their own times add up to the launch time of the
+    step under the profiler. TensorFlow uses many threads and records few of them.
     """
     return np.array([_host_ms(profile) for profile in profiles])
 

@@ -1,7 +1,8 @@
-"""Predictions in a precision: FP32 and TF32 as the models have them, AMP and BF16 by how much faster they are.
+"""Predict in a precision: FP32 and TF32 from the models, AMP and BF16 by speedups.
 
-The models learned from FP32 steps. A profile in AMP is converted to FP32 first, class by class; an answer in AMP is the
-FP32 or TF32 answer divided by the speed-up of each GPU. The intervals of both conversions are added in quadrature.
+The models were trained on FP32 steps. A profile in AMP is first converted to FP32, class by class. A prediction in AMP
+is the FP32 or TF32 prediction divided by the speedup of each GPU. The uncertainties of both conversions add in
+quadrature.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ from profet_core.transfer.model import TransferModel
 from profet_core.transfer.parts import CONVOLUTION, PRODUCT, StepParts, kind_of_class, step_parts
 from profet_core.transfer.speed import evidence_of, target_of
 
-#: What a compiled step adds, an interval of a quarter up or down: what fusing saves elsewhere is not measured; assumed.
+#: Assumed half-width of a compiled step, a factor of 1.25 up or down: the effect of fusion elsewhere is not measured.
 COMPILED_LOG_SD = log_sd_of(math.log(1.25))
-#: What is known of a GPU's FP32 speed where it has TF32; of all others TF32 is known and FP32 follows from it.
+#: GPUs with TF32 whose FP32 speed is known; for all others only TF32 is known, and FP32 is inferred from it.
 _FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN, Source.KERNELS, Source.SAME_CHIP)
 _CAST = DEVICE_PREFIX + "Cast"
 _NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
 FP32_FROM_TF32 = Note(Code.FP32_FROM_TF32)
-#: What is said of every answer in half precision.
+#: Note on every answer in half precision.
 HALF_WARNING = (
     "{name} latencies are FP32 or TF32 latencies divided by a speed-up from published pairs: plain and tuned training "
     "differ, and the intervals include that."
@@ -60,12 +61,12 @@ Row = TypeVar("Row", bound=StepTime)
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What of a step another precision changes.
+    """Properties of a step that determine its speedup.
 
     Attributes
     ----------
-    share : convolutions and products, of the GPU work in FP32 on the reference GPU.
-    launch_ms : what launches take on the reference host.
+    share : of convolutions and products in the FP32 GPU work on the reference GPU.
+    launch_ms : launch time on the reference host.
     """
 
     share: float
@@ -74,7 +75,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """A profile in FP32 or TF32; `faster`: log of how much longer its step takes than the recorded one."""
+    """A profile in FP32 or TF32; `faster`: log ratio of its step latency to the recorded one."""
 
     profile: Profile
     log_slower: float = 0.0
@@ -97,13 +98,13 @@ def predict(
 
     Parameters
     ----------
-    precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled": in that of the profile,
-        where an FP32 profile stands for what frameworks do by default, which is TF32 on Ampere and later.
+    precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled": the profile's. With "as
+        profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later.
     anchor, latency_ms, targets, method, trust_latency : as `prediction.predict.predict` takes them.
 
     Raises
     ------
-    what `prediction.predict.predict` raises.
+    the same as `prediction.predict.predict`.
     """
     return predict_many(
         models,
@@ -130,7 +131,7 @@ def predict_many(
     trust_latency: bool = False,
     precision: str = AS_PROFILED,
 ) -> Sequence[Prediction]:
-    """`predict` for many profiles of one anchor at once.
+    """Run `predict` for many profiles of one anchor at once.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ def predict_many(
 
     Raises
     ------
-    what `predict` raises, for the first profile that it raises it for.
+    the same as `predict`, for the first profile that fails.
     """
     asked = asked_precision(precision)
 
@@ -183,7 +184,7 @@ def predict_many(
 
 
 def _changes(profile: Profile) -> bool:
-    """Whether the answer for a profile differs from what the models have of FP32 steps."""
+    """Whether the answer for a profile differs from the models' FP32 prediction."""
     return is_half(profile.meta.precision) or bool(profile.meta.compiled)
 
 
@@ -193,7 +194,7 @@ def _any_tf32(models: Models, predicted: Sequence[Prediction]) -> bool:
 
 
 def gpu_of(models: Models, row: InstancePrediction) -> Gpu | None:
-    """Specs of the GPU of a row's offer; None where they are not known."""
+    """Specs of the GPU of a row's offer; None if unknown."""
     if models.transfer is None:
         return None
     try:
@@ -203,11 +204,11 @@ def gpu_of(models: Models, row: InstancePrediction) -> Gpu | None:
 
 
 def precision_of(models: Models) -> tuple[PrecisionModel, TransferModel]:
-    """What is known of precisions and of GPUs.
+    """Precision and transfer models.
 
     Raises
     ------
-    NoPredictionError : these models don't have it.
+    NoPredictionError : these models lack one of them.
     """
     if models.precision is None or models.transfer is None:
         raise NoPredictionError("These models support FP32 and TF32 only: they have no precision.json.")
@@ -219,7 +220,7 @@ def _anchor_gpu(transfer: TransferModel, anchor: Anchor) -> Gpu:
 
 
 def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
-    """The profile as the same step would show in FP32, or in TF32 where the GPU has it."""
+    """The profile converted to FP32, or to TF32 if the GPU has it."""
     said = canonical(profile.meta.precision)
     if not is_half(said):
         return _Base(profile)
@@ -242,7 +243,7 @@ def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
             compute_us, other_us = compute_us + compute * converted[name], other_us + (not compute) * converted[name]
     work_us = compute_us + other_us
     share = compute_us / work_us if work_us > 0 else 0.0
-    # The classes tell the mix; how much longer the whole step takes is the speed-up of that mix.
+    # The classes give the operation mix; its speedup gives the duration of the whole step.
     busy_us = profile.device_busy_us
     wanted_us = busy_us * math.exp(factors.log_speedup(share))
     scale = wanted_us / work_us if work_us > 0 else 1.0
@@ -260,7 +261,7 @@ def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
 
 
 def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | None) -> _Work:
-    """Share and launches of a step in FP32 or TF32, as it would be on the reference GPU and host."""
+    """Compute share and launch time of an FP32 or TF32 step on the reference GPU and host."""
     _, transfer = precision_of(models)
     law = transfer.step
     known_ms = None if latency_ms is None else np.array([latency_ms])
@@ -286,7 +287,7 @@ def _share(parts: StepParts) -> float:
 
 
 def faster_step(row: Row, log_speedup: float, log_sd: float, *notes: Note) -> Row:
-    """A row whose step is exp(log_speedup) times as fast, give or take; launches stay."""
+    """Speed up a row's step by exp(log_speedup), with uncertainty; launch time stays."""
     if row.latency_ms is None:
         return row
     factor = math.exp(-log_speedup)
@@ -299,7 +300,7 @@ def faster_step(row: Row, log_speedup: float, log_sd: float, *notes: Note) -> Ro
 
 
 def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
-    """What a row says of its precision."""
+    """Note on a row's precision."""
     name = _NAMES[precision]
     if not has_tensor_cores(gpu):
         return Note.of(Code.NO_TENSOR_CORES, precision=name)
@@ -311,7 +312,7 @@ def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
 
 @dataclass(frozen=True)
 class _In:
-    """One profile's answer in the precision that is asked for."""
+    """Answer for one profile in the requested precision."""
 
     models: Models
     anchor: Anchor
@@ -322,12 +323,12 @@ class _In:
 
     @property
     def precision(self) -> str:
-        """Of the answer; half where the profile is and nothing else is asked."""
+        """Precision of the answer; half if the profile's is and no other is requested."""
         said = canonical(self.profile.meta.precision)
         return said if self.asked == AS_PROFILED and said is not None and is_half(said) else self.asked
 
     def prediction(self, predicted: Prediction, in_tf32: Prediction) -> Prediction:
-        """The prediction; `in_tf32`: the same with TF32 wherever it is."""
+        """The prediction; `in_tf32`: the same with TF32 on all GPUs that have it."""
         rows = predicted.predictions
         others = {row.instance: row for row in in_tf32.predictions}
         changed = is_half(self.precision) or self.base.log_slower != 0 or self.asked == FP32
@@ -364,7 +365,7 @@ class _In:
             factors, sign, row = model.tf32(gpu), -1.0, in_tf32
         else:
             factors, sign = Factors(((0.0, 0.0),), 0.0, 0.0), 1.0
-        # Two errors of one speed-up cancel where both are of one GPU.
+        # Two errors of one speedup cancel if both belong to one GPU.
         cancels = same_precision and gpu.name == own.name
         log_sd = 0.0 if cancels else combined_sd(factors.log_sd, self.base.log_sd)
         if log_sd == 0 and not any(map(any, factors.curves)):
@@ -388,12 +389,12 @@ class _In:
         return replace(faster_step(row, log_speedup, log_sd, *notes), basis=basis, members=members)
 
     def _given_as_recorded(self, gpu: Gpu) -> bool:
-        """Whether the anchor's latency is one in the precision that is asked for."""
+        """Whether the anchor's latency is in the requested precision."""
         ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and canonical(self.profile.meta.precision) != FP32
         return is_half(self.precision) or self.asked != FP32 or not ran_in_tf32
 
     def _fp32_unknown(self, transfer: TransferModel, gpu: Gpu, row: InstancePrediction) -> bool:
-        """Whether FP32 on the GPU follows from its TF32 alone; the anchor's own latency may be in TF32."""
+        """Whether FP32 on the GPU is inferred from TF32 only; the anchor's own latency may be in TF32."""
         if gpu.tf32_tensor_dense_tflops is None:
             return False
         if row.basis is Basis.GIVEN:
@@ -402,12 +403,12 @@ class _In:
 
 
 def fp32_unknown(transfer: TransferModel, gpu: Gpu) -> bool:
-    """Whether the speed of a GPU with TF32 is known in TF32 alone."""
+    """Whether the speed of a GPU with TF32 is known in TF32 only."""
     return gpu.tf32_tensor_dense_tflops is not None and evidence_of(transfer, gpu, False).source not in _FP32_KNOWN
 
 
 def precision_warnings(precision: str, recorded: str | None = None) -> tuple[str, ...]:
-    """What to say of an answer in a precision, from a profile that was recorded in one."""
+    """Caveats of an answer in a precision, from a profile recorded in another or the same one."""
     found = []
     if is_half(precision):
         found.append(HALF_WARNING.format(name=_NAMES[precision]))
@@ -419,7 +420,7 @@ def precision_warnings(precision: str, recorded: str | None = None) -> tuple[str
 
 
 def activation_growth(models: Models, profile: Profile, precision: str) -> float:
-    """Activations in a precision over those that the profile's step had."""
+    """Ratio of activations in a precision to those of the profiled step."""
     asked, recorded = is_half(precision), is_half(profile.meta.precision)
     if asked == recorded or models.precision is None:
         return 1.0
@@ -428,6 +429,6 @@ def activation_growth(models: Models, profile: Profile, precision: str) -> float
 
 
 def _compiled(row: InstancePrediction) -> InstancePrediction:
-    # The ratio to another instance's latency stays: both are of the same compiled step.
+    # The ratio to another instance's latency stays because both are of the same compiled step.
     known = row.log_sd is not None and row.basis is not Basis.GIVEN
     return replace(row, log_sd=combined_sd(row.log_sd, COMPILED_LOG_SD)) if known else row

@@ -1,4 +1,4 @@
-"""Separates the time a step's GPU waits for the next batch from what another GPU can change."""
+"""Separate input wait from time that another GPU can change."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from dataclasses import replace
 from profet_core.profiles.record import HOST_PREFIX, Profile
 from profet_core.units import US_PER_MS, format_ms
 
-#: Waits below this share of the step are noise of the recording.
+#: Waits below this share of the step are measurement noise.
 WORTH_SHARE = 0.05
-#: However long the wait, at least this share of a measured latency is left as the GPU's.
+#: Minimum share of a measured latency attributed to the GPU, however long the wait.
 LEAST_LEFT = 0.2
 _IDLE = "Device_IDLE"
 
 
 def waits_for_loader(profile: Profile) -> bool:
-    """True for PyTorch, whose steps wait for their loader in person; `tf.data` reads beside the step."""
+    """True for PyTorch, whose steps wait for their loader; `tf.data` reads in parallel."""
     return "torch" in f"{profile.meta.framework or ''} {profile.source_format}".lower()
 
 
 def _wait(profile: Profile) -> str:
-    """The host's row that holds the wait."""
+    """Host row that holds the wait."""
     return HOST_PREFIX + ("Dataset" if waits_for_loader(profile) else "IteratorGetNext")
 
 
 def input_wait_ms(profile: Profile) -> float:
-    """What the GPU waits for input in one step, milliseconds; 0 where that is not worth a word.
+    """Time the GPU waits for input per step, milliseconds; 0 if negligible.
 
-    The wait is what the host spends in the loader (PyTorch) or in taking the next batch (TensorFlow), as far as the GPU
-    was idle at all: work it has queued goes on meanwhile.
+    This is the host's time in the loader (PyTorch) or in fetching the next batch (TensorFlow), limited to GPU idle
+    time, because queued work continues during the wait.
     """
     wait_us = min(profile.operations.get(_wait(profile), 0.0), profile.operations.get(_IDLE, 0.0))
     return wait_us / US_PER_MS if wait_us > WORTH_SHARE * profile.device_total_us else 0.0
 
 
 def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Profile, float | None]:
-    """Profile and latency of the step as if its input were always there."""
+    """Profile and latency of the step without input wait."""
     wait_ms = input_wait_ms(profile)
     if not wait_ms:
         return profile, latency_ms
@@ -45,7 +45,7 @@ def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Prof
 
 
 def input_wait_warning(profile: Profile) -> str | None:
-    """One sentence about what the predictions leave out; None if nothing."""
+    """One sentence on the wait that predictions exclude; None if there is none."""
     wait_ms = input_wait_ms(profile)
     if not wait_ms:
         return None

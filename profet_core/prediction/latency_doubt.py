@@ -1,4 +1,4 @@
-"""Questions a latency that was given for the anchor and makes no sense beside the profile."""
+"""Check an anchor latency for plausibility against the profile."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from profet_core.prediction.steps import LARGEST_RATIO, doubted_steps
 from profet_core.profiles.record import Profile
 from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant
 
-#: A latency this many times beyond the training range of latency over device total is not used unasked.
+#: Factor beyond the training range of latency over device total at which a latency needs confirmation.
 RANGE_FACTOR = 3.0
 
 
 def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: float) -> None:
-    """Question a latency that makes no sense beside the profile.
+    """Raise if a latency contradicts the profile.
 
     A profile's device rows, idle included, add up to about the step; in the training data the ratio stays within a
     narrow range. Beyond `RANGE_FACTOR` times that range the number was probably typed in another unit, or belongs to
@@ -22,7 +22,7 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
 
     Raises
     ------
-    LatencyDoubtError : with the unit or the number of steps that would make sense, if one does.
+    LatencyDoubtError : with the unit or the number of steps that would be plausible, if there is one.
     """
     device_ms = profile.device_total_us / US_PER_MS
     if device_ms == 0:
@@ -49,7 +49,7 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
 
 
 def _fitting_unit(latency_ms: float, plausible_ms: tuple[float, float]) -> str | None:
-    """The unit in which the number would be plausible; None if none is."""
+    """Unit in which the number would be plausible; None if there is none."""
     low_ms, high_ms = plausible_ms
     fitting = (unit for unit, factor in MS_PER_UNIT.items() if low_ms <= latency_ms * factor <= high_ms)
     return next(fitting, None)

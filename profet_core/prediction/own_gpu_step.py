@@ -1,4 +1,4 @@
-"""The speed of a GPU of the user's, from the latency of a profiled step that they measured on it."""
+"""Speed of a custom GPU, from the measured latency of a profiled step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from profet_core.profiles.record import Profile
 from profet_core.transfer.own_gpu import speed_bounds, with_own_gpus
 from profet_core.units import format_ms, format_significant, positive_number
 
-#: Medians of the same step, measured again, differ by so much (the measurements' own runs: 0.6 to 2.5%).
+#: Repeatability of a step's median latency (0.6 to 2.5% in the measurements' own runs).
 STEP_LOG_SD = 0.03
 _HALVINGS = 40
 
@@ -32,16 +32,16 @@ def speed_of_step(
     latency_ms: float | None = None,
     tf32: bool = True,
 ) -> SpeedPoint:
-    """The speed at which the prediction for `profile` on `own` is what was measured there.
+    """Speed at which the prediction for `profile` on `own` equals the measured latency.
 
     Parameters
     ----------
-    profile, anchor, latency_ms, tf32 : as `predict` takes them. measured_ms : milliseconds a step on `own`.
+    profile, anchor, latency_ms, tf32 : as `predict` takes them. measured_ms : milliseconds per step on `own`.
 
     Raises
     ------
-    InputError : no speed that its specs could have gives such a step.
-    what `predict` raises.
+    InputError : no speed within its specs gives such a step.
+    the same as `predict`.
     """
     positive_number("A step's latency", measured_ms)
     transfer = models.transfer
@@ -49,7 +49,7 @@ def speed_of_step(
         raise ArtifactError("These models support profiled GPUs only.")
     priced = with_offers_of(catalog, [own])
 
-    # Without TF32 cores it is FP32 whatever was asked for.
+    # Without TF32 cores the precision is FP32 in any case.
     precision = "tf32" if tf32 and own.gpu.tf32_tensor_dense_tflops is not None else "fp32"
 
     def step(log_speed: float) -> StepTime:
@@ -83,7 +83,7 @@ def _check_within(own: OwnGpu, measured_ms: float, slow: StepTime, fast: StepTim
 
 
 def _where(is_slower: Callable[[float], bool], low: float, high: float) -> float:
-    """Where a function that is true at first becomes false, by halving."""
+    """Bisect for the point at which a function turns from true to false."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if is_slower(middle) else (low, middle)

@@ -1,4 +1,4 @@
-"""What models of the user's machines tell of a profile: in place of what the law alone tells of the same pairs."""
+"""Predictions of custom models, which replace the analytical model for the same pairs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from profet_core.transfer.model import TransferModel
 
 @dataclass(frozen=True)
 class OwnTarget:
-    """Latencies on one instance, by models of the user's.
+    """Latencies on one instance from custom models.
 
     Attributes
     ----------
-    estimates : of several targets; `row` is this one's. law_share : as `LayerRecord` has it.
-    machine : the target, where it is a machine of the user's; None: an instance of the models themselves.
+    estimates : of several targets; `row` is this one's. law_share : as in `LayerRecord`.
+    machine : the target, if it is a custom machine; None: an instance of the base models.
     """
 
     estimates: Estimates
@@ -41,20 +41,20 @@ class OwnTarget:
 
     @property
     def own_ms(self) -> FloatArray:
-        """By these models alone, (profiles,)."""
+        """Latencies from these models alone, (profiles,)."""
         latency_ms: FloatArray = self.estimates.latency_ms[self.row]
         return latency_ms
 
     def joined_ms(self, law_ms: FloatArray) -> FloatArray:
-        """Joined with what the law tells, (profiles,)."""
+        """Latencies combined with the analytical model, (profiles,)."""
         return np.exp(self.law_share * np.log(law_ms) + (1 - self.law_share) * np.log(self.own_ms))
 
     def step(self, number: int, law: StepTime, other_host_log_sd: float = 0.0) -> StepTime:
-        """The row of one profile, from the law's; how it grows with its size the law tells alone.
+        """Row of one profile, based on the analytical model's row, which alone determines scaling with size.
 
         Parameters
         ----------
-        other_host_log_sd : doubt about another host than the one that was measured.
+        other_host_log_sd : uncertainty from a host other than the measured one.
         """
         if law.latency_ms is None:
             return law
@@ -70,18 +70,18 @@ class OwnTarget:
         )
 
     def member_ms(self, number: int) -> Mapping[str, float]:
-        """Latency as each member has it."""
+        """Latency from each member."""
         return {name: float(values[self.row, number]) for name, values in self.estimates.member_ms.items()}
 
 
 @dataclass(frozen=True)
 class OwnTold:
-    """All that models of the user's tell of profiles recorded on one anchor.
+    """Predictions of all custom models for profiles recorded on one anchor.
 
     Attributes
     ----------
-    targets : by instance. anchor : the machine that the profiles were recorded on, if it is the user's.
-    anchor_range : what the profiles of that machine span that its models learned from.
+    targets : by instance. anchor : the machine that the profiles were recorded on, if it is custom.
+    anchor_range : range of that machine's training profiles.
     """
 
     targets: Mapping[str, OwnTarget]
@@ -89,7 +89,7 @@ class OwnTold:
     anchor_range: TrainingRange | None = None
 
     def by_gpu(self, transfer: TransferModel) -> dict[str, str]:
-        """Full name of a GPU -> the target that has it; an instance of the models themselves before a machine."""
+        """GPU's full name -> target with it; an instance of the base models comes before a custom machine."""
         profiled = {row.gpu: name for name, row in transfer.step.instances.items()}
         machines = {one.machine.gpu: name for name, one in self.targets.items() if one.machine}
         return {gpu: name for gpu, name in {**machines, **profiled}.items() if name in self.targets}
@@ -97,12 +97,12 @@ class OwnTold:
     def member_ms(
         self, instance: str, number: int, others: Mapping[str, Mapping[str, float]]
     ) -> Mapping[str, float] | None:
-        """Latency on an instance as each member has it; `others`: those of the models themselves."""
+        """Latency on an instance from each member; `others`: members of the base models."""
         own = self.targets.get(instance)
         return others.get(instance) if own is None else own.member_ms(number)
 
     def likeness(self, number: int) -> Likeness | None:
-        """How like the profile is to what was measured on the user's anchor."""
+        """Similarity of the profile to the measurements on the custom anchor."""
         if self.anchor is None:
             return None
         return next((one.estimates.likeness[number] for one in self.targets.values()), None)
@@ -112,12 +112,12 @@ NOTHING_TOLD = OwnTold({})
 
 
 def own_told(models: Models, batch: ProfileBatch, anchor: Anchor, *, ran_in_tf32: bool, tf32: bool) -> OwnTold:
-    """Run the models of the user's on all profiles.
+    """Run the custom models on all profiles.
 
     Parameters
     ----------
-    batch : the profiles and their latency; its anchor may be another one.
-    ran_in_tf32 : the profiled steps, where their GPU has it. tf32 : what is asked for.
+    batch : the profiles and their latency; its anchor may differ.
+    ran_in_tf32 : the profiled steps, if their GPU has it. tf32 : the requested precision.
     """
     found = NOTHING_TOLD
     for layer in models.own_layers:
@@ -141,8 +141,9 @@ def own_told(models: Models, batch: ProfileBatch, anchor: Anchor, *, ran_in_tf32
 
 
 def with_own_models(told: OwnTold, found: ForeignEstimates) -> ForeignEstimates:
-    """Estimates from profiles of a GPU that the models don't know, where models of the user's tell the profiled
-    instances: other GPUs are reached from these latencies.
+    """Replace estimates on profiled instances by those of custom models, for profiles of an unprofiled GPU.
+
+    Other GPUs are transferred from these latencies.
     """
     names = list(found.estimates.targets)
     rows_ms = [
@@ -162,7 +163,7 @@ def own_rows(
     recorded: AnchorSteps,
     placed: Mapping[str, Placed],
 ) -> Iterable[StepTime]:
-    """The law's rows of one profile, those in their place that models of the user's tell.
+    """Rows of one profile: the analytical model's, replaced where custom models predict the target.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ def own_rows(
 
 
 def is_own_target(models: Models, gpu: Gpu, tf32: bool = True) -> bool:
-    """Whether models of the user's tell of a machine with this GPU, in this precision."""
+    """Whether custom models cover a machine with this GPU in this precision."""
     return any(
         machine.gpu == gpu.name
         and _in_precision(models, machine, tf32)
@@ -202,7 +203,7 @@ def is_own_target(models: Models, gpu: Gpu, tf32: bool = True) -> bool:
 
 
 def _read_by(models: Models, layer: OwnLayer, anchor: Anchor, ran_in_tf32: bool) -> str | None:
-    """The instance of a layer whose models read profiles of the anchor."""
+    """Instance of a layer whose models read profiles of the anchor."""
     machines: Sequence[OwnMachine] = [one for one in layer.record.machines if _in_precision(models, one, ran_in_tf32)]
     for one in machines:
         if one.instance == anchor.name or (anchor.gpu is not None and one.gpu == anchor.gpu.name):
@@ -212,7 +213,7 @@ def _read_by(models: Models, layer: OwnLayer, anchor: Anchor, ran_in_tf32: bool)
 
 
 def _in_precision(models: Models, machine: OwnMachine | None, tf32: bool) -> bool:
-    """Whether a machine's steps ran as those that are asked for; a GPU without TF32 has one precision."""
+    """Whether a machine's steps ran in the requested precision; a GPU without TF32 has one precision."""
     if machine is None or models.transfer is None:
         return True
     gpu = models.transfer.gpus.get(machine.gpu)

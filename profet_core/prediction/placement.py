@@ -1,4 +1,4 @@
-"""What each operation of a profile does, and where the models put its time: class and cluster."""
+"""Kind, class and cluster of each operation in a profile."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ class Placement:
     Attributes
     ----------
     share : part of the profile's busy (not idle) time, 0 to 1; None for idle time.
-    kind : what it does; None if nothing is known of it.
-    operation_class : class of the default method; None if it has none there.
-    cluster : feature of the documented method: a cluster of device operations or a host operation; None if it has none.
-    class_known, cluster_known : the models were trained on it; else it went to the class of its kind and the cluster of
-        the most similar names, or nowhere.
-    stands_in : the class that serves it held none of its kind in training, or it has no class.
-    set_aside : communication between GPUs, part of nothing.
+    kind : its kind; None if unknown.
+    operation_class : class in the default method; None if there is none.
+    cluster : feature of the documented method, a cluster of device operations or a host operation; None if there is
+        none.
+    class_known, cluster_known : seen in training; otherwise it went to the class of its kind and the cluster with the
+        most similar names, or to none.
+    stands_in : its class had no operation of this kind in training, or it has no class.
+    set_aside : communication between GPUs, excluded from everything.
     """
 
     operation: str
@@ -39,17 +40,17 @@ class Placement:
 
     @property
     def on_device(self) -> bool:
-        """A GPU's row."""
+        """Whether it is a GPU row."""
         return self.operation.startswith(DEVICE_PREFIX)
 
     @property
     def idle(self) -> bool:
-        """Idle time of the GPU or of the host's threads."""
+        """Whether it is idle time of the GPU or of the host's threads."""
         return self.operation in IDLE_OPERATIONS
 
 
 def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
-    """Every operation of `profile`, the longest first."""
+    """All operations of `profile`, longest first."""
     classes, features = load_operation_classes(), models.features
     names = tuple(profile.operations)
     class_columns, cluster_columns = classes.place(names), features.place(names)

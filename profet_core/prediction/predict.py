@@ -1,4 +1,4 @@
-"""Profile + anchor (+ latency) -> predicted step latency on every other instance."""
+"""Predict step latency on all instances from a profile, an anchor and its latency."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from profet_core.units import positive_number
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is to be predicted for every profile of one anchor.
+    """Targets to predict for every profile of one anchor.
 
     Attributes
     ----------
-    targets : instances beside the anchor, in order. offers : those of them that nobody profiled, by GPU and host.
+    targets : instances other than the anchor, in order. offers : unprofiled ones, by GPU and host.
     """
 
     models: Models
@@ -61,7 +61,7 @@ class _Request:
 
     @property
     def estimated(self) -> list[str]:
-        """Targets of the method itself; unprofiled GPUs take all profiled instances."""
+        """Targets of the method itself; unprofiled GPUs need all profiled instances."""
         profiled, own = self.models.instances, self.anchor.instance
         return [
             name for name in (profiled if self.offers.by_instance else self.targets) if name in profiled and name != own
@@ -70,7 +70,7 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One profiled step, with its latency on the anchor if that is given, milliseconds."""
+    """One profiled step, with its latency on the anchor if given, milliseconds."""
 
     profile: Profile
     latency_ms: float | None
@@ -92,22 +92,22 @@ def predict(
 
     Parameters
     ----------
-    anchor : what the profile was recorded on: an instance of the catalog, or a GPU by its name.
+    anchor : where the profile was recorded: a catalog instance, or a GPU by its name.
     latency_ms : measured step latency on the anchor, milliseconds.
-    method : "default", or "profet": with the latency the median of three members, without it the mean of two
+    method : "default", or "profet": the median of three members with the latency, the mean of two without it
         (arXiv:2208.05130).
-    targets : instances to predict; if None all that the method can: the measured ones, and with the default method
-        those of the catalog whose GPU is known.
-    trust_latency : use `latency_ms` even if it makes no sense beside the profile.
-    tf32 : the training runs convolutions and products in TF32 on GPUs that have it (Ampere and later), as frameworks do
-        unasked. Measured instances have none.
+    targets : instances to predict; None: all that the method can. These are the measured ones, and with the default
+        method also catalog instances with a known GPU.
+    trust_latency : use `latency_ms` even if it contradicts the profile.
+    tf32 : the training uses TF32 for convolutions and products on GPUs that have it (Ampere and later), the frameworks'
+        default. Measured instances don't have it.
 
     Raises
     ------
     InputError : unknown anchor, target or method, or a latency that is not a positive number.
-    LatencyDoubtError : the latency is far from what the profile's device time suggests, or the number of steps is.
-    NoPredictionError : the profile holds no GPU time, or too little that belongs to operations, or it was recorded on a
-        GPU that no anchor has.
+    LatencyDoubtError : the latency or the number of steps contradicts the profile's device time.
+    NoPredictionError : the profile has no GPU time, or too little that belongs to operations, or its GPU matches no
+        anchor.
     """
     return predict_many(
         models,
@@ -134,7 +134,7 @@ def predict_many(
     trust_latency: bool = False,
     tf32: bool = True,
 ) -> Predictions:
-    """`predict` for many profiles of one anchor at once: numbers for all of them now, rows of each when it is read.
+    """Run `predict` for many profiles of one anchor at once; rows of each are made on access.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def predict_many(
 
     Raises
     ------
-    what `predict` raises, for the first profile that it raises it for.
+    the same as `predict`, for the first profile that fails.
     """
     request = _request(models, catalog, anchor, targets, method)
     for profile in profiles:
@@ -172,7 +172,7 @@ def predict_many(
 
 
 def _from_foreign(request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool) -> Predictions:
-    """Predictions from an unprofiled GPU: of the steps that ran in TF32, and of the others."""
+    """Predict from an unprofiled GPU, separately for steps in TF32 and others."""
     told = [_in_tf32(step.profile, tf32) for step in steps]
     found: dict[int, Callable[[], Prediction]] = {}
     for ran_in_tf32 in set(told):
@@ -202,22 +202,22 @@ def _in_one_precision(
 
 
 def _own_told(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32: bool) -> OwnTold:
-    """What models of the user's tell; the documented ensemble is what it was."""
+    """Predictions of custom models; none for the documented ensemble, which stays unchanged."""
     if request.method.kind != "classes":
         return NOTHING_TOLD
     return own_told(request.models, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
 
 
 def _in_tf32(profile: Profile, tf32: bool) -> bool:
-    """Whether a profiled step ran in TF32, where its GPU has it: as its kernels tell, else as frameworks do unasked."""
+    """Whether a profiled step ran in TF32 if its GPU has it: from its kernels, else the frameworks' default."""
     said = canonical(profile.meta.precision)
     return tf32 if said is None else said == TF32
 
 
 def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:
-    """The request, its names checked."""
+    """Build the request and check its names."""
     found, chosen = find_anchor(models, catalog, anchor), models.method(method)
-    # The documented ensemble is what it was: four instances.
+    # The documented ensemble is limited to its four instances.
     if chosen.kind != "classes":
         if found.name not in models.instances:
             raise InputError(
@@ -230,7 +230,7 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
         )
     offers = unprofiled_gpus(models, catalog)
     if found.gpu is None and found.name != found.instance and models.transfer is not None:
-        # The anchor's own GPU in the host that was measured.
+        # The anchor's GPU in the measured host.
         step = models.transfer.step
         gpu = models.transfer.gpus[step.instances[found.instance].gpu]
         offers = PlacedOffers({found.instance: (gpu, step.host(found.instance)), **offers.by_instance})
@@ -241,11 +241,11 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
 
 
 def _priced(models: Models, catalog: Catalog, anchor: str) -> list[str]:
-    """The profiled instances that the catalog has; models of your own may know others.
+    """Profiled instances in the catalog; custom models may know others.
 
     Raises
     ------
-    InputError : it has none beside the anchor, and these models reach no other.
+    InputError : there is none except the anchor, and these models can't transfer.
     """
     missing = [name for name in models.instances if name not in catalog and name != anchor]
     priced = [name for name in models.instances if name in catalog]
@@ -272,7 +272,7 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
 
 
 def _steps(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) -> list[_Step]:
-    """Each profile with its latency, its number of steps inferred where nothing else is known of it."""
+    """Each profile with its latency; its number of steps is inferred if unknown."""
     if latencies_ms is None:
         return [_Step(counted(profile, None), None) for profile in profiles]
     if len(latencies_ms) != len(profiles):
@@ -288,20 +288,20 @@ def _batch(anchor: str, steps: Sequence[_Step]) -> ProfileBatch:
 
 
 def _latencies_ms(steps: Sequence[_Step]) -> np.ndarray | None:
-    """(steps,); None if they are not given: a latency is given of every step or of none."""
+    """Latencies, (steps,); None if not given: either every step has one or none does."""
     values = [step.latency_ms for step in steps if step.latency_ms is not None]
     return np.array(values, float) if values else None
 
 
 @dataclass(frozen=True)
 class _Predicted:
-    """Numbers for many profiles, by GPU and host; one profile's are joined with the offers when they are read.
+    """Numbers for many profiles by GPU and host; they are combined with offers on access.
 
     Attributes
     ----------
-    recorded : the steps as `unprofiled_steps` takes them. reached : on other GPUs; None: the models reach none.
-    told : by models of the user's. carried_note : of latencies on profiled instances, where nobody profiled the
-        anchor's GPU; None where somebody did.
+    recorded : the steps as `unprofiled_steps` takes them. reached : on other GPUs; None: the models can't transfer.
+    told : from custom models. carried_note : note on latencies on profiled instances if the anchor's GPU is unprofiled;
+        else None.
     """
 
     request: _Request
@@ -314,11 +314,11 @@ class _Predicted:
 
     @property
     def all(self) -> Predictions:
-        """Every profile's."""
+        """Predictions of all profiles."""
         return Predictions([partial(self.of, number) for number in range(len(self.steps))])
 
     def of(self, number: int) -> Prediction:
-        """One profile's rows: the anchor, the profiled targets, the others; with their caveats."""
+        """Rows of one profile: anchor, profiled targets, others; with their caveats."""
         request, step, told = self.request, self.steps[number], self.told
         estimates = self.estimates.of(number)
         return Prediction(
@@ -338,7 +338,7 @@ class _Predicted:
     def _rows(self, number: int, estimates: ProfileEstimates) -> Iterator[InstancePrediction]:
         request, told, name = self.request, self.told, self.request.anchor.name
         offers = request.catalog
-        # A GPU that nobody rents out has no row.
+        # A GPU without an offer has no row.
         if name in offers:
             given = Estimate(latency_ms=self.steps[number].latency_ms, log_sd=0.0, basis=Basis.GIVEN)
             yield priced_row(offers[name], given)

@@ -1,4 +1,4 @@
-"""Many profiles side by side, each with its own anchor and latency: those of one anchor are predicted at once."""
+"""Predict many profiles, each with its own anchor and latency, batched by anchor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from profet_core.profiles.record import Profile
 
 @dataclass(frozen=True, slots=True)
 class RecordedProfile:
-    """A profile with what is known of its recording: instance or GPU, and a step's latency there; None: not known."""
+    """A profile with its instance or GPU, and a step's latency there; None: unknown."""
 
     profile: Profile
     anchor: str | None
@@ -29,14 +29,14 @@ class RecordedProfile:
 
 @dataclass(frozen=True, slots=True)
 class EachPrediction:
-    """What came of one profile.
+    """Prediction for one profile.
 
     Attributes
     ----------
-    profile : with the number of steps that was predicted from.
-    prediction : None while its anchor isn't known, or where nothing can be predicted.
-    refusal : why nothing can be predicted, one line; empty if something can.
-    doubt : why its latency makes no sense and was left out, one line; empty if it was not.
+    profile : with the number of steps used for the prediction.
+    prediction : None if its anchor is unknown, or if it can't be predicted.
+    refusal : why it can't be predicted, one line; empty if it can.
+    doubt : why its latency is implausible and was ignored, one line; else empty.
     """
 
     profile: Profile
@@ -47,7 +47,7 @@ class EachPrediction:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """The place of a profile that can be predicted, with the latency that counts."""
+    """Index of a profile that can be predicted, with its effective latency."""
 
     place: int
     profile: Profile
@@ -62,11 +62,11 @@ def predict_each(
     method: str = "default",
     precision: str = AS_PROFILED,
 ) -> list[EachPrediction]:
-    """What `predict` finds for each profile alone, in their order; one that can't be predicted spares the others.
+    """Result of `predict` for each profile, in their order; a failure does not affect the others.
 
     Raises
     ------
-    InputError : unknown method, or an anchor that the models don't know.
+    InputError : unknown method, or an anchor without models.
     """
     models.method(method)
     found = []
@@ -85,7 +85,7 @@ def predict_each(
                 models, catalog, profiles, anchor, latencies_ms=known_ms or None, method=method, precision=precision
             )
         except InputError as error:
-            # Of a method that doesn't start from this anchor.
+            # The method doesn't support this anchor.
             for ready in group:
                 found[ready.place] = replace(found[ready.place], refusal=str(error))
             continue
@@ -95,7 +95,7 @@ def predict_each(
 
 
 def _judged(models: Models, catalog: Catalog, one: RecordedProfile) -> tuple[EachPrediction, float | None]:
-    """What speaks against a profile or its latency, and the latency to predict it with."""
+    """Problems of a profile or its latency, and the latency for its prediction."""
     profile = counted(one.profile, one.latency_ms)
     if refused := refusal_by(models, profile):
         return EachPrediction(profile, refusal=refused), None

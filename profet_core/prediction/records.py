@@ -1,4 +1,4 @@
-"""What a prediction is: one row an instance, with its cost, its interval and its basis."""
+"""Prediction records: one row per instance with cost, interval and basis."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from profet_core.profiles.record import StepsBasis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstancePrediction(StepTime):
-    """One instance's row.
+    """Row of one instance.
 
-    The basis is "given" for the anchor, whose latency is None if nobody gave it; "measured" for an instance that was
-    profiled for the training data; "derived" for one whose GPU ran the same networks in other measurements;
-    "transferred" for one with an unprofiled GPU.
+    The basis is "given" for the anchor, whose latency is None if not given; "measured" for an instance profiled for the
+    training data; "derived" for one whose GPU ran the same networks in other measurements; "transferred" for one with
+    an unprofiled GPU.
 
     Attributes
     ----------
-    members : latency as each member of the ensemble has it, milliseconds.
-    offer : the instance at the price that counts.
+    members : latency from each ensemble member, milliseconds.
+    offer : the instance at its effective price.
     """
 
     members: Mapping[str, float]
@@ -37,7 +37,7 @@ class InstancePrediction(StepTime):
 
     @property
     def usd_per_hour(self) -> float:
-        """Of the whole instance."""
+        """Price of the whole instance."""
         return self.offer.usd_per_hour
 
     @property
@@ -47,7 +47,7 @@ class InstancePrediction(StepTime):
 
     @property
     def cost_per_1000_steps_usd(self) -> float | None:
-        """US dollars, of the instance as a whole: the price of a node of several GPUs is never divided."""
+        """US dollars for the whole instance: the price of a multi-GPU node is never divided."""
         return None if self.latency_ms is None else cost_usd(1000 * self.latency_ms, self.usd_per_hour)
 
 
@@ -57,11 +57,10 @@ class Prediction:
 
     Attributes
     ----------
-    anchor : what the profile was recorded on; a GPU that nobody rents out has no row.
-    steps, steps_basis : how many training steps the profile's file was taken to cover, and how that is known.
-    precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" where FP32 or TF32 is what each GPU does by
-        default.
-    read_by : profiled instance whose models read the profile, where that is not the anchor; empty: it is.
+    anchor : where the profile was recorded; a GPU without an offer has no row.
+    steps, steps_basis : number of training steps in the profile's file, and how it was determined.
+    precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
+    read_by : profiled instance whose models read the profile, if not the anchor; else empty.
     """
 
     anchor: str
@@ -79,16 +78,16 @@ class Prediction:
 
     @property
     def latencies_ms(self) -> dict[str, float]:
-        """Instance -> latency, for every row that has one."""
+        """Instance -> latency, for all rows with one."""
         return {row.instance: row.latency_ms for row in self.predictions if row.latency_ms is not None}
 
     def to_frame(self) -> Any:
-        """One row an instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
+        """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
         return rows_frame(self.predictions)
 
 
 class Predictions(Sequence[Prediction]):
-    """Predictions of many profiles. Each is made when it is read: all rows of 10,000 profiles would fill gigabytes."""
+    """Predictions of many profiles, each made on access: all rows of 10,000 profiles would take gigabytes."""
 
     def __init__(self, make: Sequence[Callable[[], Prediction]] = ()) -> None:
         self._make = make
@@ -120,7 +119,7 @@ def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
 
 
 def priced_row(entry: Instance, step: Estimate, members: Mapping[str, float] | None = None) -> InstancePrediction:
-    """A step on the GPU of an offer, with its price; a note says where that is a node's."""
+    """A step on the GPU of an offer, with its price and a note if that is a node's price."""
     return InstancePrediction(
         instance=entry.name,
         latency_ms=step.latency_ms,

@@ -1,4 +1,4 @@
-"""What a profile must hold before a latency is predicted from it: no number is better than one on sand."""
+"""Requirements on a profile before a latency is predicted from it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, NO_DEVIC
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
 
-#: Above this share of the GPU's busy time without an operation nothing is predicted; above the second there is a
-#: caveat, and the interval is wider.
+#: Limits of the GPU's busy time without an operation: above the first there is no prediction; above the second there is
+#: a caveat and a wider interval.
 MOST_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
-#: Above this share of the GPU's busy time in operations of no known kind the rest is no picture of the step.
+#: Maximum share of busy time in operations of unknown kind; above it the rest doesn't represent the step.
 MOST_UNPLACED_SHARE = 0.50
-#: A GPU that worked for less of what the profile spans did not run a whole step in it: in the idlest of the 11,052
-#: PROFET profiles it worked for 8%.
+#: Minimum GPU utilization over the profile's span; below it, the profile has no whole step: in the idlest of the 11,052
+#: PROFET profiles utilization was 8%.
 LEAST_BUSY_SHARE = 0.05
 
 
@@ -66,19 +66,19 @@ def refusal(profile: Profile) -> str:
 
 
 def _unplaced_us(profile: Profile) -> dict[str, float]:
-    """Device time by operation of no known kind, microseconds."""
+    """Device time per operation of unknown kind, microseconds."""
     named = {name: us for name, us in profile.operations.items() if name.startswith(DEVICE_PREFIX)}
     return {name: us for name, us in named.items() if name not in IDLE_OPERATIONS and kind_of(name) is None}
 
 
 def refusal_by(models: Models, profile: Profile) -> str:
-    """As `refusal`, or that nothing is known of the GPU the profile says it was recorded on."""
+    """Like `refusal`, or that the GPU in the profile is unknown."""
     reason, recorded = refusal(profile), profile.meta.gpu
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
 
 
 def check_predictable(models: Models, profile: Profile) -> None:
-    """Refuse a profile that these models can predict no latency from.
+    """Reject a profile from which these models can't predict a latency.
 
     Raises
     ------
@@ -89,8 +89,8 @@ def check_predictable(models: Models, profile: Profile) -> None:
 
 
 def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
-    """What GPU time without an operation adds to the standard deviation of the log latency, (profiles,)."""
+    """Log standard deviation that GPU time without an operation adds, (profiles,)."""
     shares = [profile.unknown_share for profile in profiles]
-    # That part may take anything elsewhere, from nothing to about twice its share: an interval's half width.
+    # That part may take from nothing to about twice its share on another GPU: an interval's half-width.
     halves = [-math.log1p(-share) if WARNED_UNATTRIBUTED_SHARE < share < 1 else 0.0 for share in shares]
     return log_sd_of(np.array(halves))

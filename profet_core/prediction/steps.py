@@ -1,4 +1,4 @@
-"""How many training steps a profile's file covers, where it does not hold the number: from the step's latency."""
+"""Infer the number of training steps in a profile's file from the step latency."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from profet_core.profiles.limits import MAX_STEPS
 from profet_core.profiles.record import Profile
 from profet_core.units import US_PER_MS, whole_number
 
-#: Device rows of one step, idle included, over its latency in the 11,052 PROFET profiles: the median, and the range
-#: that all but 1% on either side lie in (`python -m profet_lab.validation.step_ratio`). Above 1 is the profiler's own
-#: cost, which small steps feel most; far below lie profiles that were cut.
+#: Device rows of one step, including idle, over its latency in the 11,052 PROFET profiles: the median, and the range
+#: without 1% on either side (`python -m profet_lab.validation.step_ratio`). The profiler's overhead gives ratios above
+#: 1, most in small steps; truncated profiles are far below.
 TYPICAL_RATIO = 1.054
 USUAL_RATIOS = 0.745, 1.96
-#: The largest of all. A number that the file itself states is questioned beyond it only.
+#: The maximum ratio. A number stated in the file is questioned only beyond it.
 LARGEST_RATIO = 3.02
-#: More steps than this are hardly ever recorded: a latency typed in another unit is likelier.
+#: More steps than this are rarely recorded: a latency in another unit is more likely.
 MOST_LIKELY_STEPS = 200
 
 
 def suggested_steps(profile: Profile, latency_ms: float) -> int:
-    """The number of steps that fits the latency: the profile's own if that is usual, else the likeliest.
+    """Number of steps that fits the latency: the profile's own if plausible, else the most likely.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def suggested_steps(profile: Profile, latency_ms: float) -> int:
 
 
 def counted(profile: Profile, latency_ms: float | None) -> Profile:
-    """`profile` with its steps inferred from the latency, if nothing else is known of them and the latency is."""
+    """`profile` with its steps inferred from the latency, if their number is unknown and the latency is given."""
     if profile.steps_basis != "assumed" or latency_ms is None:
         return profile
     steps = suggested_steps(profile, latency_ms)
@@ -44,7 +44,7 @@ def counted(profile: Profile, latency_ms: float | None) -> Profile:
 
 
 def doubted_steps(profile: Profile, latency_ms: float) -> int | None:
-    """Another number of steps that would fit the latency, where the profile's own came from a person and does not."""
+    """Number of steps that fits the latency, if a user gave the profile's own number and it doesn't fit."""
     if profile.steps_basis not in ("given", "stated"):
         return None
     ratio = profile.device_total_us / US_PER_MS / latency_ms
@@ -55,7 +55,7 @@ def doubted_steps(profile: Profile, latency_ms: float) -> int | None:
 
 
 def read_as(profile: Profile, steps: int | None) -> Profile:
-    """`profile` with the number of steps that somebody gave; as it is if None.
+    """`profile` with the given number of steps; unchanged if None.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def read_as(profile: Profile, steps: int | None) -> Profile:
 
 
 def steps_note(profile: Profile) -> str | None:
-    """A caveat on the number of steps where the file does not hold it; None if it does."""
+    """Caveat on the number of steps if the file doesn't contain it; else None."""
     count = "one step" if profile.steps == 1 else f"{profile.steps} steps"
     if profile.steps_basis == "inferred":
         return f"The file does not include its number of steps; its times and the latency match {count}."

@@ -1,4 +1,4 @@
-"""Step times on the catalog's instances with an unprofiled GPU, from what is known of the profiled ones."""
+"""Step latencies on instances with unprofiled GPUs, from profiled ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ORDER = (Basis.MEASURED, Basis.SHARPENED, Basis.DERIVED, Basis.TRANSFERRED)
 
 @dataclass(frozen=True)
 class PlacedOffers:
-    """Offers by what runs them: many offers have the same GPU in the same host.
+    """Offers by GPU and host, which many offers share.
 
     Attributes
     ----------
@@ -47,32 +47,31 @@ class PlacedOffers:
 
     @cached_property
     def distinct(self) -> tuple[Placed, ...]:
-        """Every GPU in every host, once."""
+        """All distinct pairs of GPU and host."""
         return tuple(dict.fromkeys(self.by_instance.values()))
 
     @cached_property
     def gpus(self) -> tuple[Gpu, ...]:
-        """Every GPU, once."""
+        """All distinct GPUs."""
         return tuple(dict.fromkeys(gpu for gpu, _ in self.distinct))
 
     @cached_property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """Each instance, and the number of its GPU and host in `distinct`."""
+        """Each instance, and the index of its GPU and host in `distinct`."""
         number = {one: at for at, one in enumerate(self.distinct)}
         return tuple((instance, number[one]) for instance, one in self.by_instance.items())
 
     def among(self, instances: Mapping[str, None]) -> PlacedOffers:
-        """Those of some instances."""
+        """A subset of instances."""
         if self.by_instance.keys() <= instances.keys():
             return self
         return PlacedOffers({name: one for name, one in self.by_instance.items() if name in instances})
 
 
 def unprofiled_gpus(models: Models, catalog: Catalog) -> PlacedOffers:
-    """Instances of the catalog that were not profiled but have a known GPU: that GPU and the host; the surer bases
-    first.
+    """GPU and host of catalog instances that were not profiled but have a known GPU, most certain bases first.
 
-    Empty if these models have no transfer. Names are looked up once for a catalog.
+    Empty if these models have no transfer model. Names are resolved once per catalog.
     """
     return catalog.resolved(models, lambda: PlacedOffers(MappingProxyType(_placed(models, catalog))))
 
@@ -81,7 +80,7 @@ def _placed(models: Models, catalog: Catalog) -> dict[str, Placed]:
     transfer = models.transfer
     if transfer is None:
         return {}
-    # Many offers have one GPU.
+    # Many offers share one GPU.
     sheets: dict[tuple[str, float], Gpu | None] = {}
     found: dict[Basis, dict[str, Placed]] = {basis: {} for basis in _ORDER}
     by_basis: dict[tuple[str, float], dict[str, Placed]] = {}
@@ -92,7 +91,7 @@ def _placed(models: Models, catalog: Catalog) -> dict[str, Placed]:
             if gpu is not None:
                 by_basis[key] = found[_basis(models, transfer, gpu)]
         gpu = sheets[key]
-        # A price without specs is shown in the catalog only.
+        # A price without specs appears in the catalog only.
         if gpu is not None and name not in models.ranges:
             by_basis[key][name] = gpu, host_named(entry.host)
     return {name: placed for rows in found.values() for name, placed in rows.items()}
@@ -106,19 +105,19 @@ def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
 
 
 def _basis(models: Models, transfer: TransferModel, gpu: Gpu) -> Basis:
-    """What stands behind a latency on the GPU: measured where an instance with the very same one was profiled."""
+    """Basis of a latency on the GPU: measured if an instance with the same GPU was profiled."""
     if gpu.name in _profiled(transfer) or is_own_target(models, gpu):
         return Basis.MEASURED
     return transfer.basis_of(gpu)
 
 
 def _profiled(transfer: TransferModel) -> dict[str, str]:
-    """GPU by its full name -> the instance that was profiled with it."""
+    """Full GPU name -> the instance that was profiled with it."""
     return {row.gpu: name for name, row in transfer.step.instances.items()}
 
 
 def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
-    """What a prediction for each instance of the catalog rests on; absent where only a price is known."""
+    """Basis of the prediction for each catalog instance; absent if only a price is known."""
     found = dict.fromkeys(models.instances, Basis.MEASURED)
     if models.transfer is not None:
         placed = unprofiled_gpus(models, catalog).by_instance
@@ -128,13 +127,13 @@ def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
 
 @dataclass(frozen=True)
 class UnprofiledAnchor:
-    """The anchor's GPU, where nobody profiled it.
+    """The anchor's GPU, if it is unprofiled.
 
     Attributes
     ----------
     anchor : its name. latencies : of the steps on the GPU itself.
-    log_sd : doubt about all that is told of other GPUs from its profiles, (profiles,).
-    ran_in_tf32 : the steps, where the GPU has it.
+    log_sd : uncertainty of everything inferred for other GPUs from its profiles, (profiles,).
+    ran_in_tf32 : the steps, if the GPU has it.
     """
 
     anchor: str
@@ -145,25 +144,25 @@ class UnprofiledAnchor:
 
     @property
     def note(self) -> Note:
-        """What a row that is told from its profiles rests on."""
+        """Basis of a row that is inferred from its profiles."""
         return Note.of(Code.UNPROFILED_ANCHOR, gpu=self.gpu.name)
 
 
 def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
-    """A batch as the transfer takes it."""
+    """Convert a batch to the transfer model's input."""
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
     return AnchorSteps(batch.anchor, parts, batch.latency_ms)
 
 
 @dataclass(frozen=True)
 class UnprofiledSteps:
-    """Steps on instances whose GPU was not profiled: an estimate for each of `offers.distinct`, in that order."""
+    """Steps on unprofiled instances: an estimate for each of `offers.distinct`, in that order."""
 
     offers: PlacedOffers
     estimates: Sequence[Estimate]
 
     def of(self, number: int) -> list[Estimate]:
-        """One profile's step on every GPU and host."""
+        """Steps of one profile on every GPU and host."""
         return [one.at(number) for one in self.estimates]
 
 
@@ -181,9 +180,8 @@ def unprofiled_steps(
 
     Parameters
     ----------
-    recorded : the steps on a profiled instance. known : other profiled instances -> latencies as they are shown; the
-        anchor's own is in `recorded`, where it is given. own : the GPU that the steps were recorded on, if nobody
-        profiled it.
+    recorded : the steps on a profiled instance. known : other profiled instances -> latencies as shown; a given anchor
+        latency is in `recorded`. own : the GPU that the steps were recorded on, if it is unprofiled.
     """
     if not offers.by_instance:
         return UnprofiledSteps(offers, ())
@@ -200,7 +198,7 @@ def unprofiled_steps(
     same = {gpu: _same_gpu(gpu, profiled, latencies, own, tf32) for gpu in offers.gpus}
     wanted = [one for one in offers.distinct if same[one[0]] is None]
     estimates = estimate_gpus(transfer, recorded, others, wanted, tf32=tf32)
-    # The doubt about an unprofiled anchor's profiles holds that of unattributed time already.
+    # The uncertainty of an unprofiled anchor's profiles already includes unattributed time.
     more = unattributed_log_sd(profiles) if own is None else np.zeros(len(profiles))
     siblings = {gpu_model(name): name for name in profiled}
     found = []
@@ -215,7 +213,7 @@ def unprofiled_steps(
         if own is not None:
             estimate = estimate.widened(own.log_sd)
         if more.any():
-            # Known latencies are that much wider already, but for the anchor's own, which counts here too.
+            # Known latencies already include it, except the anchor's own, which counts here too.
             estimate = replace(estimate, log_sd=estimate.log_sd + more)
         found.append(estimate)
     return UnprofiledSteps(offers, found)
@@ -228,10 +226,10 @@ def _same_gpu(
     own: UnprofiledAnchor | None,
     tf32: bool,
 ) -> Estimate | None:
-    """Latencies of the very same GPU in another host, in the precision that is asked for, if they are known."""
+    """Latencies of the same GPU in another host, in the requested precision, if known."""
     same_precision = own is not None and (gpu.tf32_tensor_dense_tflops is None or own.ran_in_tf32 is tf32)
     if own is not None and gpu.name == own.gpu.name and same_precision:
-        # No models learned from this GPU, given as its latency may be.
+        # No models were trained on this GPU, even if its latency is given.
         name, found, basis = own.anchor, own.latencies, Basis.CARRIED_BACK
         if found.log_sd.any():
             found = found.noted(Note(Code.FROM_PROFILE))
@@ -252,6 +250,6 @@ def _same_gpu(
 
 
 def _sibling_notes(gpus: Gpus, gpu: Gpu, siblings: Mapping[str, str]) -> tuple[Note, ...]:
-    """What tells a GPU from the profiled one of the same model, if there is one; `siblings`: model -> full name."""
+    """Differences from the profiled GPU of the same model, if there is one; `siblings`: model -> full name."""
     sibling = siblings.get(gpus.models.get(gpu.name) or gpu.model)
     return () if sibling is None else (Note.of(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)
