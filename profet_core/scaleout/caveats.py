@@ -1,4 +1,4 @@
-"""What to keep in mind of steps on machines of which too few were measured."""
+"""Caveats of steps on machines with too few measurements."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from profet_core.messages import Code, Note
 from profet_core.scaleout.law import network_doubt
 from profet_core.scaleout.step import ScaledStep
 
-#: From so many GPUs on, machines that share through host memory differ.
+#: Number of GPUs from which machines that communicate through host memory vary.
 _MANY = 4
-#: How far from the measured network one is still like it: by a factor of 2.
+#: Maximum factor between a network and the measured one for which results apply: 2.
 _LIKE_MEASURED = network_doubt(2 * 10 / 8)
 
 
@@ -21,7 +21,7 @@ def shares_host_memory(step: ScaledStep, links: Interconnect) -> bool:
 
 
 def scaling_warnings(steps: Iterable[ScaledStep], links: Interconnect) -> list[str]:
-    """Sentences on steps on one kind of node."""
+    """Caveat sentences on steps on one type of node."""
     found = list(steps)
     warnings = []
     if any(shares_host_memory(step, links) for step in found):

@@ -8,7 +8,7 @@ from profet_core.units import whole_number
 
 
 def usual_counts(per_node: int) -> tuple[int, ...]:
-    """Numbers of GPUs that are looked at without a word: 1, 2, 4, ... of a node, all of it, then 2, 4, ... nodes.
+    """Default numbers of GPUs: 1, 2, 4, ... of a node, the whole node, then 2, 4, ... nodes.
 
     >>> usual_counts(8), usual_counts(6)
     ((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 6, 12, 24, 48))
@@ -19,14 +19,14 @@ def usual_counts(per_node: int) -> tuple[int, ...]:
 
 
 def batch_per_gpu(global_batch: int, gpus: int) -> int:
-    """A GPU's part of a batch.
+    """Share of a batch per GPU.
 
     >>> batch_per_gpu(256, 8)
     32
 
     Raises
     ------
-    InputError : it can't be shared evenly.
+    InputError : it can't be divided evenly.
     """
     if whole_number("The global batch", global_batch) % whole_number("The number of GPUs", gpus):
         raise InputError(

@@ -1,7 +1,7 @@
-"""The formulas, on numbers or on arrays of as many rows: what sharing gradients takes, and what it adds to a step.
+"""Analytical model of gradient communication and its effect on a step.
 
-The field's standard forms, after Pei et al., IEEE Access 2019 (doi 10.1109/ACCESS.2019.2916550), whose equations were
-not read; where published measurements say otherwise, that is said.
+The formulas work on scalars or on arrays of equal shape. They are standard forms, after Pei et al., IEEE Access 2019
+(doi 10.1109/ACCESS.2019.2916550), whose equations were not read. Deviations based on published measurements are noted.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from profet_core.scaleout.model import ScaleoutModel
 
 Values: TypeAlias = float | FloatArray
 
-#: The backward pass's share of a step: two convolutions for one forward.
+#: Share of the backward pass in a step: two convolutions per forward convolution.
 BACKWARD_SHARE = 2 / 3
 _BYTES_PER_MS = 1e6
-#: Between nodes only this was measured.
+#: The only strategy measured between nodes.
 _MEASURED_NETWORK_GB_PER_S = 10.0 / 8
 
 
 class Strategy(StrEnum):
-    """How gradients are shared; the values are those of documents and of the command line.
+    """Strategy for exchanging gradients; the values appear in documents and on the command line.
 
     >>> Strategy("ps-cpu").words
     'parameter server on the CPU'
@@ -41,7 +41,7 @@ class Strategy(StrEnum):
 
     @property
     def words(self) -> str:
-        """The same for a person."""
+        """Display text."""
         return _WORDS[self]
 
 
@@ -56,7 +56,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What `Interconnect` says, of one node or of as many as there are rows; 10^9 bytes a second, one direction."""
+    """Bandwidths of `Interconnect`, of one or several nodes (rows); 10^9 bytes per second, one direction."""
 
     kind: Link
     link_gb_per_s: Values
@@ -66,17 +66,18 @@ class Links:
 
     @classmethod
     def of(cls, node: Interconnect) -> Links:
-        """Of a node."""
+        """Links of a node."""
         return cls(node.link, node.link_gb_per_s, node.pcie_gb_per_s, node.gpus_per_root, node.network_gb_per_s)
 
 
 def node_sharing_ms(
     model: ScaleoutModel, strategy: Strategy, gpus: Values, links: Links, gradient_bytes: Values
 ) -> Values:
-    """Milliseconds in which the GPUs of a node share gradients; 0 on one GPU.
+    """Time to exchange gradients among the GPUs of a node, milliseconds; 0 on one GPU.
 
-    A parameter server on the CPU is reached by all GPUs behind a root port at once (measured on K80 nodes: eight take
-    no longer than four). One on the GPUs keeps its part on each, as TensorFlow's does: a ring's bytes.
+    All GPUs behind a root port reach a parameter server on the CPU at once (measured on K80 nodes: eight take no longer
+    than four). A parameter server on the GPUs is sharded over them, as in TensorFlow, so it moves as many bytes as a
+    ring.
     """
     if strategy is Strategy.PS_CPU:
         once_ms = _ms(gradient_bytes, links.pcie_gb_per_s * model.host_efficiency)
@@ -89,13 +90,13 @@ def node_sharing_ms(
 def network_sharing_ms(
     model: ScaleoutModel, strategy: Strategy, nodes: Values, links: Links, gradient_bytes: Values
 ) -> Values:
-    """Milliseconds in which nodes share their sums; 0 on one node. Parameter servers keep their part on each node."""
+    """Time to exchange sums between nodes, milliseconds; 0 on one node. Parameter servers are sharded over nodes."""
     once_ms = _ms(gradient_bytes, links.network_gb_per_s * model.network_efficiency)
     return all_reduce_ms(strategy, nodes, once_ms, model.message_ms)
 
 
 def all_reduce_ms(strategy: Strategy, members: Values, once_ms: Values, message_ms: float) -> Values:
-    """A tree's time, else a ring's; `once_ms`: all gradients once over one link.
+    """Time of a tree or a ring; `once_ms`: time of all gradients over one link.
 
     >>> float(all_reduce_ms(Strategy.RING, 4, 10, 0.5)), float(all_reduce_ms(Strategy.TREE, 4, 10, 0.5))
     (18.0, 42.0)
@@ -108,9 +109,9 @@ def all_reduce_ms(strategy: Strategy, members: Values, once_ms: Values, message_
 def several_ms(
     model: ScaleoutModel, one_gpu_ms: Values, gpus_per_node: Values, nodes: Values, sharing_ms: Values
 ) -> Values:
-    """A step's milliseconds on several GPUs that each have a process: never below one GPU's.
+    """Step latency in milliseconds on several GPUs with one process each; at least one GPU's.
 
-    Of sharing, the part that can overlap hides behind the backward pass; the rest, and waiting, adds up.
+    The part of communication that can overlap is hidden by the backward pass. The rest, and straggling, adds up.
     """
     backward_ms = BACKWARD_SHARE * one_gpu_ms
     overlapped_ms = model.overlap * sharing_ms
@@ -127,10 +128,10 @@ def one_process_ms(
     gradient_bytes: Values,
     tensors: Values,
 ) -> Values:
-    """A step's milliseconds where one process launches for all GPUs of a node, and weights are copied from one of them.
+    """Step latency in milliseconds if one process launches for all GPUs of a node and copies weights from one of them.
 
-    Weights go out and gradients come back at once to all (measured: as long for four GPUs as for two); each tensor
-    costs the process time, and more for each GPU.
+    Weights are sent and gradients returned at once for all GPUs (measured: as long for four GPUs as for two). Each
+    tensor costs process time, and more for each GPU.
     """
     copies_ms = 2 * _ms(gradient_bytes, links.link_gb_per_s * model.copy_efficiency)
     launches_ms = tensors * (model.tensor_ms + model.tensor_gpu_ms * (gpus - 1))
@@ -138,15 +139,15 @@ def one_process_ms(
 
 
 def input_copy_ms(model: ScaleoutModel, gpus: Values, links: Links, input_bytes: Values) -> Values:
-    """Milliseconds of the input's copy to all GPUs behind one root port of the host."""
+    """Time to copy the input to all GPUs behind one root port of the host, milliseconds."""
     sharing_port = np.minimum(gpus, links.gpus_per_root)
     return sharing_port * _ms(input_bytes, links.pcie_gb_per_s * model.host_efficiency)
 
 
 def network_doubt(network_gb_per_s: float) -> float:
-    """By how much the half-width of a step over several nodes grows, whose network was measured nowhere.
+    """Factor on the half-width of a step over several nodes, for networks that were not measured.
 
-    A judgment: as much again for each factor of ten away from the 10 Gb/s of all measurements.
+    A judgment: the half-width grows by its own size for each factor of ten from the 10 Gb/s of all measurements.
 
     >>> network_doubt(1.25), round(network_doubt(125), 3)
     (1.0, 3.0)

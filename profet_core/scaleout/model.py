@@ -1,4 +1,4 @@
-"""Reads `scaleout.json`: what was fitted on published multi-GPU measurements, with its own checksum."""
+"""Load `scaleout.json`, fitted on published multi-GPU measurements, with its own checksum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from profet_core.latency import log_sd_of
 SCALEOUT_NAME = "scaleout.json"
 SCALEOUT_VERSION = 2
 
-#: Coefficients that are numbers.
+#: Scalar coefficients.
 NUMBERS = (
     "host_efficiency",
     "network_efficiency",
@@ -31,12 +31,12 @@ NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """90% half-width of a step in the logarithm, one GPU's step known: more, the more several GPUs add to it.
+    """90% half-width of a step in the logarithm, given one GPU's step; it grows with the time that more GPUs add.
 
     Attributes
     ----------
-    least : of two GPUs where nothing is added. exposed : more for the share of the step that is added.
-    doubling : more for each doubling of two GPUs.
+    least : of two GPUs with no added time. exposed : increase with the share of the step that is added.
+    doubling : increase for each doubling of two GPUs.
     """
 
     least: float
@@ -44,7 +44,7 @@ class Width:
     doubling: float
 
     def log_sd(self, added_share: float, gpus: int) -> float:
-        """Standard deviation in the logarithm, of so many GPUs, two or more.
+        """Standard deviation in the logarithm for that many GPUs, two or more.
 
         >>> round(Width(0.04, 0.5, 0.1).log_sd(0.2, 8) * 1.645, 3)
         0.34
@@ -58,15 +58,15 @@ class ScaleoutModel:
 
     Attributes
     ----------
-    link_efficiency : share of the specified bandwidth that gradients get, by what links the GPUs of a node.
-    host_efficiency : the same of PCIe to a parameter server on the CPU. network_efficiency : between nodes.
-    message_ms : each message's own time, within a node as between nodes: at 10 Gb/s, all that was measured, its share
-        can't be inferred from bandwidth's, and on faster networks it is what stays.
-    overlap : share of the sharing that may hide behind the backward pass.
+    link_efficiency : share of the specified bandwidth that gradients reach, by type of link between the GPUs of a node.
+    host_efficiency : the same for PCIe to a parameter server on the CPU. network_efficiency : between nodes.
+    message_ms : latency per message, within a node and between nodes. At 10 Gb/s, the only measured bandwidth, it can't
+        be separated from the bandwidth term, and on faster networks it is what remains.
+    overlap : share of communication that the backward pass may hide.
     straggling, network_straggling : share of a step lost for each doubling of GPUs in a node, and of nodes.
     copy_efficiency : share of the specified bandwidth at which one process copies weights to all GPUs of a node.
-    tensor_ms, tensor_gpu_ms : what each weight tensor costs that process, and more for each further GPU.
-    widths, one_process_widths : by what links the GPUs of a node, where each GPU has a process, and where all have one.
+    tensor_ms, tensor_gpu_ms : cost of each weight tensor for that process, and the increment per additional GPU.
+    widths, one_process_widths : by type of link in a node, for one process per GPU, and for one process in total.
     checksum : of the file's content.
     """
 
@@ -90,13 +90,13 @@ def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
 
     Raises
     ------
-    ArtifactError : it is missing, damaged, changed, or of another version.
+    ArtifactError : the file is missing, damaged, changed, or has another version.
     """
     return load_coefficients(models_folder(folder) / SCALEOUT_NAME, SCALEOUT_VERSION, scaleout_model)
 
 
 def scaleout_model(content: JsonObject) -> ScaleoutModel:
-    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     numbers = {name: finite_number(content[name]) for name in NUMBERS}
     widths, by_one_process = _widths(content["widths"]), _widths(content["one_process_widths"])
     efficiency = {Link(name): finite_number(value) for name, value in content["link_efficiency"].items()}

@@ -1,4 +1,4 @@
-"""What a training on several GPUs takes and costs at real offers, whose nodes are paid for whole."""
+"""Time and cost of multi-GPU training at offers, at the whole-node price."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class NodePlan:
 
     Attributes
     ----------
-    usd_per_hour : of all nodes together. epoch_s, epoch_usd : of one pass over the images, without set-up.
-    fit : whether a GPU's part fits in its memory; None: not asked, or not known.
+    usd_per_hour : of all nodes together. epoch_s, epoch_usd : of one pass over the images, without setup.
+    fit : whether a GPU's share fits in its memory; None: not requested, or unknown.
     """
 
     offer: Instance
@@ -35,7 +35,7 @@ class NodePlan:
 
     @property
     def nodes(self) -> int:
-        """How many are rented."""
+        """Number of rented nodes."""
         return self.step.nodes
 
 
@@ -48,14 +48,14 @@ def node_step(
     strategy: str = BEST,
     interconnects: Interconnects | None = None,
 ) -> ScaledStep:
-    """The step of whole nodes of an offer, each GPU at `step.batch_size` images.
+    """Step of whole nodes of an offer, each GPU at `step.batch_size` images.
 
-    This is what a price of a node is for: with a batch per GPU kept, give one GPU's step at that batch; with the global
-    batch kept, one GPU's step at `batch_per_gpu(global_batch, offer.gpu_count * nodes)`.
+    This matches the price of a node. For a fixed per-GPU batch, give one GPU's step at that batch. For a fixed global
+    batch, give one GPU's step at `batch_per_gpu(global_batch, offer.gpu_count * nodes)`.
 
     Raises
     ------
-    InputError : more GPUs than were ever measured, or no such strategy.
+    InputError : more GPUs than were measured, or an unknown strategy.
     """
     links = (interconnects or load_interconnects()).of(offer)
     gpus = offer.gpu_count * whole_number("The number of nodes", nodes)
@@ -73,7 +73,7 @@ def node_plan(
     strategy: str = BEST,
     interconnects: Interconnects | None = None,
 ) -> NodePlan:
-    """Time and money of an epoch on whole nodes of an offer."""
+    """Time and cost of an epoch on whole nodes of an offer."""
     scaled = node_step(model, step, offer, nodes=nodes, strategy=strategy, interconnects=interconnects)
     epoch_ms = epoch_steps(images, scaled.batch_size, validation_images) * scaled.latency_ms
     usd_per_hour = nodes * offer.usd_per_hour
@@ -81,18 +81,18 @@ def node_plan(
 
 
 def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
-    """Place of the last row worth taking: the next one makes an epoch dearer by a larger factor than faster.
+    """Index of the last row worth taking: beyond it, cost per epoch rises faster than speed.
 
     >>> stops_paying([100, 55, 40], [1.0, 1.1, 1.6]), stops_paying([100, 50], [1, 1])
     (1, None)
 
     Parameters
     ----------
-    times, costs : of an epoch, in the order of more and more GPUs.
+    times, costs : per epoch, by increasing number of GPUs.
 
     Returns
     -------
-    None where each further one pays.
+    None if each additional one pays off.
     """
     for place in range(len(times) - 1):
         faster, dearer = times[place] / times[place + 1], costs[place + 1] / costs[place]

@@ -1,4 +1,4 @@
-"""A step on several GPUs, from one GPU's step at the same batch a GPU."""
+"""A step on several GPUs, from one GPU's step at the same per-GPU batch."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ScaledStep:
 
     Attributes
     ----------
-    batch_per_gpu : images a step on each. latency_ms : of the step.
-    estimate : of the step; no end of its interval is below the single GPU's.
+    batch_per_gpu : images per step on each. latency_ms : of the step.
+    estimate : of the step; its interval is never below the single GPU's latency.
     one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
-    sharing_ms : what sharing gradients takes within the nodes and between them, hidden or not; None of one process.
-    log_sd : what scaling alone brings; None on one GPU.
+    sharing_ms : communication time within and between nodes, hidden or not; None for one process.
+    log_sd : from scaling alone; None on one GPU.
     """
 
     layout: Layout
@@ -48,47 +48,47 @@ class ScaledStep:
 
     @property
     def latency_ms(self) -> float:
-        """Milliseconds a step."""
+        """Milliseconds per step."""
         return float(self.estimate.latency_ms)
 
     @property
     def interval(self) -> Interval | None:
-        """Of the step; None: exact, or not known."""
+        """Interval of the step; None: exact, or unknown."""
         return self.estimate.interval_at() if self.estimate.log_sd else None
 
     @property
     def gpus(self) -> int:
-        """Of all nodes."""
+        """Number of GPUs in all nodes."""
         return self.layout.gpus
 
     @property
     def nodes(self) -> int:
-        """How many there are."""
+        """Number of nodes."""
         return self.layout.nodes
 
     @property
     def batch_size(self) -> int:
-        """Images a step, of all GPUs."""
+        """Images per step on all GPUs."""
         return self.batch_per_gpu * self.gpus
 
     @property
     def images_per_s(self) -> float:
-        """Of all GPUs."""
+        """Throughput of all GPUs."""
         return self.batch_size / self.latency_ms * MS_PER_S
 
     @property
     def efficiency(self) -> float:
-        """Share of perfect scaling: one GPU's step at this batch a GPU over the step; at most 1."""
+        """Scaling efficiency: one GPU's step at this per-GPU batch over the step; at most 1."""
         return self.one_gpu_ms / self.latency_ms
 
     @property
     def speed_up(self) -> float:
-        """Images a second over one GPU's at the same batch a GPU; at most the number of GPUs."""
+        """Throughput over one GPU's at the same per-GPU batch; at most the number of GPUs."""
         return self.gpus * self.efficiency
 
     @property
     def speed_up_range(self) -> tuple[float, float] | None:
-        """90%; what is not known of one GPU's own step is common to both and excluded, never above perfect scaling."""
+        """90% interval; the error of one GPU's step cancels, and perfect scaling is the upper bound."""
         if self.log_sd is None:
             return None
         spread = math.exp(quantile() * self.log_sd)
@@ -98,11 +98,11 @@ class ScaledStep:
 def scaled_step(
     model: ScaleoutModel, step: GpuStep, interconnect: Interconnect, gpus: int, strategy: Strategy
 ) -> ScaledStep:
-    """The step on `gpus` GPUs, part of a node or whole nodes; on one it is `step` exactly.
+    """Step on `gpus` GPUs, part of a node or whole nodes; on one GPU it is `step` exactly.
 
     Raises
     ------
-    InputError : no such number of GPUs, no whole nodes, or a strategy that needs what is not known.
+    InputError : an invalid number of GPUs, not whole nodes, or a strategy that needs unknown inputs.
     """
     layout = Layout.of(gpus, interconnect.gpus)
     interconnect = interconnect.among(layout.gpus_per_node)
@@ -115,7 +115,7 @@ def scaled_step(
 
     def latency_ms(one_gpu_ms: float) -> float:
         scaled_ms = several_ms(model, one_gpu_ms, layout.gpus_per_node, layout.nodes, in_node + between)
-        # What one GPU's step already has of the copy is in its latency.
+        # The part of the copy in one GPU's step is already in its latency.
         return float(scaled_ms) if layout.gpus == 1 else max(float(scaled_ms), copy_ms)
 
     ends = tuple(latency_ms(each) for each in _ends(step))
@@ -138,7 +138,7 @@ def best_step(
     gpus: int,
     strategies: Iterable[Strategy] = USUAL,
 ) -> ScaledStep:
-    """The shortest step of some strategies."""
+    """Shortest step among strategies."""
     found = [scaled_step(model, step, interconnect, gpus, strategy) for strategy in strategies]
     return min(found, key=lambda each: each.latency_ms)
 
@@ -165,7 +165,7 @@ def _by_one_process(model: ScaleoutModel, step: GpuStep, layout: Layout, interco
 
 
 def _ends(step: GpuStep) -> tuple[float, float, float]:
-    """One GPU's latency: the interval's lower end, the middle, the upper end."""
+    """One GPU's latency: the interval's lower endpoint, the middle, the upper endpoint."""
     factor = math.exp(quantile() * (step.log_sd or 0.0))
     return step.latency_ms / factor, step.latency_ms, step.latency_ms * factor
 
@@ -173,7 +173,7 @@ def _ends(step: GpuStep) -> tuple[float, float, float]:
 def _log_sd(
     model: ScaleoutModel, strategy: Strategy, layout: Layout, interconnect: Interconnect, added_share: float
 ) -> float | None:
-    """What scaling brings; None on one GPU, of which nothing is scaled."""
+    """Standard deviation from scaling; None on one GPU."""
     if layout.gpus == 1:
         return None
     widths = model.one_process_widths if strategy is Strategy.ONE_PROCESS else model.widths
@@ -182,7 +182,7 @@ def _log_sd(
 
 
 def _estimate(step: GpuStep, ends_ms: tuple[float, ...], log_sd: float | None) -> Estimate:
-    """The single step's error as far as it reaches the step of all, and the error of scaling, together."""
+    """Combine the single step's error, as it affects the whole step, with the scaling error."""
     low_ms, latency_ms, high_ms = ends_ms
     if log_sd is None:
         return Estimate(latency_ms=latency_ms, log_sd=step.log_sd)

@@ -1,4 +1,4 @@
-"""How many GPUs as which nodes, and what a question for a strategy means."""
+"""Layout of GPUs in nodes, and names of strategies."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from profet_core.units import whole_number
 
 __all__ = ["BEST", "CHECKED_ON", "MOST_GPUS", "STRATEGY_CHOICES", "USUAL", "Layout", "Strategy", "strategies_of"]
 
-#: Most GPUs in the measurements.
+#: Maximum number of GPUs in the measurements.
 MOST_GPUS = 64
-#: What today's frameworks use and what was measured, what NCCL did there; not always the shortest step by the formulas.
+#: Default strategy of current frameworks, measured with NCCL; not always the shortest step by the formulas.
 USUAL = (Strategy.RING,)
-#: An older name of it, still taken.
+#: A deprecated name for it that is still accepted.
 BEST = "best"
-#: What `--strategy` takes.
+#: Choices of `--strategy`.
 STRATEGY_CHOICES = (*(each.value for each in Strategy), BEST)
 #: Note on a strategy whose formula is not validated on current machines.
 CHECKED_ON = {
@@ -28,7 +28,7 @@ CHECKED_ON = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """So many GPUs as nodes that are alike.
+    """A number of GPUs in identical nodes.
 
     >>> Layout.of(16, 8), Layout.of(4, 8)
     (Layout(nodes=2, gpus_per_node=8), Layout(nodes=1, gpus_per_node=4))
@@ -39,11 +39,11 @@ class Layout:
 
     @classmethod
     def of(cls, gpus: int, gpus_per_node: int) -> Layout:
-        """Part of a node, or whole nodes.
+        """Layout of part of a node, or of whole nodes.
 
         Raises
         ------
-        InputError : no number of GPUs from 1 to `MOST_GPUS`, or more than a node and not whole nodes.
+        InputError : not a number from 1 to `MOST_GPUS`, or more than one node but not whole nodes.
         """
         if whole_number("The number of GPUs", gpus) > MOST_GPUS:
             raise InputError(
@@ -60,12 +60,12 @@ class Layout:
 
     @property
     def gpus(self) -> int:
-        """Of all nodes."""
+        """Number of GPUs in all nodes."""
         return self.nodes * self.gpus_per_node
 
 
 def strategies_of(strategy: str) -> tuple[Strategy, ...]:
-    """Those that a name stands for: itself, or `USUAL`.
+    """Strategies that a name denotes: itself, or `USUAL`.
 
     Raises
     ------

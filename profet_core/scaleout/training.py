@@ -1,4 +1,4 @@
-"""A training on several GPUs, as it was asked for and what it comes to."""
+"""Result of a training on several GPUs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from profet_core.scaleout.step import ScaledStep
 
 @dataclass(frozen=True, slots=True)
 class ScaledEpoch:
-    """One pass over the images on so many GPUs.
+    """One pass over the images on a number of GPUs.
 
     Attributes
     ----------
-    epoch_usd : at the offer's price, its nodes paid whole; None where no offer is named.
+    epoch_usd : at the offer's price for whole nodes; None without an offer.
     """
 
     step: ScaledStep
@@ -31,21 +31,21 @@ class ScaledEpoch:
 
     @property
     def shares(self) -> tuple[float, float] | None:
-        """Both ends of the step's interval as shares of the step: those of time and cost too; None without one."""
+        """Interval endpoints relative to the step, also valid for time and cost; None without an interval."""
         ends = self.step.interval
         return ends and (ends.low_ms / self.step.latency_ms, ends.high_ms / self.step.latency_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class CurveRow(ScaledEpoch):
-    """So many GPUs.
+    """Curve point at a number of GPUs.
 
     Attributes
     ----------
-    over_one : of strong scaling, how many times as fast as one GPU with the whole batch; None of weak scaling, and
-        where that one's step is unknown.
-    others : strategy -> the same by it, where known.
-    fit : whether a GPU's part fits in its memory; None where the step was measured.
+    over_one : for strong scaling, speedup over one GPU with the whole batch; None for weak scaling, and if that step is
+        unknown.
+    others : strategy -> result with it, if known.
+    fit : whether a GPU's share fits in its memory; None if the step was measured.
     """
 
     over_one: float | None
@@ -60,16 +60,16 @@ class CurveRow(ScaledEpoch):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaledTraining:
-    """All of it.
+    """A training on several GPUs: scaling curve and plans.
 
     Attributes
     ----------
-    network : its name; "" where only its `parameters` are known.
-    global_batch : of all GPUs, shared by them; None: each keeps its own.
-    offer : whose nodes the curve is on; None: `gpu` in a usual node. one_gpu : what the curve starts from.
-    last_paying : number of GPUs after which the next makes an epoch dearer by a larger factor than faster; None: none.
-    plans : each offer of several GPUs as one node, or as so many as were asked for; the cheapest epoch first, and last
-        what a step does not fit on.
+    network : its name; "" if only its `parameters` are known.
+    global_batch : shared by all GPUs; None: each keeps its own.
+    offer : node type of the curve; None: `gpu` in a default node. one_gpu : starting point of the curve.
+    last_paying : number of GPUs beyond which cost per epoch rises faster than speed; None: none.
+    plans : each multi-GPU offer as one node, or as the requested number of GPUs; cheapest epoch first, offers where a
+        step doesn't fit last.
     """
 
     network: str
@@ -89,7 +89,7 @@ class ScaledTraining:
     warnings: tuple[str, ...]
 
     def to_frame(self) -> Any:
-        """One row a number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
+        """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
         return frame_of(
             {
                 "gpus": row.step.gpus,

@@ -1,4 +1,4 @@
-"""What several GPUs share a training of: one GPU's step, and how much each sends of it."""
+"""Input of multi-GPU scaling: one GPU's step, and its gradient size."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from profet_core.errors import InputError
 from profet_core.units import positive_number, whole_number
 
-#: Bytes of a gradient as it is sent: BF16 and FP16 move half of what FP32 does.
+#: Bytes per transferred gradient: BF16 and FP16 move half of FP32.
 GRADIENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
-#: The most parameters that any network here may have.
+#: Maximum number of parameters.
 MOST_PARAMETERS = 1e12
 
 
@@ -19,12 +19,13 @@ class GpuStep:
 
     Attributes
     ----------
-    latency_ms : measured or predicted. log_sd : of its logarithm; 0: exact, None: not known.
-    batch_size : images a step on this one GPU.
+    latency_ms : measured or predicted. log_sd : of its logarithm; 0: exact, None: unknown.
+    batch_size : images per step on this GPU.
     parameters : of the network.
-    gradients : their precision as they are sent, one of `GRADIENT_BYTES`.
-    pixels : of an image's side, for the copy of the input; None: not known, and the copy is left out.
-    tensors : of weights, as the framework counts them; None: not known, and no strategy that needs it is tried.
+    gradients : precision in which they are sent, one of `GRADIENT_BYTES`.
+    pixels : image height and width, for the copy of the input; None: unknown, and the copy is ignored.
+    tensors : number of weight tensors, as the framework counts them; None: unknown, and strategies that need it are
+        skipped.
     """
 
     latency_ms: float
@@ -50,7 +51,7 @@ class GpuStep:
 
     @property
     def gradient_bytes(self) -> float:
-        """What each GPU has to share a step.
+        """Bytes that each GPU exchanges per step.
 
         >>> GpuStep(100, 32, 25.6e6).gradient_bytes, GpuStep(100, 32, 25.6e6, "fp16").gradient_bytes
         (102400000.0, 51200000.0)
@@ -59,5 +60,5 @@ class GpuStep:
 
     @property
     def input_bytes(self) -> float:
-        """Images of a step as FP32 in three colors; 0 where pixels are not known."""
+        """Images of a step as FP32 in three colors; 0 if the pixels are unknown."""
         return 0.0 if self.pixels is None else self.batch_size * self.pixels**2 * 3 * 4.0
