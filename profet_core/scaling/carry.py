@@ -10,14 +10,14 @@ from profet_core.arrays import FloatArray
 from profet_core.latency import Estimate, combined_sd
 from profet_core.scaling.growth import AnyGrowth, CarryError
 
-#: Between two sizes errors are this much of what each end's would leave, joined: 90% of the measured latencies between
-#: both ends of an axis lay within 0.53 of it along the batch and 0.61 along pixels.
+#: Between two sizes, errors are this fraction of the pooled error of both endpoints: 90% of the measured latencies
+#: between the endpoints of an axis were within 0.53 of it along the batch and 0.61 along pixels.
 BETWEEN = 0.6
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Batch sizes and areas of an image, each (sizes,); area 1 throughout where pixels are not known."""
+    """Batch sizes and image areas, each (sizes,); area 1 everywhere if pixels are unknown."""
 
     batch: FloatArray
     area: FloatArray
@@ -35,18 +35,18 @@ class SizePoint:
     area: float
 
     def is_within(self, other: SizePoint) -> bool:
-        """Neither of its sizes is above the other's."""
+        """Whether neither of its sizes is above the other's."""
         return self.batch <= other.batch and self.area <= other.area
 
 
 @dataclass(frozen=True)
 class KnownPoint:
-    """Steps on some instances, known at one size.
+    """Steps on several instances, known at one size.
 
     Attributes
     ----------
     log_ms, log_sd : (instances,), of the latencies.
-    growth : from this size on.
+    growth : scaling from this size.
     """
 
     at: SizePoint
@@ -56,7 +56,7 @@ class KnownPoint:
 
 
 def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
-    """Latencies at `sizes`, (instances, sizes); never falling in batch or area, exact at the known size."""
+    """Latencies at `sizes`, (instances, sizes); non-decreasing in batch and area, exact at the known size."""
     away = sizes.over(known.at)
     log_ms = known.log_ms[:, None] + known.growth.log_growth(*away)
     carrying = error.log_sd(known.growth.share[:, None], *away)
@@ -64,10 +64,10 @@ def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
 
 
 def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
-    """Latencies at `sizes`, (instances, sizes), exact at both known sizes; never falling if the known ones don't.
+    """Latencies at `sizes`, (instances, sizes), exact at both known sizes; non-decreasing if the known ones are.
 
-    Between two sizes of which one is the larger, steps grow by the share that leads from one to the other; elsewhere by
-    the mean of both profiles' estimates.
+    Between two sizes, if both of one are at least the other's, steps scale by the share that connects the two
+    latencies. Elsewhere they scale by the mean of both profiles' estimates.
     """
     if first.at.batch > second.at.batch or (first.at.batch == second.at.batch and first.at.area > second.at.area):
         first, second = second, first
@@ -91,7 +91,7 @@ def _at(point: SizePoint) -> Sizes:
 
 
 def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> FloatArray:
-    """Interpolate between both with the fitted scaling; extrapolate beyond with the profiles'."""
+    """Interpolate between both with the fitted scaling; extrapolate beyond with the profiles' scaling."""
     rise = large.log_ms - small.log_ms
     log_batch, log_area = (float(values[0]) for values in _at(large.at).over(small.at))
     growth = small.growth.through(log_batch, log_area, rise)
@@ -103,7 +103,7 @@ def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> FloatArray
 
 
 def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> FloatArray:
-    """Of `deep` the batch is larger, of `wide` the area: each tells its own level, and one axis leads to the other."""
+    """Combine steps where `deep` has the larger batch and `wide` the larger area; one axis connects their levels."""
     grown = _mean_growth(wide, deep, sizes)
     by_wide, by_deep = (
         point.log_ms[:, None] + grown - _mean_growth(wide, deep, _at(point.at)) for point in (wide, deep)
@@ -117,7 +117,7 @@ def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> FloatArray:
 def _pooled_sd(
     first: KnownPoint, second: KnownPoint, by_first: FloatArray, by_second: FloatArray, factor: FloatArray
 ) -> FloatArray:
-    """The nearer of both counts more, and together they carry less far than each alone."""
+    """Pooled error: the nearer step has more weight, and together they are less uncertain than each alone."""
     both = combined_sd(by_first, by_second)
     share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)
     known = (1 - share) * first.log_sd[:, None] + share * second.log_sd[:, None]

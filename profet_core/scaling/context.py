@@ -1,4 +1,4 @@
-"""What may be known of a network besides its two end latencies, when they are scaled to the sizes between."""
+"""Optional context for scaling between two endpoint latencies."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import whole_number
 
-#: Operations of a network's head: its dense layers, and the plain gradient step over all parameters, of which the
-#: dense layers of the measured networks hold most.
+#: Operations of a network's head: its dense layers, and the plain gradient step over all parameters, most of which are
+#: in the dense layers of the measured networks.
 HEAD_OPERATIONS = ("Device_MatMul", "Device_ResourceApplyGradientDescent")
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleContext:
-    """What a curve may use besides both end latencies; whatever is None is done without.
+    """Inputs of a curve besides both endpoint latencies; each may be None.
 
     Attributes
     ----------
-    other_size : size on the axis that stays fixed: pixels along "batch" (which uses it), batch size along "pixels"
-        (which doesn't).
+    other_size : size on the fixed axis: pixels along "batch" (which uses it), batch size along "pixels" (which
+        doesn't).
     head_share : `head_share` of a profile at the axis' largest size, on any GPU, 0 to 1; used along "pixels" only.
-    fixed_classes : the network keeps its number of classes at every pixel size. In the measurements the classes
-        grow with the pixels (32: 10; 64 and 128: 100; 224 and 256: 1000), and with them the head; a network that
-        keeps its classes has a head that grows as the rest does. Used along "pixels" only.
+    fixed_classes : the network keeps its number of classes at every pixel size. In the measurements the classes grow
+        with the pixels (32: 10; 64 and 128: 100; 224 and 256: 1000), and so does the head. With a fixed number of
+        classes the head scales like the rest. Used along "pixels" only.
 
     Raises
     ------
-    InputError : a size that is no whole number above 0, a share outside 0..1.
+    InputError : a size that is not a positive whole number, or a share outside 0..1.
     """
 
     other_size: int | None = None
@@ -45,7 +45,7 @@ class ScaleContext:
 
 
 def head_share(profile: Profile) -> float | None:
-    """Share of the head's operations in the device's busy time, 0 to 1; None if the device did nothing."""
+    """Share of the head's operations in the device's busy time, 0 to 1; None without device work."""
     busy_us = sum(
         us for name, us in profile.operations.items() if name.startswith(DEVICE_PREFIX) and name != DEVICE_IDLE
     )
@@ -56,11 +56,11 @@ def head_share(profile: Profile) -> float | None:
 
 
 def scale_context(axis: str, largest: Profile, *, fixed_classes: bool = False) -> ScaleContext:
-    """Features of the curve from a profile at the largest size of `axis` ("batch" or "pixels").
+    """Context from a profile at the largest size of `axis` ("batch" or "pixels").
 
     Raises
     ------
-    InputError : its meta says another size.
+    InputError : its meta contains another size.
     """
     batch_size, pixels = largest.meta.batch_size, largest.meta.pixels
     recorded, other_size = (batch_size, pixels) if axis == "batch" else (pixels, batch_size)

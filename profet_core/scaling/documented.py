@@ -1,4 +1,4 @@
-"""The scaler that PROFET documents (arXiv:2208.05130): a polynomial between both ends of an axis."""
+"""PROFET's documented scaler (arXiv:2208.05130): a polynomial between an axis' endpoints."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from profet_core.scaling.axes import AXIS_RANGE
 
 @dataclass(frozen=True, slots=True)
 class DocumentedScaler:
-    """An order-2 polynomial from a size to the latency min-max scaled to 0..1 between the axis' two ends.
+    """An order-2 polynomial from size to latency, min-max scaled to 0..1 between the axis' endpoints.
 
     scaled(x) = intercept + linear * x + quadratic * x**2, as PROFET documents its scaler, with the polynomial
     normalized so that it is 0 at the smallest and 1 at the largest size.
 
     Raises
     ------
-    ArtifactError : the coefficients don't hit both ends or fall somewhere between them.
+    ArtifactError : the coefficients miss an endpoint or decrease between them.
     """
 
     instance: str
@@ -42,7 +42,7 @@ class DocumentedScaler:
         return self.intercept + self.linear * sizes + self.quadratic * sizes**2
 
     def scaled(self, sizes: FloatArray) -> FloatArray:
-        """Scaled latency (0 at the smallest size, 1 at the largest) at `sizes`; exact at both ends, never falling."""
+        """Scaled latency (0 at the smallest size, 1 at the largest); non-decreasing, exact at the endpoints."""
         smallest, largest = AXIS_RANGE[self.axis]
         scaled = np.clip(self._polynomial(np.asarray(sizes, float)), 0.0, 1.0)
         scaled = np.where(sizes == smallest, 0.0, scaled)

@@ -1,4 +1,4 @@
-"""What scaling needs of a models folder: the fitted scalers."""
+"""Protocol of the fitted scalers in a models folder."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from profet_core.errors import ArtifactError
 from profet_core.latency import SMOOTH_MAX_POWER, combined_sd, log_sd_of
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 
-#: What a step's growth is read from, in the order of the coefficients.
+#: Features that determine a step's scaling, in the order of the coefficients.
 SIGNS = (
     "step",
     "idle share",
@@ -37,14 +37,14 @@ _CLASSES_OF_SIGN = {
     "activation": ("activation", "activation gradient"),
     "pooling": ("pooling", "pooling gradient"),
 }
-#: A step that grew with work at no more than these powers; measured steps hardly do.
+#: Upper bounds of the powers with which a step grows with work; measured steps rarely exceed them.
 MOST_BATCH_POWER, MOST_AREA_POWER = 1.1, 1.3
-#: However much of a step is bound by launches, it grows with this share of the work's logarithm: so that no two sizes
-#: take the same time, and rounding turns no order around.
+#: Even a launch-bound step grows with this share of the work's logarithm, so that no two sizes take the same time and
+#: rounding can't reverse an order.
 LEAST_GROWTH = 0.01
-#: Logits beyond this are as good as certain.
+#: Logits beyond this count as certain.
 _FARTHEST = 12.0
-#: Least and most of a step that grows, where two known sizes tell it.
+#: Bounds of the share that grows, if it is inferred from two known sizes.
 _SHARES = (1e-4, 1 - 1e-4)
 _LEAST_SHARE = 0.01
 _LEAST_COPY_SHARE = 0.001
@@ -52,17 +52,17 @@ _LEAST_COPY_SHARE = 0.001
 
 @dataclass(frozen=True)
 class Growth:
-    """How steps on some instances grow, from the size they are known at; all of shape (instances,).
+    """Scaling of steps on several instances from the size they are known at; all of shape (instances,).
 
     log(latency / known latency) = (1 - e) log(1 - s + s exp(k u)) / k + e u, where u = batch_power x log(batch / known)
-    + area_power x log(area of an image / known) and e = `LEAST_GROWTH`: a part that stays (launches, weights) joined to
-    one that grows with the work, a smooth maximum of the two. It never falls with either size.
+    + area_power x log(area of an image / known) and e = `LEAST_GROWTH`. This is a smooth maximum of a constant part
+    (launches, weights) and a part that grows with the work. It is non-decreasing in both sizes.
 
     Attributes
     ----------
-    share_logit : of s, the share of the known step that grows.
-    batch_power, area_power : of the work in the number of images, and in pixels an image; above 0.
-    sharpness : k; the larger, the more the step is the larger of both parts instead of their sum.
+    share_logit : logit of s, the share of the known step that grows.
+    batch_power, area_power : powers of the number of images and of pixels per image in the work; above 0.
+    sharpness : k; the larger it is, the closer the step is to the maximum of both parts instead of their sum.
     """
 
     share_logit: FloatArray
@@ -80,7 +80,7 @@ class Growth:
 
         Parameters
         ----------
-        log_batch, log_area : of batch and image area over those of the known step, (sizes,).
+        log_batch, log_area : logs of batch and image area over those of the known step, (sizes,).
         """
         logit = self.share_logit[:, None]
         work = self.batch_power[:, None] * log_batch + self.area_power[:, None] * log_area
@@ -89,10 +89,11 @@ class Growth:
         return (1 - LEAST_GROWTH) * joined + LEAST_GROWTH * work
 
     def through(self, log_batch: float, log_area: float, rise: FloatArray) -> Growth:
-        """The growth of steps that are known at a larger size too, `log_batch` and `log_area` away.
+        """Scaling of steps that are also known at a larger size, `log_batch` and `log_area` away.
 
-        Then two latencies tell better than a profile: a part that stays and one in proportion to the work, with that
-        share which makes the step grow by `rise` (instances,), its logarithm. NaN: not known, the growth stays.
+        Two latencies are better evidence than a profile. The model is then a constant part and a part proportional to
+        the work, with the share that gives the log latency increase `rise`, (instances,). NaN: unknown, the scaling is
+        unchanged.
         """
         work = log_batch + log_area
         beyond = (rise - LEAST_GROWTH * work) / (1 - LEAST_GROWTH)
@@ -107,7 +108,7 @@ class Growth:
 
 
 class AnyGrowth(Protocol):
-    """What `Growth` and `ReachedGrowth` are."""
+    """Interface of `Growth` and `ReachedGrowth`."""
 
     @property
     def share(self) -> FloatArray:
@@ -117,22 +118,22 @@ class AnyGrowth(Protocol):
         """log(latency / known latency), (instances, sizes)."""
 
     def through(self, log_batch: float, log_area: float, rise: FloatArray) -> AnyGrowth:
-        """The growth of steps that are known at a larger size too."""
+        """Scaling of steps that are also known at a larger size."""
 
 
 @dataclass(frozen=True)
 class ReachedGrowth:
-    """Growth where some of the GPUs were never profiled: theirs is that of the instances they are reached from.
+    """Scaling on GPUs of which some are unprofiled and scale like the instances they are transferred from.
 
-    latency = free part and launches, joined: launches stay, and the free part grows as the product of the others'
-    growths, each to its power.
+    The latency is the smooth maximum of a free part and launches. Launches stay constant. The free part grows as the
+    product of the other instances' scaling, each to its power.
 
     Attributes
     ----------
-    own : by each instance's own latency.
-    powers : (instances, instances): a row of the identity where an instance was profiled.
-    log_free, log_launch : log of the free part and of launches over the known latency, (instances,); 0 and -inf where
-        an instance was profiled.
+    own : scaling of each instance's own latency.
+    powers : (instances, instances): a row of the identity for a profiled instance.
+    log_free, log_launch : log of the free part and of launches over the known latency, (instances,); 0 and -inf for a
+        profiled instance.
     """
 
     own: Growth
@@ -142,20 +143,20 @@ class ReachedGrowth:
 
     @property
     def share(self) -> FloatArray:
-        """That of the instances a GPU is reached from."""
+        """Share of the instances that a GPU is transferred from."""
         total: FloatArray = self.powers.sum(axis=1, keepdims=True)
         return (self.powers / total) @ self.own.share
 
     def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """As `Growth` has it."""
+        """As in `Growth`."""
         free = self.powers @ self.own.log_growth(log_batch, log_area)
         power = SMOOTH_MAX_POWER
         bound = np.logaddexp(power * (self.log_free[:, None] + free), power * self.log_launch[:, None]) / power
-        # Launches alone would leave two sizes the same time.
+        # With launches alone, two sizes would take the same time.
         return (1 - LEAST_GROWTH) * bound + LEAST_GROWTH * free
 
     def through(self, log_batch: float, log_area: float, rise: FloatArray) -> ReachedGrowth:
-        """As `Growth` has it; launches and free parts are those at this size."""
+        """As in `Growth`; launches and free parts are those at this size."""
         return replace(self, own=self.own.through(log_batch, log_area, rise))
 
 
@@ -163,9 +164,9 @@ class ReachedGrowth:
 class CarryError:
     """Error of a step that is scaled to another size.
 
-    Half a 90% interval in the logarithm is, along an axis, |log ratio| ** `DISTANCE_POWER` x (of_size + of_still x
-    (1 - s)): the farther, and the less of the known step grows, the less is known. Both axes' errors are
-    independent. All >= 0.
+    The half-width of a 90% interval in the logarithm is, along an axis, |log ratio| ** `DISTANCE_POWER` x (of_size +
+    of_still x (1 - s)). It increases with distance and with the share of the known step that doesn't grow. Errors of
+    both axes are independent. All >= 0.
 
     Attributes
     ----------
@@ -176,7 +177,7 @@ class CarryError:
     of_still: tuple[float, float, float, float]
 
     def log_sd(self, share: FloatArray, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """Standard deviation in the logarithm, of the three's common shape; 0 at the known size."""
+        """Standard deviation in the logarithm, with the broadcast shape of all three; 0 at the known size."""
         parts: list[FloatArray] = [
             (size + still * (1 - share)) * away
             for size, still, away in zip(self.of_size, self.of_still, carry_distances(log_batch, log_area), strict=True)
@@ -185,7 +186,7 @@ class CarryError:
         return found
 
 
-#: Errors grow a little slower than the distance: with it intervals cover as many near steps as far ones.
+#: Errors grow slightly slower than the distance; with this power, intervals cover near and far steps equally often.
 DISTANCE_POWER = 0.75
 
 
@@ -196,14 +197,14 @@ def carry_distances(log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class GrowthLaw:
-    """Reads the growth of a step off a profile recorded on one anchor.
+    """Model that predicts a step's scaling from a profile recorded on one anchor.
 
     Attributes
     ----------
-    centre, spread : of each sign in training, by which it is standardized. low, high : signs beyond are taken as these.
-    share, batch, area : coefficients of a constant and of each sign, (1 + signs,).
-    offsets : measured instance -> what is added to the three.
-    sharpness : as `Growth` has it.
+    centre, spread : mean and standard deviation of each feature in training. low, high : features are clipped to these.
+    share, batch, area : coefficients of a constant and of each feature, (1 + features,).
+    offsets : measured instance -> offsets added to the three.
+    sharpness : as in `Growth`.
     """
 
     centre: FloatArray
@@ -227,7 +228,7 @@ class GrowthLaw:
             raise ArtifactError("The scaling model is invalid: retrain.")
 
     def growth(self, instances: Sequence[str], signs: FloatArray) -> Growth:
-        """The growth on each instance; `signs` as `step_signs` gives them, (instances, signs)."""
+        """Scaling on each instance; `signs` as `step_signs` gives them, (instances, features)."""
         known = (np.clip(signs, self.low, self.high) - self.centre) / self.spread
         columns = np.column_stack([np.ones(len(known)), known])
         offsets = np.array([self.offsets.get(name, (0.0, 0.0, 0.0)) for name in instances]).reshape(-1, 3)
@@ -244,13 +245,13 @@ class GrowthLaw:
 
 
 def step_signs(classes: OperationClasses, classes_ms: FloatArray, latency_ms: FloatArray) -> FloatArray:
-    """What growth is read from, (rows, signs).
+    """Features that predict scaling, (rows, features).
 
     Parameters
     ----------
     classes_ms : (rows, classes), class times of profiles on their anchor, milliseconds, as
-        `profet_core.networks.stacks.step_inputs` repairs them without the latency.
-    latency_ms : (rows,), of the same steps on the instance whose growth is asked for.
+        `profet_core.networks.stacks.step_inputs` imputes them without the latency.
+    latency_ms : (rows,), of the same steps on the instance whose scaling is predicted.
     """
     columns = {name: classes_ms[:, column] for column, name in enumerate(classes.names)}
     device_ms = classes_ms[:, : len(classes.device)].sum(axis=1)

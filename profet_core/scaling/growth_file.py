@@ -1,4 +1,4 @@
-"""Read `growth.json`: scaling with batch and pixel size, with its own checksum."""
+"""Load `growth.json`: scaling with batch and pixel size, with its own checksum."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GrowthModel:
 
     Attributes
     ----------
-    laws : anchor -> how growth is read off its profiles.
+    laws : anchor -> scaling model for its profiles.
     error : of a step scaled from one profile.
     checksum : of the file's content.
     """
@@ -38,13 +38,13 @@ def load_growth(folder: Path | str | None = None) -> GrowthModel:
 
     Raises
     ------
-    ArtifactError : it is missing, damaged, changed, or of another version.
+    ArtifactError : the file is missing, damaged, changed, or has another version.
     """
     return load_coefficients(models_folder(folder) / GROWTH_NAME, GROWTH_VERSION, growth_model)
 
 
 def growth_model(content: JsonObject) -> GrowthModel:
-    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     return GrowthModel(
         laws=MappingProxyType({name: _law(row) for name, row in content["laws"].items()}),
         error=CarryError(*(_four(content["error"][name]) for name in ("of_size", "of_still"))),

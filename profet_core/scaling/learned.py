@@ -15,27 +15,26 @@ from profet_core.scaling.axes import INNER_KNOTS, KNOTS
 from profet_core.scaling.law import law_ms, step_work
 from profet_core.scaling.monotone import monotone_interpolation
 
-#: Largest correction, in the logarithm: one outlier network in the measurements is not to bend all
-#: others.
+#: Largest correction in the logarithm, so that one outlier network in the measurements can't distort all others.
 LARGEST_LOG_RESIDUAL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ResidualPolynomial:
-    """From what is known of a step to the logarithm of its latency over the scaling model's, at each inner knot.
+    """Predict the log ratio of latency to the scaling model at each inner knot.
 
     Attributes
     ----------
     degree : of the polynomial.
-    centre, spread : mean and standard deviation of each input in training, by which it is standardized.
-    low, high : smallest and largest of each input in training; one outside is taken as the nearest inside, since a
-        polynomial goes astray where nothing was measured.
-    coefficients : one row a term (as `polynomial_terms` orders them), one column an inner knot.
-    offsets : instance -> what is added on that instance, one number an inner knot.
+    centre, spread : mean and standard deviation of each input in training, for standardization.
+    low, high : minimum and maximum of each input in training; inputs are clipped to this range because a polynomial
+        extrapolates badly.
+    coefficients : one row per term (as `polynomial_terms` orders them), one column per inner knot.
+    offsets : instance -> increment on that instance, one number per inner knot.
 
     Raises
     ------
-    ArtifactError : shapes that don't fit each other, or numbers that are none.
+    ArtifactError : inconsistent shapes, or invalid numbers.
     """
 
     degree: int
@@ -58,7 +57,7 @@ class ResidualPolynomial:
             raise ArtifactError("The scaler's correction holds invalid numbers: retrain.")
 
     def factors(self, instances: Sequence[str], inputs: FloatArray) -> FloatArray:
-        """What the scaling model is multiplied by, shape (curves, 3); `inputs` has shape (curves, inputs)."""
+        """Factors on the scaling model, shape (curves, 3); `inputs` has shape (curves, inputs)."""
         known = (np.clip(inputs, self.low, self.high) - self.centre) / self.spread
         nothing = (0.0,) * INNER_KNOTS
         offsets = np.array([self.offsets.get(name, nothing) for name in instances]).reshape(len(known), -1)
@@ -68,14 +67,14 @@ class ResidualPolynomial:
 
 @dataclass(frozen=True, slots=True)
 class LearnedScaler:
-    """Latency between both ends of an axis: exact at the ends, never falling, never outside them.
+    """Latency between the endpoints of an axis: exact at them, non-decreasing, and never outside them.
 
     Attributes
     ----------
     axis : "batch" or "pixels".
-    ends_only : where nothing but the two latencies is known; its inputs are `end_inputs`.
-    informed : where the context is known: the fixed pixel size along "batch" (a third input), the head's share along
-        "pixels" (which enters through the scaling model).
+    ends_only : model if only the two latencies are known; its inputs are `end_inputs`.
+    informed : model if the context is known: the fixed pixel size along "batch" (a third input), the head's share along
+        "pixels" (an input of the scaling model).
     """
 
     axis: str
@@ -94,7 +93,7 @@ class LearnedScaler:
 
         Parameters
         ----------
-        low_ms, high_ms : latencies at the ends, the second above the first, shape (curves,).
+        low_ms, high_ms : latencies at the endpoints, the second above the first, shape (curves,).
         other_sizes, head_shares : as in `ScaleContext`, NaN where unknown, shape (curves,).
         """
         low_ms, high_ms = np.asarray(low_ms, float), np.asarray(high_ms, float)
@@ -119,7 +118,7 @@ class LearnedScaler:
         knots = np.array([0.0, *np.clip((inner - low_ms) / (high_ms - low_ms), 0, 1), 1.0])
         sizes = np.arange(KNOTS[self.axis][0], KNOTS[self.axis][-1] + 1)
         scaled = monotone_interpolation(step_work(self.axis, KNOTS[self.axis]), knots, step_work(self.axis, sizes))
-        # The interpolation never falls on paper; its rounding may, by the last digit.
+        # The interpolation is non-decreasing, but rounding may lower the last digit.
         scaled = np.maximum.accumulate(np.clip(scaled, 0, 1))
         scaled[0], scaled[-1] = 0.0, 1.0
         return scaled
@@ -130,13 +129,13 @@ class LearnedScaler:
 
 
 def learned_scaler(values: JsonObject) -> LearnedScaler:
-    """The scaler from what `LearnedScaler.as_json` gave."""
+    """Parse a scaler from the output of `LearnedScaler.as_json`."""
     ends_only, informed = (ResidualPolynomial(**values[name]) for name in ("ends_only", "informed"))
     return LearnedScaler(values["axis"], ends_only, informed)
 
 
 def end_inputs(low_ms: FloatArray, high_ms: FloatArray) -> FloatArray:
-    """What both ends tell: how much the latency grows, and how small a step is; logarithms, shape (curves, 2)."""
+    """Features of both endpoints: log increase in latency and log size of a step, shape (curves, 2)."""
     return np.column_stack([np.log(high_ms) - np.log(low_ms), np.log(low_ms)])
 
 

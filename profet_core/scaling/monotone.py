@@ -1,4 +1,4 @@
-"""A cubic curve through points that never falls where they don't (PCHIP)."""
+"""Monotone cubic interpolation (PCHIP)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from profet_core.arrays import FloatArray
 
 
 def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> FloatArray:
-    """Values at `at` (within x) of the piecewise cubic through (x, y); x rises, at least three points.
+    """Values at `at` (within x) of the piecewise cubic through (x, y); x increases, with at least three points.
 
     Source: F. N. Fritsch and J. Butland, "A method for constructing local monotone piecewise cubic interpolants",
-    SIAM J. Sci. Stat. Comput. 5 (1984), with the end slopes of C. Moler, Numerical Computing with MATLAB, 3.6: what
-    `scipy.interpolate.PchipInterpolator` computes, which serving does without.
+    SIAM J. Sci. Stat. Comput. 5 (1984), with the end slopes of C. Moler, Numerical Computing with MATLAB, 3.6. This
+    matches `scipy.interpolate.PchipInterpolator`, which serving code doesn't depend on.
 
     >>> monotone_interpolation([0, 1, 2], [0, 1, 1], [0.5, 1, 1.5]).tolist()
     [0.6875, 1.0, 1.0]
@@ -37,18 +37,18 @@ def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> FloatAr
 
 
 def _inner_tangents(steps: FloatArray, slopes: FloatArray) -> FloatArray:
-    """Weighted harmonic mean of both neighboring slopes; level where they differ in sign or one is level."""
+    """Weighted harmonic mean of both neighboring slopes; 0 if they differ in sign or one is 0."""
     left, right = slopes[:-1], slopes[1:]
     heavy, light = 2 * steps[1:] + steps[:-1], steps[1:] + 2 * steps[:-1]
     same_way = left * right > 0
     left, right = np.where(same_way, left, 1.0), np.where(same_way, right, 1.0)
-    # A slope next to nothing divides to infinity, and the mean is level as it should be.
+    # A tiny slope divides to infinity, and the mean is 0 as it should be.
     with np.errstate(over="ignore"):
         return np.where(same_way, (heavy + light) / (heavy / left + light / right), 0.0)
 
 
 def _end_tangent(near: float, next_one: float, slope: float, next_slope: float) -> float:
-    """Three-point slope at an end, held between level and three times the end's own slope."""
+    """Three-point slope at an endpoint, bounded by 0 and three times the endpoint's own slope."""
     tangent = ((2 * near + next_one) * slope - near * next_slope) / (near + next_one)
     if np.sign(tangent) != np.sign(slope):
         return 0.0

@@ -13,13 +13,13 @@ from profet_core.scaling.context import ScaleContext
 from profet_core.scaling.fitted import FittedScalers
 from profet_core.scaling.learned import LearnedScaler
 
-#: "profet": the documented polynomial; "default": the better one of the two.
+#: "profet": the documented polynomial; "default": the more accurate of the two.
 SCALE_METHODS = ("default", "profet")
 
 
 @dataclass(frozen=True, slots=True)
 class ScaledLatency:
-    """Latency of one instance at one size between the ends."""
+    """Latency of one instance at one size between the endpoints."""
 
     instance: str | None
     axis: str
@@ -42,15 +42,15 @@ def scale(
 
     Parameters
     ----------
-    instance : a measured one, or None for an unprofiled one: the default curve is then the part that all
-        measured instances share. The documented polynomial needs an instance.
-    axis : "batch" (16 to 256 images a step) or "pixels" (32 to 256 a side).
+    instance : a measured one, or None for an unprofiled one: the default curve is then the part shared by all measured
+        instances. The documented polynomial needs an instance.
+    axis : "batch" (16 to 256 images per step) or "pixels" (32 to 256 per side).
     min_ms, max_ms : step latency at the smallest and at the largest size, milliseconds.
-    at : whole number within the axis' range.
-    method : "profet" for PROFET's documented polynomial; "default" for the better curve (`LearnedScaler`), or the
-        polynomial where the models have none.
-    context : what else is known; "default" uses it. Along "pixels" the curve is that of networks whose classes grow
-        with the pixels, as in the measurements, unless it says `fixed_classes`.
+    at : whole number within the axis range.
+    method : "profet" for PROFET's documented polynomial; "default" for the more accurate curve (`LearnedScaler`), or
+        the polynomial if the models have none.
+    context : optional inputs, used by "default". Along "pixels" the curve is for networks whose classes grow with the
+        pixels, as in the measurements, unless `fixed_classes` is set.
 
     Raises
     ------
@@ -89,15 +89,15 @@ def scale_curve(
         scaled = every_size[np.fromiter(wanted, int) - smallest]
     else:
         scaled = scaler.scaled(np.fromiter(wanted, float))
-    # Adding a share of the span never falls as the share grows, which a weighted mean does by a rounding error;
-    # both ends come out exactly as they were given.
+    # Adding a share of the span is non-decreasing in the share, unlike a weighted mean, which may round down. Both
+    # endpoints are returned exactly as given.
     return np.where(scaled == 1, high, np.minimum(low + scaled * (high - low), high))
 
 
 def _known(context: ScaleContext) -> tuple[float, float]:
-    """Size of the other axis and share of the head as the learned scaler takes them, NaN where unknown.
+    """Size on the other axis and share of the head as the learned scaler takes them, NaN if unknown.
 
-    A head whose classes stay the same grows as the body does: as if there were none.
+    A head with a fixed number of classes scales like the body, as if there were none.
     """
     share = 0.0 if context.fixed_classes else context.head_share
     return _or_nan(context.other_size), _or_nan(share)
