@@ -1,4 +1,4 @@
-"""What shows that two profiles are not of one network."""
+"""Evidence that two profiles belong to different networks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def different_networks(first: Profile, second: Profile, *, apart_from: str) -> t
 
     `apart_from` : the meta field in which they may differ.
     """
-    # The head grows with the number of classes, which goes with the pixel size: parameters differ there.
+    # The head grows with the number of classes, which depends on the pixel size: parameters may differ there.
     return _differences(first, second, {apart_from, "parameters"} if apart_from == "pixels" else {apart_from})
 
 
 def other_networks(first: Profile, second: Profile) -> tuple[str, ...]:
-    """The same of profiles that may be of any two sizes."""
+    """Differences between profiles of any two sizes, one sentence each."""
     same_pixels = None in (first.meta.pixels, second.meta.pixels) or first.meta.pixels == second.meta.pixels
     sizes = {"batch_size", "pixels"}
     return _differences(first, second, sizes if same_pixels else {*sizes, "parameters"})

@@ -1,4 +1,4 @@
-"""Two steps of one network whose predictions contradict each other, made to agree."""
+"""Reconcile contradicting predictions of two steps of one network."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from profet_core.training.known import KnownStep
 
 
 def joint_predictions(known: Sequence[KnownStep]) -> tuple[KnownStep, ...]:
-    """The known steps, none faster than one of them with a smaller batch and no more pixels.
+    """Return the known steps so that none is faster than one with a smaller batch and no more pixels.
 
-    Where an instance is predicted faster at the larger size, both take one latency: the mean of the logarithms, each
-    weighted by the inverse of its variance (a measured one counts alone), with an interval that covers
-    their disagreement, and a note. Everything else stays as it is; so does a single step.
+    If an instance is predicted faster at the larger size, both rows get one latency. It is the geometric mean weighted
+    by inverse variance (a measured one alone counts), with an interval that covers their disagreement, and a note.
+    Everything else stays unchanged, as does a single step.
     """
     if len(known) != 2:
         return tuple(known)
@@ -44,7 +44,7 @@ def joint_predictions(known: Sequence[KnownStep]) -> tuple[KnownStep, ...]:
 
 
 def _is_within(one: KnownStep, other: KnownStep) -> bool:
-    """Neither of its sizes is above the other's; sizes that are not known are the same."""
+    """Whether neither of its sizes is above the other's; unknown sizes count as equal."""
     pairs = ((one.batch_size, other.batch_size), (one.pixels, other.pixels))
     return all(ours is None or theirs is None or ours <= theirs for ours, theirs in pairs)
 
@@ -52,7 +52,7 @@ def _is_within(one: KnownStep, other: KnownStep) -> bool:
 def _pooled(
     row: InstancePrediction, step: KnownStep, other: InstancePrediction, other_step: KnownStep
 ) -> tuple[InstancePrediction, InstancePrediction]:
-    """Both rows at one latency; `step` is of the smaller size. What alone was measured stays as it is."""
+    """Give both rows one latency; `step` is of the smaller size. If only one is measured, it stays unchanged."""
     log_sds = [_log_sd(one) for one in (row, other)]
     weights = _weights(log_sds)
     alone = next((one for one, weight in zip((row, other), weights, strict=True) if weight == 1), None)
@@ -79,12 +79,12 @@ def _ms(row: InstancePrediction) -> float:
 
 
 def _log_sd(row: InstancePrediction) -> float | None:
-    """0 for what was measured, None where nothing is known."""
+    """0 for a measurement, None if unknown."""
     return 0.0 if row.basis.is_exact else row.log_sd
 
 
 def _weights(log_sds: Sequence[float | None]) -> tuple[float, ...]:
-    """Inverse squares, to a sum of 1; equal ones where one is not known or both are exact."""
+    """Inverse-variance weights with a sum of 1; equal if one is unknown or both are exact."""
     if None in log_sds or all(log_sd == 0 for log_sd in log_sds):
         return tuple(1 / len(log_sds) for _ in log_sds)
     if 0 in log_sds:

@@ -1,4 +1,4 @@
-"""A step that is known: its profile, what is predicted from it, and the size it was recorded at."""
+"""A reference step: its profile, its prediction, and its recorded size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import Profile
 from profet_core.units import whole_number
 
-#: Sizes that steps can be scaled to and from.
+#: Range of sizes that steps can be scaled to and from.
 BATCH_SIZES, PIXEL_SIZES = (1, 1024), (16, 1024)
 
 
@@ -19,8 +19,8 @@ class KnownStep:
 
     Attributes
     ----------
-    profile : with the number of steps that was predicted from.
-    batch_size, pixels : it was recorded at; None: not known.
+    profile : with the number of steps used for the prediction.
+    batch_size, pixels : recorded sizes; None: unknown.
     """
 
     profile: Profile
@@ -29,19 +29,19 @@ class KnownStep:
     pixels: int | None = None
 
     def check(self) -> None:
-        """Raise InputError if steps can't be scaled from its size: it is beyond `BATCH_SIZES` or `PIXEL_SIZES`."""
+        """Raise InputError if steps can't be scaled from its size, beyond `BATCH_SIZES` or `PIXEL_SIZES`."""
         if self.batch_size is not None:
             check_batch(self.batch_size)
         if self.pixels is not None:
             check_pixels(self.pixels)
 
     def is_at(self, batch_size: int, pixels: int | None) -> bool:
-        """Whether this is the step at these sizes; pixels None: at whatever it has."""
+        """Whether this is the step at these sizes; pixels None: any pixel size."""
         return self.batch_size == batch_size and (pixels is None or self.pixels == pixels)
 
     @property
     def sized_profile(self) -> Profile:
-        """The profile, saying the sizes that are known of it."""
+        """The profile with its known sizes."""
         meta = replace(self.profile.meta, batch_size=self.batch_size, pixels=self.pixels)
         return replace(self.profile, meta=meta)
 
@@ -53,12 +53,12 @@ class KnownStep:
 
 
 def check_batch(batch_size: object) -> int:
-    """A batch size that steps can be scaled to."""
+    """Check a batch size that steps are scaled to."""
     return _check("The batch size", batch_size, BATCH_SIZES)
 
 
 def check_pixels(pixels: object) -> int:
-    """A pixel size that steps can be scaled to."""
+    """Check a pixel size that steps are scaled to."""
     return _check("The pixel size", pixels, PIXEL_SIZES)
 
 

@@ -1,4 +1,4 @@
-"""One network's steps at any batch and pixel size, from one or two that were profiled."""
+"""Scale one network's steps to any batch and pixel size from profiled ones."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def steps_at(
 ) -> TrainingSteps:
     """Step latencies at a batch and pixel size.
 
-    At a known size these are that prediction's rows as they are (after `joint_predictions`). Elsewhere each latency is
-    carried there by how the measured networks grow; its interval widens with the distance, and less with two steps.
-    No latency falls as batch or pixels grow, on any instance.
+    At a known size these are that prediction's rows unchanged (after `joint_predictions`). Elsewhere each latency is
+    scaled by the model fitted on the measured networks. Its interval widens with distance, less with two known steps.
+    No latency decreases as batch or pixels grow, on any instance.
 
     Parameters
     ----------
-    known : one step of a network, or two.
+    known : one or two steps of a network.
     pixels : None: those of the known step.
 
     Raises
     ------
-    InputError : a size out of range or not known where it must be, or other than one or two steps.
+    InputError : a size is out of range or unknown but needed, or there are not one or two steps.
     ArtifactError : the models have no scaling model.
     """
     found = _Family.of(models, known)
@@ -69,11 +69,11 @@ def curves_at(
     Parameters
     ----------
     axis : "batch" or "pixels". other_size : size on the other axis; None: that of the known step.
-    instances : those that are wanted; None: all that the steps are known on.
+    instances : instances to return; None: all that the steps are known on.
 
     Raises
     ------
-    what `steps_at` raises.
+    the same as `steps_at`.
     """
     axis_range(axis)
     found = _Family.of(models, known)
@@ -88,7 +88,7 @@ def curves_at(
 
 @dataclass(frozen=True)
 class _Family:
-    """Known steps of one network that agree with each other."""
+    """Known steps of one network, reconciled with each other."""
 
     growth: GrowthModel
     known: tuple[KnownStep, ...]
@@ -106,7 +106,7 @@ class _Family:
         return cls(models.growth, joint_predictions(known))
 
     def pixels_of(self, wanted: int | None) -> int | None:
-        """`wanted` once steps can be scaled to it; the known steps' own pixels if None."""
+        """`wanted`, checked; the known steps' pixels if None."""
         recorded = {step.pixels for step in self.known}
         if wanted is None:
             if len(recorded - {None}) > 1:
@@ -117,7 +117,7 @@ class _Family:
         return check_pixels(wanted)
 
     def batch_of(self, wanted: int | None) -> int:
-        """`wanted` once steps can be scaled to it; the known steps' own batch size if None."""
+        """`wanted`, checked; the known steps' batch size if None."""
         if wanted is not None:
             return check_batch(wanted)
         first, *others = (step.batch_size for step in self.known)
@@ -126,13 +126,13 @@ class _Family:
         return first
 
     def step_at(self, batch_size: int, pixels: int | None) -> KnownStep | None:
-        """The step that is known at this very size."""
+        """The step that is known at exactly this size."""
         return next((step for step in self.known if step.is_at(batch_size, pixels)), None)
 
     def rows(
         self, wanted: Sequence[tuple[int, int | None]], only: Collection[str] | None = None
     ) -> dict[str, list[StepTime]]:
-        """Instance -> a row for each wanted size: the known step's own where it has one, else a scaled one."""
+        """Instance -> a row for each requested size: the known step's own if it has one, else a scaled one."""
         sizes = Sizes(
             np.array([batch for batch, _ in wanted], float), np.array([_area(size) for _, size in wanted], float)
         )
@@ -146,7 +146,7 @@ class _Family:
             if only is not None and name not in only:
                 continue
             own = [rows[name] for rows in by_instance if name in rows]
-            # Offers of a GPU that is reached from others differ in nothing but their names.
+            # Offers of a transferred GPU differ only in name.
             key = tuple((row.latency_ms, row.log_sd, row.basis, row.notes, id(row.reach)) for row in own)
             if key in alike and all(row.reach for row in own):
                 found[name] = [StepTime.of(name, row) for row in alike[key]]
@@ -160,7 +160,7 @@ class _Family:
         return found
 
     def _carried(self, instances: Sequence[str], sizes: Sizes) -> Estimate:
-        """(instances, sizes); NaN where nothing is known."""
+        """Scaled latencies, (instances, sizes); NaN if unknown."""
         points = [_point(self.growth, step, instances) for step in self.known]
         alone = [carry_one(point, self.growth.error, sizes) for point in points]
         first, second = points[0], points[-1]
@@ -182,7 +182,7 @@ def _point(growth: GrowthModel, step: KnownStep, instances: Sequence[str]) -> Kn
     rows = {row.instance: row for row in step.prediction.predictions}
     found = [rows.get(name) for name in instances]
     missing = np.array([row is None or row.latency_ms is None for row in found])
-    # Where nothing is known, growth is read off any latency and then dropped.
+    # If the latency is unknown, scaling is computed from a placeholder and then dropped.
     latency_ms = np.array([1.0 if row is None or row.latency_ms is None else row.latency_ms for row in found])
     log_sds = np.array([0.0 if row is None else row.log_sd or 0.0 for row in found])
     # An unprofiled anchor is represented by the instance that its profile was mapped to.
@@ -206,7 +206,7 @@ def _reached(
     latency_ms: np.ndarray,
     missing: np.ndarray,
 ) -> ReachedGrowth:
-    """Unprofiled GPUs scale as the instances they are transferred from, where these are known."""
+    """Unprofiled GPUs scale like the instances they are transferred from, if these are known."""
     places = {name: place for place, name in enumerate(instances) if not missing[place]}
     powers = np.eye(len(instances))
     log_free, log_launch = np.zeros(len(instances)), np.full(len(instances), -np.inf)
@@ -254,7 +254,7 @@ def _rows_of(
             StepTime(
                 instance=instance,
                 latency_ms=latency_ms,
-                # A method without intervals has none at other sizes either; what was given gets one.
+                # A method without intervals has none at other sizes either; a given latency gets one.
                 log_sd=None if source.log_sd is None else log_sd,
                 basis=basis,
                 notes=notes,
@@ -266,6 +266,6 @@ def _rows_of(
 
 
 def _reach_at(reach: Reach, latency_ms: float) -> Reach:
-    """What a carried latency is made of: launches stay, the free part is what joins them to it."""
+    """Parts of a scaled latency: launches stay constant, the free part makes up the rest."""
     beyond = max(latency_ms**SMOOTH_MAX_POWER - reach.launch_ms**SMOOTH_MAX_POWER, 0.0)
     return Reach(reach.weights, beyond ** (1 / SMOOTH_MAX_POWER), reach.launch_ms)

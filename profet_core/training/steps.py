@@ -1,4 +1,4 @@
-"""Which step latencies a training has at its size: as profiled, or carried there."""
+"""Step latencies of a training at its size, as profiled or scaled."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class TrainingSteps:
 
     Attributes
     ----------
-    step_times : one an instance, each with what stands behind it.
-    carried : to another size than a profile's.
-    problems : instance -> why it has none, one line.
-    pixels : of an image; None: not known.
+    step_times : one per instance, each with its basis.
+    carried : whether they are scaled from a profile's size.
+    problems : instance -> why it has no latency, one line.
+    pixels : image height and width; None: unknown.
     """
 
     batch_size: int
@@ -29,15 +29,15 @@ class TrainingSteps:
 
     @property
     def latencies_ms(self) -> dict[str, float]:
-        """Instance -> milliseconds a step, for every instance that has one."""
+        """Instance -> milliseconds per step, for all instances with a latency."""
         return {row.instance: row.latency_ms for row in self.step_times if row.latency_ms is not None}
 
     @property
     def intervals(self) -> dict[str, Interval]:
-        """Instance -> its interval, for every instance that has one."""
+        """Instance -> its interval, for all instances with one."""
         return {row.instance: row.interval for row in self.step_times if row.interval is not None}
 
 
 def steps_as_profiled(prediction: Prediction, batch_size: int) -> TrainingSteps:
-    """The prediction's own latencies, for a training at the batch size that was profiled."""
+    """The prediction's own latencies, for a training at the profiled batch size."""
     return TrainingSteps(batch_size, prediction.predictions)
