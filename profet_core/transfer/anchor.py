@@ -1,7 +1,7 @@
-"""A step recorded on an unprofiled GPU, as if it had been recorded on GPUs that were: the law, inverted.
+"""Map steps from an unprofiled GPU to profiled ones: the inverse of the analytical model.
 
-Work is carried back kind by kind by the same speeds that carry it there; copy, start, tails and launches are told apart
-as on profiled instances, by what is typical of those.
+Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start, tails and launches are
+separated as on profiled instances, with typical values of those.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from profet_core.transfer.parts import StepParts, shares
 from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms, least_bound_ms
 from profet_core.transfer.targets import Target
 
-#: Gaps of an unprofiled GPU say little of its host: where the GPU bounds the step, launches take at most this
-#: many times the reference GPU's work. Chosen with one of the four left out as anchor.
+#: Gaps of an unprofiled GPU indicate little about its host: if the step is GPU-bound, launches take at most this many
+#: times the reference GPU's work. Chosen with one of the four instances held out as anchor.
 MOST_LAUNCHES = 1.0
-#: A step's work takes at most this many times what its profile shows of it; what of a latency is left then is no GPU's.
-#: Chosen likewise (1 to 1.25 do about as well).
+#: A step's work is at most this many times the work in its profile; the rest of a latency is not the GPU's. Chosen the
+#: same way (1 to 1.25 do about as well).
 MOST_WORK = 1.1
-#: Where launches bound no step that an instance's law was fitted on, its gaps tell nothing.
+#: If launches bound none of the steps that an instance's model was fitted on, its gaps indicate nothing.
 LEAST_FLOOR_PER_IDLE = 0.1
 
 
@@ -35,7 +35,7 @@ class ForeignSteps:
     Attributes
     ----------
     target : the GPU and its host, as `carry` takes them.
-    latency_ms : measured there, milliseconds, (profiles,); None: not known.
+    latency_ms : measured there, milliseconds, (profiles,); None: unknown.
     """
 
     target: Target
@@ -45,11 +45,11 @@ class ForeignSteps:
 
 @dataclass(frozen=True)
 class AsRecorded:
-    """The same steps as if recorded on a profiled instance.
+    """The same steps, mapped to a profiled instance.
 
     Attributes
     ----------
-    latency_ms : there, by the law alone, (profiles,). parts : what a profile there would show.
+    latency_ms : there, by the analytical model alone, (profiles,). parts : predicted content of a profile there.
     kind_factors : time there over the recorded time, by kind, (kinds,).
     """
 
@@ -60,13 +60,13 @@ class AsRecorded:
 
 @dataclass(frozen=True)
 class CarriedBack:
-    """Steps of another GPU, told of every profiled instance.
+    """Steps of another GPU, mapped to every profiled instance.
 
     Attributes
     ----------
-    own_ms : latency on the GPU itself, measured or by the profile, (profiles,). floor_ms : launches on the reference
-        host, (profiles,). by_instance : profiled instance -> the steps there.
-    doubt_log_sd : what the host, the mix of kinds, and a latency that the profile does not explain leave open,
+    own_ms : latency on the GPU itself, measured or inferred from the profile, (profiles,). floor_ms : launches on the
+        reference host, (profiles,). by_instance : profiled instance -> the steps there.
+    doubt_log_sd : uncertainty from the host, the mix of kinds, and a latency that the profile does not explain,
         standard deviation in the logarithm, (profiles,).
     """
 
@@ -77,7 +77,7 @@ class CarriedBack:
 
 
 def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack:
-    """The steps as if recorded on each instance of the law.
+    """Map the steps to each instance of the analytical model.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     launch_ms = _launches_ms(law, steps)
     own_ms = smooth_max(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
     launch_ms = np.minimum(launch_ms, own_ms)
-    # From four fifths of the work to six of gaps the step turns from the GPU's to its launches'.
+    # From four fifths of the work to six of gaps, the step changes from GPU-bound to launch-bound.
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
     gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MOST_WORK * gpu_ms)
     most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
@@ -106,7 +106,7 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
 
 
 def _launches_ms(law: StepLaw, steps: ForeignSteps) -> FloatArray:
-    """What launches take on the steps' own host, (profiles,), read as is typical of the profiled instances."""
+    """Launch time on the steps' own host, (profiles,), with typical values of the profiled instances."""
     parts = steps.parts
     gaps_ms = parts.idle_ms - _typical(law, lambda row: row.idle_ms)
     gaps_ms = np.maximum(gaps_ms - _typical(law, lambda row: row.idle_per_copy) * parts.copy_ms, 0)
@@ -135,7 +135,7 @@ def _as_recorded(
     free_ms = _work_there_ms(law, reference, steps, name, work_ms) + tails_ms + fixed_ms
     kinds_ms = parts.kinds_ms * factors
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
-    # Gaps as launches leave them there: between kernels, or all of a step that they bound.
+    # Gaps that launches leave there: between kernels, or the whole of a launch-bound step.
     launch_ms = floor_ms * host.launch
     gaps_ms = launch_ms / max(row.floor_per_idle, LEAST_FLOOR_PER_IDLE) + row.idle_ms + row.idle_per_copy * copy_ms
     idle_ms = np.maximum(gaps_ms, row.profiling_slowdown * launch_ms - kinds_ms.sum(axis=1))
@@ -147,7 +147,7 @@ def _as_recorded(
 
 
 def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: FloatArray) -> FloatArray:
-    """Work on a profiled instance, (profiles,): the benchmark's by its speed, others' as their kinds differ from it."""
+    """Work on a profiled instance, (profiles,): the benchmark's by its speed, others by their mix of kinds."""
     factors = _factors(law, name, reference, steps.target)
     benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)
     speed = np.exp(steps.target.log_speed + log_speed_ratio(law, name, reference))
@@ -156,6 +156,6 @@ def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str,
 
 
 def _factors(law: StepLaw, name: str, reference: str, target: Target) -> FloatArray:
-    """Time on a profiled instance over that on the target, (kinds,)."""
+    """Ratio of time on a profiled instance to time on the target, (kinds,)."""
     factors: FloatArray = np.exp(kind_log_speeds(law, [name], reference, [target])[0, 0])
     return factors

@@ -1,4 +1,4 @@
-"""Carries the work of steps from profiled instances to other GPUs, kind by kind, and adds what their hosts take."""
+"""Transfer steps from profiled instances to other GPUs, by kind of work, and add host time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LEAST_FREE_SHARE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class KernelWeights:
-    """How known latencies are weighed in the geometric mean of what each gives for the GPU.
+    """Weights of known latencies in the geometric mean of their transfer estimates.
 
-    weight = free share ** free_share_power * exp(-nearness * |log speed|): by the share of the step that launches don't
-    hide, and by an exponential kernel over the distance of the two GPUs' speeds. Not inverse variances: the setting was
-    chosen by leaving one GPU out among any three (`python -m profet_lab.transfer.weights`).
+    weight = free share ** free_share_power * exp(-nearness * |log speed|): the share of the step that launches don't
+    hide, times an exponential kernel of the distance between the two GPUs' speeds. These are not inverse variances: the
+    setting was chosen by leave-one-GPU-out on any three GPUs (`python -m profet_lab.transfer.weights`).
     """
 
     free_share_power: float = 1.0
@@ -41,9 +41,9 @@ class StepsThere:
 
     Attributes
     ----------
-    free_ms : if the host kept up. launch_ms : what the host needs to launch the step.
+    free_ms : latency without the host's limit. launch_ms : CPU launch overhead of the step.
     log_sd : of the latency, in the logarithm.
-    weights : (targets, instances, profiles), power with which each known latency counts.
+    weights : (targets, instances, profiles), power of each known latency.
     """
 
     free_ms: FloatArray
@@ -53,26 +53,26 @@ class StepsThere:
 
     @property
     def latency_ms(self) -> FloatArray:
-        """The longer of both, and a little more where they are close."""
+        """Smooth maximum of both."""
         found: FloatArray = smooth_max(self.free_ms, self.launch_ms)
         return found
 
 
 class Targets(tuple[Target, ...]):
-    """Targets of many steps: what `carry` takes of them is the same for all steps, and found once."""
+    """Targets of many steps; values that `carry` needs are shared by all steps and cached."""
 
     @cached_property
     def columns(self) -> FloatArray:
-        """Of the host, the GPU, and what is known of it, (columns, targets, 1); to meet one value a profile."""
+        """Columns of host, GPU and speed, (columns, targets, 1), to broadcast over profiles."""
         rows = [(one.host.launch, one.host.log_sd, one.multiprocessors, one.mix_log_sd, one.log_sd) for one in self]
         return np.array(rows, float).reshape(-1, 5).T[..., None]
 
     def speeds(self, law: StepLaw, names: tuple[str, ...], reference: str) -> tuple[FloatArray, FloatArray]:
-        """`instance_log_speeds`, and times by kind of work over those on instances, (targets, instances, kinds)."""
+        """`instance_log_speeds`, and time ratios by kind of work to instances, (targets, instances, kinds)."""
         key = id(law), names, reference
         if key not in self._speeds:
             speeds = instance_log_speeds(law, names, reference, self)
-            # The law is kept with what was found, so that no other one gets its identity.
+            # The model is stored with the result, so that no other object reuses its id.
             self._speeds[key] = law, speeds, np.exp(-kind_log_speeds(law, names, reference, self))
         return self._speeds[key][1:]
 
@@ -82,7 +82,9 @@ class Targets(tuple[Target, ...]):
 
 
 def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS) -> StepsThere:
-    """Steps on each target: the weighted geometric mean of work carried over, then tails, copy, start and launches.
+    """Transfer steps to each target.
+
+    Work is the weighted geometric mean of transferred work; tails, copy, start and launches are added.
 
     Parameters
     ----------
@@ -115,25 +117,25 @@ def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights:
 
 
 def _column(values: Iterable[float]) -> FloatArray:
-    """One value a target, (targets, 1), to meet one a profile."""
+    """One value per target, (targets, 1), to broadcast over profiles."""
     return np.array(list(values), float)[:, None]
 
 
 def log_speed_ratio(law: StepLaw, name: str, reference: str) -> float:
-    """How many times faster the reference does the benchmark's work than an instance, in the logarithm."""
+    """Log speedup of the reference over an instance on the benchmark's work."""
     return math.log(law.instances[name].benchmark_work_ms / law.instances[reference].benchmark_work_ms)
 
 
 def instance_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
-    """How many times faster targets do the benchmark's work than instances, in the logarithm, (targets, instances)."""
+    """Log speedups of targets over instances on the benchmark's work, (targets, instances)."""
     known: FloatArray = np.array([log_speed_ratio(law, name, reference) for name in names])
     return _column(one.log_speed for one in targets) + known
 
 
 def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
-    """The same by kind of work, (targets, instances, kinds).
+    """Log speedups by kind of work, (targets, instances, kinds).
 
-    Convolutions and products share what the benchmark tells; bandwidth-bound work lies between that and the bandwidth.
+    Convolutions and products share the benchmark's speed; bandwidth-bound work is between that and the bandwidth.
     """
     speeds = instance_log_speeds(law, names, reference, targets)
     found = np.repeat(speeds[:, :, None], len(KINDS), axis=2)
@@ -147,9 +149,9 @@ def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets:
 
 
 def _log_times(known: KnownSteps, times: FloatArray, log_speeds: FloatArray) -> FloatArray:
-    """Logarithm of work on targets over that on instances, (targets, instances, profiles).
+    """Log ratio of work on targets to work on instances, (targets, instances, profiles).
 
-    The benchmark's own is what its speed says: the mix of kinds counts only as far as it differs from the benchmark's.
+    The benchmark's work follows its speed; the mix of kinds only matters where it differs from the benchmark's.
     `times`, `log_speeds`: as `Targets.speeds` gives them.
     """
     law, names, anchor = known.law, list(known.latencies), known.law.instances[known.anchor]
@@ -163,13 +165,13 @@ def _log_times(known: KnownSteps, times: FloatArray, log_speeds: FloatArray) -> 
 
 
 def kinds_there(anchor: InstanceStep, other: InstanceStep, kinds_ms: FloatArray) -> FloatArray:
-    """Work by kind on another profiled instance, up to a factor, of what was recorded on the anchor, (..., kinds)."""
+    """Work by kind on another profiled instance, up to a factor, from the anchor's recording, (..., kinds)."""
     times: FloatArray = np.exp(np.array(anchor.kind_log_speeds) - np.array(other.kind_log_speeds))
     return kinds_ms * times
 
 
 def _normalised_weights(known: KnownSteps, log_speeds: FloatArray, weights: KernelWeights) -> FloatArray:
-    """(targets, instances, profiles); `log_speeds`: (targets, instances)."""
+    """Normalized weights, (targets, instances, profiles); `log_speeds`: (targets, instances)."""
     free = np.array([_free_share(known, name) for name in known.latencies])
     found = free[None] ** weights.free_share_power * np.exp(-weights.nearness * np.abs(log_speeds))[:, :, None]
     total: FloatArray = found.sum(axis=1, keepdims=True)

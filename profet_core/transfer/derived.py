@@ -1,4 +1,4 @@
-"""Latency on a GPU that another source of measurements ran the same networks on, from two profiled instances."""
+"""Derive latency on a GPU that another source measured, from two profiled instances."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class DerivedLaw:
 
     Attributes
     ----------
-    base, other : the two instances. log_sd : spread on networks left out of the fit. bias_log_sd : spread of what the
-        source's correction leaves, seen where both sources measured the same GPUs.
+    base, other : the two instances. log_sd : spread on networks held out of the fit. bias_log_sd : residual spread
+        after the source's correction, estimated where both sources measured the same GPUs.
     tf32 : whether the source ran with TF32 allowed.
-    other_precision_log_sd : assumed spread where the user's choice of TF32 differs from the source's.
+    other_precision_log_sd : assumed spread if the user's choice of TF32 differs from the source's.
     """
 
     base: str
@@ -39,34 +39,34 @@ class DerivedLaw:
 
     @property
     def instances(self) -> tuple[str, str]:
-        """Instances whose latency must be known."""
+        """Instances with a required latency."""
         return self.base, self.other
 
     @property
     def powers(self) -> dict[str, float]:
-        """Instance -> the power of its latency in the law."""
+        """Instance -> power of its latency in the model."""
         return {self.base: 1 - self.by_ratio + self.by_size, self.other: self.by_ratio}
 
     def notes(self, gpu: Gpu, tf32: bool) -> tuple[Note, ...]:
-        """Where the estimate is from, and what its interval assumes."""
+        """Source of the estimate, and the assumption of its interval."""
         note = Note.of(Code.THIRD_PARTY, networks=self.networks)
         if self.ran_as(gpu, tf32):
             return (note,)
         return note, Note.of(Code.THIRD_PARTY_TF32, how="allowed" if self.tf32 else "off")
 
     def ran_as(self, gpu: Gpu, tf32: bool) -> bool:
-        """Whether the source ran in the precision that is asked for."""
+        """Whether the source ran in the requested precision."""
         return gpu.tf32_tensor_dense_tflops is None or tf32 == self.tf32
 
 
 def derive(law: DerivedLaw, known: Mapping[str, Estimate], gpu: Gpu | None = None, tf32: bool = True) -> Estimate:
-    """Latencies on the law's GPU from those on its two instances.
+    """Latencies on the model's GPU from those on its two instances.
 
-    The known latencies' errors are taken for one and the same, with the sign that harms most.
+    The known latencies' errors are assumed fully correlated, with the worst sign.
 
     Parameters
     ----------
-    gpu : the law's, with the precision that is asked for; None: as the source ran.
+    gpu : the model's, with the requested precision; None: as the source ran.
     """
     base, other = (np.log(known[name].latency_ms) for name in law.instances)
     latency_ms = np.exp(base + law.intercept + law.by_ratio * (other - base) + law.by_size * base)
@@ -88,7 +88,7 @@ def derive(law: DerivedLaw, known: Mapping[str, Estimate], gpu: Gpu | None = Non
 
 
 def _log_sd(law: DerivedLaw, known: Mapping[str, Estimate], by_base: float) -> FloatArray:
-    """(profiles,); `by_base`: power of the base's latency in what is told."""
+    """Log standard deviation, (profiles,); `by_base`: power of the base's latency in the result."""
     base, other = (known[name].log_sd for name in law.instances)
     found: FloatArray = combined_sd(abs(by_base) * base + abs(law.by_ratio) * other, law.log_sd, law.bias_log_sd)
     return found

@@ -1,9 +1,9 @@
-"""Latency on unprofiled GPUs, from what is known of the step on GPUs that were.
+"""Estimate latency on unprofiled GPUs from the step's latencies on profiled ones.
 
-Two ways, and an estimate's basis names the one it took. Derived: the GPU ran the same networks in another source of
-measurements (`derived.py`). Transferred: the step's work is carried over from each profiled instance, kind by kind, and
-what its host takes is added (`carry.py`). Neither is a measurement: intervals rest on an assumption that the estimate's
-note names.
+There are two methods, and an estimate's basis names the one used. Derived: the GPU ran the same networks in another
+source of measurements (`derived.py`). Transferred: the step's work is transferred from each profiled instance, kind by
+kind, and host time is added (`carry.py`). Neither is a measurement: intervals depend on an assumption that the
+estimate's note names.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def estimate_gpus(
     *,
     tf32: bool,
 ) -> dict[Placed, Estimate]:
-    """Latencies on GPUs that were not profiled, by GPU and host.
+    """Estimate latencies on unprofiled GPUs, by GPU and host.
 
     Parameters
     ----------
     recorded : on one of `model.instances`.
     others : other profiled instances -> latencies there, predicted or measured.
-    tf32 : convolutions and products run in TF32 where the GPU has it, as frameworks do unasked.
+    tf32 : convolutions and products run in TF32 if the GPU has it, the frameworks' default.
     """
     known = known_steps(model.step, recorded, others)
     found: dict[Placed, Estimate] = {}
@@ -63,7 +63,7 @@ def _transferred(
         return {}
     targets, speeds = targets_of(model, tuple(wanted), tf32)
     found = carry(known, model.reference, targets)
-    # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
+    # The weights depend on launches and speed, so no part of the known latencies' errors reliably cancels.
     relative = combined_sd(found.log_sd, known.latencies[known.anchor].log_sd)
     rows = enumerate(zip(wanted, speeds, found.latency_ms, strict=True))
     return {
@@ -90,7 +90,7 @@ def _transferred(
 
 
 def _calibrated(model: TransferModel, known: KnownSteps, gpu: Gpu, row: Estimate, tf32: bool) -> Estimate:
-    """Corrected by what the law left of the steps that were measured on the GPU, if any were."""
+    """Correct by the model's residuals on steps measured on the GPU, if there are any."""
     sharpened = model.sharpened_gpu(gpu, tf32)
     if sharpened is None or row.reach is None:
         return row
@@ -99,9 +99,9 @@ def _calibrated(model: TransferModel, known: KnownSteps, gpu: Gpu, row: Estimate
 
 
 def other_host_log_sd(law: StepLaw, recorded: AnchorSteps, latency_ms: FloatArray, host: Host) -> FloatArray:
-    """Doubt about a latency that is known on the same GPU in another host, (profiles,): standard deviation of its log.
+    """Log standard deviation of a latency known on the same GPU in another host, (profiles,).
 
-    The host launches and copies at a speed that nobody measured.
+    The host's speed of launches and copies is not measured.
     """
     fixed_ms = law.fixed_ms(recorded.parts, recorded.anchor, host)
     floor_ms = recorded.floor_ms

@@ -1,4 +1,4 @@
-"""What the numbers of a GPU rest on, from the surest to the least."""
+"""Evidence for a GPU's speed, from most to least certain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from profet_core.messages import Code, Note
 
 
 class Source(Enum):
-    """Where a GPU's speed is from."""
+    """Source of a GPU's speed."""
 
     PROFILED = "profiled"
     CELLS = "cells"
@@ -24,13 +24,13 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A source, and what goes with it.
+    """A source, with its details.
 
     Attributes
     ----------
-    gpu : full name of the GPU whose speed this is. measured_on : of the GPU that ran; empty for specs alone.
-    tables : published tables that tell it, 0 for other sources. said : what a user says of a GPU of their own, or how
-        many of its steps were measured.
+    gpu : full name of the GPU with this speed. measured_on : the GPU that ran; empty for specs alone.
+    tables : number of published tables, 0 for other sources. said : a user's statement about a custom GPU, or the
+        number of its measured steps.
     """
 
     source: Source
@@ -41,7 +41,7 @@ class Evidence:
 
     @property
     def words(self) -> str:
-        """In few words, for a cell.
+        """Short text for a table cell.
 
         >>> Evidence(Source.PUBLISHED, "A100-PCIE-40GB", "A100-PCIE-40GB", tables=3).words
         'published speed, 3 tables'
@@ -69,7 +69,7 @@ class Evidence:
 
     @property
     def note(self) -> Note:
-        """As a prediction's note says it."""
+        """As a prediction's note."""
         match self.source:
             case Source.PUBLISHED | Source.SAME_CHIP | Source.RELATIVE:
                 return Note.of(Code[self.source.name], gpu=self.measured_on)

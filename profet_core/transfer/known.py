@@ -1,4 +1,4 @@
-"""What is known of steps that are to be transferred: latencies on profiled instances, copy, start and launches."""
+"""Inputs of the transfer: latencies on profiled instances, copy, start and launches."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class AnchorSteps:
 
     Attributes
     ----------
-    latency_ms : measured there, milliseconds, (profiles,); None: not known.
-    floor_ms : what launches take on the reference host, (profiles,), where that is known otherwise than by the parts.
+    latency_ms : measured there, milliseconds, (profiles,); None: unknown.
+    floor_ms : launch time on the reference host, (profiles,), if known from another source than the parts.
     """
 
     anchor: str
@@ -30,12 +30,12 @@ class AnchorSteps:
 
 @dataclass(frozen=True)
 class KnownSteps:
-    """All that is known of steps recorded on one anchor.
+    """Known facts about steps recorded on one anchor.
 
     Attributes
     ----------
     latencies : profiled instance -> latencies there, the anchor's last.
-    floor_ms : what launches take on the reference host, (profiles,).
+    floor_ms : launch time on the reference host, (profiles,).
     work_ms : profiled instance -> the GPU's work there, (profiles,).
     """
 
@@ -48,7 +48,7 @@ class KnownSteps:
 
 
 def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estimate]) -> KnownSteps:
-    """What is known of `recorded`, which was recorded on one of `law.instances`.
+    """Known facts about `recorded`, which was recorded on one of `law.instances`.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estima
     """
     anchor, parts = recorded.anchor, recorded.parts
     latencies = {**others, anchor: anchor_estimate(law, recorded)}
-    # Launches are the network's: on no host does its step take less.
+    # Launches belong to the network: its step takes at least this long on any host.
     least_ms = np.minimum.reduce([row.latency_ms / law.host(name).launch for name, row in latencies.items()])
     told_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
     floor_ms = np.minimum(told_ms, least_ms)
@@ -64,14 +64,14 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estima
         name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.host(name)), floor_ms)
         for name, row in latencies.items()
     }
-    # Where launches bound the anchor's step its latency tells nothing of the work, the profile does.
+    # A launch-bound latency on the anchor gives no information on the work, but the profile does.
     profiled_ms = law.instances[anchor].gpu_per_busy * parts.busy_ms
     work_ms[anchor] = np.minimum(work_ms[anchor], profiled_ms)
     return KnownSteps(law, anchor, parts, latencies, floor_ms, work_ms)
 
 
 def anchor_estimate(law: StepLaw, recorded: AnchorSteps) -> Estimate:
-    """Latencies on the anchor: measured, or by the profiles themselves."""
+    """Latencies on the anchor: measured, or inferred from the profiles."""
     if recorded.latency_ms is not None:
         return Estimate.exact(recorded.latency_ms)
     own_ms = law.own_latency_ms(recorded.parts, recorded.anchor)

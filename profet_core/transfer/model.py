@@ -1,4 +1,4 @@
-"""Reads `transfer.json`: the coefficients that transfer latencies to GPUs nobody profiled, with its own checksum."""
+"""Load `transfer.json`, the model for unprofiled GPUs, with its own checksum."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from profet_core.transfer.targets import Speed, Target
 
 TRANSFER_NAME = "transfer.json"
 TRANSFER_VERSION = 3
-#: Beside it where a few workloads of other GPUs were measured.
+#: File in the same folder for GPUs with a few measured workloads.
 SHARPENED_NAME, SHARPENED_VERSION = "sharpened.json", 1
 
 
@@ -33,9 +33,9 @@ class BenchmarkPoint:
 
     Attributes
     ----------
-    measured_on : the GPU that ran it: this one, or one with the same chip. tables : so many agree on it in the mean.
-    log_sd : standard deviation between tables, from another batch size and, where it was another card, the card.
-    log_throughput : published images a second over the reference's, tails of kernels included.
+    measured_on : the GPU that ran it: this one, or one with the same chip. tables : number of tables in the mean.
+    log_sd : standard deviation between tables, from another batch size and, if applicable, from another card.
+    log_throughput : published images per second over the reference's, including kernel tails.
     """
 
     log_speed: float
@@ -45,29 +45,29 @@ class BenchmarkPoint:
     log_throughput: float
 
     def evidence(self, gpu: str) -> Evidence:
-        """What a GPU of this full name rests on with it."""
+        """Evidence for a GPU with this full name."""
         return Evidence(Source.PUBLISHED, gpu, self.measured_on, self.tables)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPoint(BenchmarkPoint):
-    """What a user says of the speed of a GPU of their own; no other GPU's speed is taken from it."""
+    """A user's statement about a custom GPU's speed; no other GPU's speed is inferred from it."""
 
     said: str
 
     def evidence(self, gpu: str) -> Evidence:
-        """What the user says."""
+        """The user's statement as evidence."""
         return Evidence(Source.OWN, gpu, gpu, said=self.said)
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Log errors on GPUs left out, latencies on the others known.
+    """Log errors on held-out GPUs, with the latencies on the others known.
 
     Attributes
     ----------
-    between : root mean square of each GPU's mean error. within : standard deviation of the networks' around it.
-    gpus : left out in turn.
+    between : root mean square of each GPU's mean error. within : standard deviation of the networks' errors around it.
+    gpus : number of held-out GPUs.
     """
 
     between: float
@@ -75,22 +75,23 @@ class Spread:
     gpus: int
 
     def log_sd(self, *more: float) -> float:
-        """Standard deviation of a step's log; `more`: those that come to a GPU's own error."""
+        """Log standard deviation of a step; `more`: additional ones of the GPU's own error."""
         return float(combined_sd(self.between, self.within, *more))
 
 
 @dataclass(frozen=True)
 class TransferModel:
-    """Everything that estimates on GPUs which nobody profiled need.
+    """Model for estimates on unprofiled GPUs.
 
     Attributes
     ----------
     reference : profiled instance that published points are relative to.
-    spread : errors of leave-one-GPU-out with a benchmark point. anchor_spread : with the GPU left out as anchor.
-    sheet_log_sd, relative_log_sd, same_chip_log_sd, kernel_log_sd : error of a speed that is told by specs alone,
-        by those beside a GPU with published points, by those of one chip, and by kernels.
-    points, fp32_points, derived : by full GPU name; `fp32_points` of GPUs whose `points` are TF32.
-    sharpened : by full GPU name and TF32, GPUs of which a few workloads were measured.
+    spread : errors of leave-one-GPU-out with a benchmark point. anchor_spread : with the GPU held out as anchor.
+    sheet_log_sd, relative_log_sd, same_chip_log_sd, kernel_log_sd : error of a speed inferred from specs alone, from
+    specs
+        relative to a GPU with published points, from a GPU with the same chip, and from kernels.
+    points, fp32_points, derived : by full GPU name; `fp32_points` for GPUs whose `points` are TF32.
+    sharpened : by full GPU name and TF32, GPUs calibrated with a few measured workloads.
     kernels : full GPU name -> kind -> speed of its kernels over the reference GPU's, in the logarithm.
     checksum : of the file's content.
     """
@@ -118,11 +119,11 @@ class TransferModel:
         return tuple(self.step.instances)
 
     def sharpened_gpu(self, gpu: Gpu, tf32: bool) -> SharpenedGpu | None:
-        """What measured steps told of a GPU in this precision."""
+        """Calibration of a GPU in this precision from measured steps."""
         return self.sharpened.get((gpu.name, tf32 and gpu.tf32_tensor_dense_tflops is not None))
 
     def basis_of(self, gpu: Gpu, tf32: bool = True) -> Basis:
-        """What stands behind a latency on the GPU: steps measured on it, others' timings, or neither."""
+        """Basis of a latency on the GPU: steps measured on it, others' timings, or neither."""
         profiled = {row.gpu for row in self.step.instances.values()}
         if gpu.name not in profiled and self.sharpened_gpu(gpu, tf32) is not None:
             return Basis.SHARPENED
@@ -130,12 +131,12 @@ class TransferModel:
 
     @cached_property
     def targets(self) -> dict[tuple[Gpu, Host, bool], tuple[Target, Speed]]:
-        """What `speed.target_of` found of these GPUs, by GPU, host and TF32: every prediction asks for all of them."""
+        """Cache of `speed.target_of` by GPU, host and TF32: every prediction needs all of them."""
         return {}
 
     @cached_property
     def target_sets(self) -> dict[tuple[tuple[tuple[Gpu, Host], ...], bool], tuple[Targets, tuple[Speed, ...]]]:
-        """What `speed.targets_of` found, by GPUs in hosts and TF32."""
+        """Cache of `speed.targets_of` by GPUs in hosts and TF32."""
         return {}
 
     @property
@@ -152,7 +153,7 @@ def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) ->
 
     Raises
     ------
-    ArtifactError : it is missing, damaged, changed, or of another version.
+    ArtifactError : the file is missing, damaged, changed, or has another version.
     """
     path = models_folder(folder) / TRANSFER_NAME
     model = load_coefficients(path, TRANSFER_VERSION, lambda content: transfer_model(content, gpus or load_gpus()))
@@ -161,7 +162,7 @@ def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) ->
 
 
 def _with_sharpened(model: TransferModel, path: Path) -> TransferModel:
-    """The model with what the file says of GPUs that a few workloads were measured on."""
+    """Add the file's calibrated GPUs, with a few measured workloads, to the model."""
 
     def parse(content: JsonObject) -> TransferModel:
         if content.get("transfer_checksum") != model.checksum:
@@ -174,7 +175,7 @@ def _with_sharpened(model: TransferModel, path: Path) -> TransferModel:
 
 
 def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
-    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     law = content["step"]
     model = TransferModel(
         step=StepLaw(

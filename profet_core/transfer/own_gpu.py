@@ -1,4 +1,4 @@
-"""GPUs of the user's, as transfer knows GPUs: specs, and the speed that one throughput tells."""
+"""Custom GPUs in the transfer model: specs, and speed from one throughput."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from profet_core.transfer.published import (
 )
 from profet_core.units import format_significant
 
-#: What an FP32 throughput says of a GPU in TF32, and leaves open: published networks gain 1.1 to 1.8 times.
+#: Gain and uncertainty of TF32 speed inferred from FP32 throughput: published networks gain 1.1 to 1.8 times.
 TF32_LOG_GAIN = math.log(1.4)
 TF32_LOG_SD = log_sd_of(math.log(1.8 / 1.1) / 2)
-#: Of the specs' peak a step gets at most this much (fast algorithms of convolution take fewer operations than are
-#: counted) and at least this little.
+#: Maximum and minimum share of the specs' peak in a step (fast convolution algorithms need fewer operations than are
+#: counted).
 MOST_OF_PEAK, LEAST_OF_PEAK = 3.0, 0.001
-#: Between a speed that was measured and one by specs there is at most this factor.
+#: Maximum factor between a measured speed and one from specs.
 _SHEET_FACTOR = 10.0
 
 
 def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
-    """The model with specs and speeds of the user's GPUs; what it says of the others stays.
+    """Add specs and speeds of custom GPUs to the model; other GPUs stay unchanged.
 
     Raises
     ------
-    InputError : a throughput that can't be, or that there is nothing to compare with; see `check_own_gpu`.
+    InputError : a throughput is impossible, or has no comparison; see `check_own_gpu`.
     """
     rows = tuple(own)
     told = {row.name: (row, _own_point(model, row)) for row in rows if row.point is not None}
@@ -50,7 +50,7 @@ def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
 
 
 def check_own_gpu(model: TransferModel, own: OwnGpu) -> None:
-    """Refuse a speed that the specs can't have.
+    """Reject a speed that is impossible with the specs.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def check_own_gpu(model: TransferModel, own: OwnGpu) -> None:
 
 
 def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
-    """What is known of its speed, in the precision in which it is known."""
+    """Known speed, in the precision in which it is known."""
     point, steps = own.point, load_reference_steps()
     assert point is not None
     if point.precision == "tf32" and own.gpu.tf32_tensor_dense_tflops is None:
@@ -86,12 +86,12 @@ def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
 
 
 def _is_fp32_beside_tf32(own: OwnGpu) -> bool:
-    """Whether its speed is known in FP32, though it has TF32."""
+    """Whether its speed is known in FP32 although it has TF32."""
     return own.point is not None and own.point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None
 
 
 def _in_tf32(point: OwnPoint) -> OwnPoint:
-    """A guess of the same in TF32."""
+    """Estimate the same point in TF32."""
     return replace(
         point,
         log_speed=point.log_speed + TF32_LOG_GAIN,
@@ -102,7 +102,7 @@ def _in_tf32(point: OwnPoint) -> OwnPoint:
 
 
 def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) -> None:
-    """Between a share of the specs' peak that no step gets, and one that none falls below."""
+    """Check that the throughput is within possible shares of the specs' peak."""
     tf32_tflops = gpu.tf32_tensor_dense_tflops if point.precision == "tf32" else None
     peak = max(gpu.fp32_tflops, tf32_tflops or 0.0)
     per_s = 1_000 * peak / gflop_per_image
@@ -116,14 +116,14 @@ def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) 
 
 
 def speed_bounds(model: TransferModel, gpu: Gpu) -> tuple[float, float]:
-    """The slowest and the fastest, times the reference, that its specs leaves room for."""
+    """Minimum and maximum speed over the reference that its specs allow."""
     low, high = _sheet_range(model, gpu)
     return low / _SHEET_FACTOR, high * _SHEET_FACTOR
 
 
 def _check_speed(model: TransferModel, gpu: Gpu, log_speed: float) -> None:
     slowest, fastest = speed_bounds(model, gpu)
-    # What the bounds themselves come back as.
+    # Tolerance so that the bounds themselves are accepted.
     if not 0.999 * slowest <= math.exp(log_speed) <= 1.001 * fastest:
         low, high = _sheet_range(model, gpu)
         raise InputError(
@@ -133,7 +133,7 @@ def _check_speed(model: TransferModel, gpu: Gpu, log_speed: float) -> None:
 
 
 def _sheet_range(model: TransferModel, gpu: Gpu) -> tuple[float, float]:
-    """The least and the most that a figure of the specs is times the reference's."""
+    """Minimum and maximum ratio of the specs to the reference's."""
     reference = model.gpus[model.reference_gpu]
     ratios = [
         gpu.fp32_tflops / reference.fp32_tflops,

@@ -1,4 +1,4 @@
-"""A profiled step by what bounds it: GPU work of each kind, the copy of its batch, and the gaps that launches leave."""
+"""Parts of a profiled step by bottleneck: GPU work by kind, batch copy, and launch gaps."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from profet_core.networks.stacks import StepInputs
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 
 CONVOLUTION, PRODUCT, SCATTERED, BANDWIDTH = "convolution", "matrix product", "depthwise gradient", "bandwidth"
-#: Kinds of GPU work that another GPU speeds up alike. The filter gradient of a depthwise convolution is one of its own:
-#: its kernels fill no GPU, so a T4 takes 1.2 times V100's time for it where everything else takes 3 times.
+#: Kinds of GPU work with equal speedups between GPUs. The filter gradient of a depthwise convolution is its own kind:
+#: its kernels don't fill any GPU, so a T4 takes 1.2 times V100's time for it and 3 times for everything else.
 KINDS = (CONVOLUTION, PRODUCT, SCATTERED, BANDWIDTH)
 _KIND_OF_CLASS = {
     "convolution": CONVOLUTION,
@@ -26,13 +26,12 @@ _KIND_OF_CLASS = {
 
 @dataclass(frozen=True)
 class StepParts:
-    """Device time of profiles by what bounds it, milliseconds of one step as recorded.
+    """Device time of profiles by bottleneck, milliseconds of one step as recorded.
 
     Attributes
     ----------
     kinds_ms : GPU work by kind, (profiles, kinds) in the order of `KINDS`. copy_ms, idle_ms : (profiles,).
-    host_ms : what the host's threads spent on the step's operations, (profiles,); infinity where the profile does not
-        tell.
+    host_ms : CPU time of the step's operations, (profiles,); infinity if the profile doesn't indicate it.
     """
 
     kinds_ms: FloatArray
@@ -48,23 +47,23 @@ class StepParts:
 
     @property
     def compute_share(self) -> FloatArray:
-        """Convolutions and matrix products as a share of the GPU work, (profiles,): what an arithmetic peak bounds."""
+        """Share of convolutions and matrix products in GPU work, (profiles,): the part bound by peak arithmetic."""
         compute: FloatArray = self.kinds_ms[:, : KINDS.index(PRODUCT) + 1].sum(axis=1)
         return compute / np.maximum(self.busy_ms, 1e-9)
 
     def of(self, rows: np.ndarray) -> StepParts:
-        """Those of some profiles."""
+        """A subset of profiles."""
         return StepParts(self.kinds_ms[rows], self.copy_ms[rows], self.idle_ms[rows], self.host_ms[rows])
 
 
 def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: FloatArray | None = None) -> StepParts:
-    """Parts of steps whose class times are repaired as the default method repairs them.
+    """Parts of steps from imputed class times of the default method.
 
-    Operations without a class count as bound by bandwidth, as most are.
+    Operations without a class count as bandwidth-bound, like most operations.
 
     Parameters
     ----------
-    host_ms : as `StepParts` has it; None where no profile tells.
+    host_ms : as in `StepParts`; None if no profile indicates it.
     """
     device = tuple(classes.device)
     kinds_ms = inputs.classes_ms[:, : len(device)] @ _kind_sums(device)
@@ -78,7 +77,7 @@ def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: FloatArra
 
 
 def kind_of_class(name: str) -> str:
-    """The kind of a class of operations: bound by bandwidth unless it is one of the others."""
+    """Kind of a class of operations: bandwidth-bound unless listed."""
     return _KIND_OF_CLASS.get(name, BANDWIDTH)
 
 
@@ -90,7 +89,7 @@ def shares(kinds_ms: Sequence[float] | FloatArray) -> FloatArray:
 
 
 def _kind_sums(device: tuple[str, ...]) -> FloatArray:
-    """Which class of the GPU adds to which kind of work, 0 or 1, (classes, kinds)."""
+    """Indicator of GPU class in kind of work, 0 or 1, (classes, kinds)."""
     sums = np.zeros((len(device), len(KINDS)))
     for row, name in enumerate(device):
         if name not in (COPY_CLASS, IDLE_CLASS):

@@ -1,4 +1,4 @@
-"""Compares a training throughput of any GPU with the reference GPU's steps of the same network and size."""
+"""Compare a GPU's training throughput with the reference GPU's steps."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from profet_core.transfer.model import TransferModel
 from profet_core.transfer.step import StepLaw, gpu_time_ms
 
 REFERENCE_STEPS_NAME = "reference_steps.csv"
-#: The network whose speed a GPU's speed is.
+#: Network that defines a GPU's speed.
 BENCHMARK = "ResNet50"
 _BENCHMARK_SIZE = (224, 64)
-#: Smaller batches wait for the host, which is another one. Beyond the largest that was measured (128 or 256) a step
-#: is taken to grow as its batch.
+#: Minimum batch size: smaller ones wait for the host, which differs. Beyond the largest measured batch (128 or 256), a
+#: step is assumed proportional to its batch.
 BATCH_RANGE = (16, 4096)
-#: Between 128, 224 and 256 a step grows as a power of its area; above, as its area (299 pixels of Inception v3).
+#: Between 128, 224 and 256 pixels a step scales as a power of its area; above, with its area (Inception v3 has 299
+#: pixels).
 PIXEL_RANGE = (128, 320)
-#: Of the reference GPU itself others publish throughputs that are so far from its steps here: framework, input and
-#: batch. And another network than ResNet-50 tells a speed that is so far from the one that ResNet-50 tells of the same
-#: GPU at the same source (`python -m profet_lab.transfer.reference_steps` prints both).
+#: Deviation between others' published throughputs of the reference GPU and its steps here (framework, input and batch),
+#: and between the speeds that another network and ResNet-50 give for the same GPU at the same source
+#: (`python -m profet_lab.transfer.reference_steps` prints both).
 THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD = 0.13, 0.17
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceStep:
-    """A step that was measured on the reference GPU (V100, TensorFlow 2.5, FP32; median of nine runs).
+    """A step measured on the reference GPU (V100, TensorFlow 2.5, FP32; median of nine runs).
 
     Attributes
     ----------
-    copy_ms : as its profile shows the batch's copy.
-    gflop_per_image : 10^9 operations of a training step, forward and backward, multiply-add counted as two.
+    copy_ms : batch copy in its profile.
+    gflop_per_image : 10^9 operations of a training step, forward and backward; a multiply-add counts as two.
     """
 
     network: str
@@ -59,7 +60,7 @@ class ReferenceSteps:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """What throughputs can be of."""
+        """Networks that throughputs can refer to."""
         return tuple(self._steps)
 
     def gpu_ms(self, law: StepLaw, network: str, pixels: int, batch_size: int) -> float:
@@ -74,14 +75,14 @@ class ReferenceSteps:
         return math.exp(np.interp(math.log(pixels), np.log(sizes), np.log(times_ms)))
 
     def gflop_per_image(self, network: str, pixels: int) -> float:
-        """Operations of a training step for one image."""
+        """Operations of a training step per image."""
         steps = self._steps[network]
         nearest = min(steps, key=lambda size: abs(size - pixels))
         return steps[nearest][0].gflop_per_image * (pixels / nearest) ** 2
 
     def _at_batch(self, law: StepLaw, steps: list[ReferenceStep], batch_size: int) -> float:
         ordered = sorted(steps, key=lambda step: step.batch_size)
-        # The reference's host is the one that copy and start are told of.
+        # Copy and start are relative to the reference's host.
         fixed_ms = np.array([law.copy_factor * step.copy_ms + law.start_ms for step in ordered])
         times_ms = gpu_time_ms(np.array([step.latency_ms for step in ordered]), fixed_ms)
         largest = ordered[-1].batch_size
@@ -94,7 +95,7 @@ class ReferenceSteps:
 
 @lru_cache(maxsize=1)
 def load_reference_steps() -> ReferenceSteps:
-    """The steps that ship."""
+    """Load the shipped steps."""
     text = resources.files("profet_core.transfer").joinpath(REFERENCE_STEPS_NAME).read_text(encoding="utf-8")
     return ReferenceSteps(
         ReferenceStep(
@@ -110,7 +111,7 @@ def load_reference_steps() -> ReferenceSteps:
 
 
 def check_size(steps: ReferenceSteps, point: ThroughputPoint) -> None:
-    """Refuse what there is nothing to compare with.
+    """Reject a throughput without a comparable step.
 
     Raises
     ------
@@ -129,24 +130,24 @@ def check_size(steps: ReferenceSteps, point: ThroughputPoint) -> None:
 
 
 def throughput_log_sd(point: ThroughputPoint) -> float:
-    """Standard deviation of the speed that a throughput tells, in the logarithm."""
+    """Log standard deviation of the speed that a throughput gives."""
     return THROUGHPUT_LOG_SD if point.network == BENCHMARK else math.hypot(THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD)
 
 
 def work_log_speed_of_gpu_time(
     steps: ReferenceSteps, model: TransferModel, multiprocessors: int, log_times: float
 ) -> float:
-    """Speed of the benchmark's work over the reference's, in the logarithm, from the ratio of their GPU times.
+    """Log speed of the benchmark's work over the reference's, from the ratio of their GPU times.
 
-    GPU time has no copy and no launch in it, on either side (`log_times_reference` sees to that). Tables of published
-    speeds compare whole steps instead, of which nobody says whether they waited for their copies: the shipped points
-    are read of those by `profet_lab.transfer.benchmark_points.work_log_speed_of_step`.
+    GPU time includes no copy and no launch on either side (see `log_times_reference`). Tables of published speeds
+    compare whole steps instead, and don't say whether these waited for copies. `work_log_speed_of_step` in
+    `profet_lab.transfer.benchmark_points` derives the shipped points from those.
 
-    Tails of kernels are no work: they grow with the GPU's multiprocessors.
+    Kernel tails are not work: they grow with the GPU's multiprocessors.
 
     Parameters
     ----------
-    multiprocessors : of the GPU. log_times : how many times as fast its GPU time is, in the logarithm.
+    multiprocessors : of the GPU. log_times : log speedup of its GPU time.
     """
     reference = model.step.instances[model.reference]
     gpu_ms, work_ms = steps.gpu_ms(model.step, BENCHMARK, *_BENCHMARK_SIZE), reference.benchmark_work_ms
@@ -155,13 +156,13 @@ def work_log_speed_of_gpu_time(
 
 
 def log_times_reference(steps: ReferenceSteps, law: StepLaw, point: ThroughputPoint) -> float:
-    """How many times as fast as the reference GPU a throughput is, in the logarithm.
+    """Log speedup of a throughput over the reference GPU.
 
-    Throughputs are published of pictures that are in the GPU's memory already: a step is GPU time.
+    Published throughputs use images that are already in GPU memory, so a step is GPU time.
 
     Raises
     ------
-    InputError : there is nothing to compare it with.
+    InputError : there is no comparable step.
     """
     check_size(steps, point)
     return math.log(steps.gpu_ms(law, point.network, point.pixels, point.batch_size) / point.step_ms)

@@ -1,6 +1,7 @@
-"""A GPU of which a few workloads were measured: the law with its own speeds, and what the law leaves of them learned.
+"""Calibrate a GPU with a few measured workloads: its own speeds, and learned residuals.
 
-What is left is the mean of a Gaussian process over what is known of a step without the GPU, one for each anchor.
+The residual of the analytical model is the mean of a Gaussian process over features of a step known without the GPU,
+one per anchor.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from profet_core.files import JsonObject
 from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.parts import KINDS, shares
 
-#: Standard deviations, in the logarithm: of what the law leaves near a workload, of a constant in it, for each standard
-#: deviation of an input, and of a workload's own. Chosen by leaving GPUs out (`profet validate --cells`).
+#: Standard deviations in the logarithm: of the residual near a workload, of a constant in it, per standard deviation of
+#: an input, and of a workload's own. Chosen by leave-one-GPU-out (`profet validate --cells`).
 LOCAL_LOG_SD, CONSTANT_LOG_SD, LINEAR_LOG_SD, NOISE_LOG_SD = 0.10, 0.05, 0.03, 0.06
-#: Workloads are near within so many standard deviations of the inputs.
+#: Length scale in standard deviations of the inputs.
 LENGTH = 1.5
-#: About the middle of the logarithm of the measured latencies, milliseconds: keeps the first input near zero.
+#: About the mean log of the measured latencies, milliseconds: keeps the first input near zero.
 _TYPICAL_LOG_MS = 3.0
 
 
 @dataclass(frozen=True)
 class Correction:
-    """What the law leaves of steps recorded on one anchor, learned from cells.
+    """Residual of the analytical model for steps recorded on one anchor, learned from cells.
 
     Attributes
     ----------
-    mean, scale : of the inputs, (inputs,). cells : standardised inputs of the measured workloads, (cells, inputs).
+    mean, scale : of the inputs, (inputs,). cells : standardized inputs of the measured workloads, (cells, inputs).
     weights : (cells,).
     """
 
@@ -40,20 +41,20 @@ class Correction:
     weights: FloatArray
 
     def log_factors(self, inputs: FloatArray) -> FloatArray:
-        """Logarithm of the step over what the law gives, (profiles,), of `correction_inputs`."""
+        """Log ratio of the step to the analytical model, (profiles,), from `correction_inputs`."""
         return covariance((inputs - self.mean) / self.scale, self.cells) @ self.weights
 
 
 @dataclass(frozen=True)
 class SharpenedGpu:
-    """What cells told of one GPU.
+    """Calibration of one GPU from cells.
 
     Attributes
     ----------
-    gpu : its full name. instance : the machine that ran them, as its owner calls it. tf32 : how they ran.
-    cells, networks : how many workloads were measured, of how many networks.
-    log_speed, log_bandwidth : as `targets.Target` has them. log_sd : of a new network's step, in the logarithm.
-    corrections : anchor -> what the law leaves.
+    gpu : its full name. instance : the owner's name of the machine that ran them. tf32 : whether they ran in TF32.
+    cells, networks : numbers of measured workloads and of their networks.
+    log_speed, log_bandwidth : as in `targets.Target`. log_sd : of a new network's step, in the logarithm.
+    corrections : anchor -> residual of the analytical model.
     """
 
     gpu: str
@@ -68,11 +69,11 @@ class SharpenedGpu:
 
     @property
     def said(self) -> str:
-        """What its numbers rest on, in few words."""
+        """Short description of its basis."""
         return f"{self.cells} measured step{'' if self.cells == 1 else 's'} of {self.instance}"
 
     def log_factors(self, known: KnownSteps, free_ms: FloatArray, launch_ms: FloatArray, ms: FloatArray) -> FloatArray:
-        """What the law leaves, (profiles,); see `correction_inputs`. Nothing from an anchor it wasn't learned of."""
+        """Log residual of the analytical model, (profiles,); see `correction_inputs`. Zero for other anchors."""
         found = self.corrections.get(known.anchor)
         if found is None:
             return np.zeros(ms.shape)
@@ -81,16 +82,17 @@ class SharpenedGpu:
 
 
 def correction_inputs(known: KnownSteps, free_ms: FloatArray, launch_ms: FloatArray, ms: FloatArray) -> FloatArray:
-    """What is known of steps without the GPU, (profiles, inputs).
+    """Features of steps that are known without the GPU, (profiles, inputs).
 
     Parameters
     ----------
-    free_ms, launch_ms, ms : what the law gives for it: if the host kept up, of launches, and of both, (profiles,).
+    free_ms, launch_ms, ms : the model's prediction for it: without the host's limit, of launches, and of both,
+        (profiles,).
 
     Returns
     -------
-    inputs : size of the step, its mix of kinds, launches, copy, and the step on each profiled instance beside what the
-        law gives; NaN for an instance whose latency is not known.
+    inputs : size of the step, its mix of kinds, launches, copy, and the step on each profiled instance relative to the
+        model's prediction; NaN for an instance with unknown latency.
     """
     base = np.log(ms)
     kinds = shares(known.parts.kinds_ms)
@@ -111,14 +113,14 @@ def correction_inputs(known: KnownSteps, free_ms: FloatArray, launch_ms: FloatAr
 
 
 def covariance(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Of what the law leaves at standardised inputs, (profiles, inputs) and (cells, inputs): (profiles, cells)."""
+    """Covariance of residuals at standardized inputs, (profiles, inputs) and (cells, inputs): (profiles, cells)."""
     apart: FloatArray = ((one[:, None, :] - other[None, :, :]) ** 2).sum(axis=2)
     near = LOCAL_LOG_SD**2 * np.exp(-apart / (2 * LENGTH**2))
     return near + LINEAR_LOG_SD**2 * (one @ other.T) + CONSTANT_LOG_SD**2
 
 
 def sharpened_of(rows: Sequence[JsonObject]) -> dict[tuple[str, bool], SharpenedGpu]:
-    """By full name and TF32, of a file's content; `ValueError` or the like if it describes none."""
+    """Parse a file's content, by full name and TF32; raises `ValueError` or similar for invalid content."""
     found = [_sharpened(row) for row in rows]
     return {(one.gpu, one.tf32): one for one in found}
 
@@ -150,7 +152,7 @@ def _correction(row: JsonObject) -> Correction:
 
 
 def sharpened_content(gpu: SharpenedGpu) -> dict[str, object]:
-    """As `sharpened_of` reads it."""
+    """Content in the format of `sharpened_of`."""
     corrections = {
         name: {
             "mean": one.mean.tolist(),

@@ -1,4 +1,4 @@
-"""How fast a GPU does the benchmark's work beside the reference GPU: by published points, kernels, or specs."""
+"""Speed of a GPU over the reference GPU, from published points, kernels, or specs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from profet_core.transfer.targets import Speed, Target
 if TYPE_CHECKING:
     from profet_core.transfer.model import TransferModel
 
-#: A network that computes more or less than the benchmark gains more or less from a GPU whose arithmetic grew faster
-#: than its bandwidth. The law tilts kinds halfway; of what the specs' roofline would add, a quarter counts as one
+#: A network with more or less arithmetic than the benchmark gains more or less from a GPU whose arithmetic grew faster
+#: than its bandwidth. The model tilts kinds halfway. A quarter of the roofline model's additional effect counts as one
 #: standard deviation.
 MIX_SHARE = 0.25
-#: Sets of targets that are kept: those of whole catalogs, and of a few questions that name targets.
+#: Number of cached sets of targets: those of whole catalogs, and of a few questions with named targets.
 _MOST_SETS = 64
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
-    """The best that is known of a GPU: its published points, its kernels, a relative's points by specs, or data
-    sheets alone.
+    """Best known speed of a GPU: its published points, its kernels, a related GPU's points with specs, or specs alone.
 
-    Points of GPUs with TF32 are TF32. In FP32 there are other points, kernels or specs, never above TF32.
+    Points of GPUs with TF32 are TF32. FP32 has other points, kernels or specs, never above TF32.
     """
     in_tf32 = tf32 and gpu.tf32_tensor_dense_tflops is not None
     has_tf32 = gpu.tf32_tensor_dense_tflops is not None
@@ -44,7 +43,7 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
 
 
 def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
-    """What the numbers of a GPU rest on: `known_speed` counts only where nobody ran the networks."""
+    """Evidence for a GPU's predictions; `known_speed` only counts if nobody ran the networks on it."""
     if gpu.name in {row.gpu for row in model.step.instances.values()}:
         return Evidence(Source.PROFILED, gpu.name, gpu.name)
     if sharpened := model.sharpened_gpu(gpu, tf32):
@@ -64,7 +63,7 @@ def _speed(model: TransferModel, log_speed: float, log_sd: float, evidence: Evid
 
 
 def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, float, Evidence]:
-    """Log speed, its standard deviation, and where both are from."""
+    """Log speed, its standard deviation, and the source of both."""
     if chip := _same_chip(model, gpu, in_tf32):
         name, log_speed, log_sd = chip
         log_sd = math.hypot(model.same_chip_log_sd, log_sd)
@@ -83,7 +82,7 @@ def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, 
 
 
 def kernel_log_speed(model: TransferModel, gpu: Gpu, in_tf32: bool) -> float:
-    """Benchmark speed over the reference's by the speeds of kernels, weighed by their shares of the benchmark."""
+    """Log benchmark speed over the reference's from kernel speeds, weighted by their shares of the benchmark."""
     kernels = model.kernels[gpu.name]
     share = dict(zip(KINDS, shares(model.step.instances[model.reference].benchmark_kinds_ms), strict=True))
     convolution = kernels.get(CONVOLUTION, kernels[PRODUCT]) + (tf32_log_gain(gpu) if in_tf32 else 0.0)
@@ -93,16 +92,16 @@ def kernel_log_speed(model: TransferModel, gpu: Gpu, in_tf32: bool) -> float:
 
 
 def tf32_log_gain(gpu: Gpu) -> float:
-    """How much faster convolutions and products are in TF32, in the logarithm, where kernels are known in FP32 alone.
+    """Log speedup of convolutions and products in TF32, if kernels are known in FP32 only.
 
-    The square root of the peaks' ratio: with it kernels of A100 and H100 come to their published TF32 speeds
-    (`python -m profet_lab.transfer.kernel_check`), with one factor for all GPUs they don't.
+    It is the square root of the ratio of peaks. With it, kernels of A100 and H100 match their published TF32 speeds
+    (`python -m profet_lab.transfer.kernel_check`); with one factor for all GPUs they don't.
     """
     return math.log((gpu.tf32_tensor_dense_tflops or gpu.fp32_tflops) / gpu.fp32_tflops) / 2
 
 
 def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
-    """Speed of bandwidth-bound work over the reference's, in the logarithm: of kernels, or by specs."""
+    """Log speed of bandwidth-bound work over the reference's, from kernels or specs."""
     measured = model.kernels.get(gpu.name, {}).get(BANDWIDTH)
     if measured is not None:
         return measured
@@ -110,7 +109,7 @@ def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
 
 
 def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
-    """A GPU in a host as `carry` takes it, and what is known of its speed."""
+    """Target of a GPU in a host for `carry`, and the known speed."""
     key = gpu, host, tf32
     found = model.targets.get(key)
     if found is None:
@@ -123,7 +122,7 @@ def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[T
 def targets_of(
     model: TransferModel, placed: tuple[tuple[Gpu, Host], ...], tf32: bool
 ) -> tuple[Targets, tuple[Speed, ...]]:
-    """`target_of` for many GPUs and hosts at once; kept, because every prediction asks for the same ones."""
+    """`target_of` for many GPUs and hosts at once; cached, because every prediction needs the same ones."""
     key = placed, tf32
     found = model.target_sets.get(key)
     if found is None:
@@ -137,7 +136,7 @@ def targets_of(
 
 
 def _is_shipped(model: TransferModel, gpu: Gpu) -> bool:
-    """A GPU of somebody's own is let go with the model that knows it."""
+    """Whether a GPU is shipped; custom GPUs are released with the model that knows them."""
     return model.gpus.get(gpu.name) is gpu and gpu.name not in model.gpus.own
 
 
@@ -158,7 +157,7 @@ def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[
 
 
 def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> Speed:
-    """Says where a GPU was measured in the other precision, of which this speed knows nothing."""
+    """Note that a GPU was measured in the other precision only, which this speed doesn't use."""
     other = model.sharpened.get((gpu.name, not tf32))
     if other is None:
         return speed
@@ -168,7 +167,7 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
 
 
 def _sharpened_target(sharpened: SharpenedGpu, gpu: Gpu, host: Host) -> tuple[Target, Speed]:
-    """By its measured steps; what the mix of operations does to it, these tell too."""
+    """Target from its measured steps, which also cover the effect of the operation mix."""
     note = Note.of(Code.MEASURED_STEPS, said=sharpened.said, networks=sharpened.networks)
     evidence = Evidence(Source.CELLS, gpu.name, gpu.name, said=sharpened.said)
     target = Target(
@@ -183,14 +182,14 @@ def _sharpened_target(sharpened: SharpenedGpu, gpu: Gpu, host: Host) -> tuple[Ta
 
 
 def mix_log_sd(gpu: Gpu, reference: Gpu, tf32: bool) -> float:
-    """Spread from the mix of operations, of a step that differs from the benchmark's by its whole compute share."""
+    """Spread from the mix of operations, for a step that differs from the benchmark's by its whole compute share."""
     peak = gpu.tf32_tensor_dense_tflops if tf32 and gpu.tf32_tensor_dense_tflops else gpu.fp32_tflops
     grew = math.log(peak / reference.fp32_tflops) - math.log(gpu.bandwidth_gb_per_s / reference.bandwidth_gb_per_s)
     return MIX_SHARE * abs(grew)
 
 
 def _same_chip(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[str, float, float] | None:
-    """A GPU of the same chip that was profiled or has a point: its name, then log speed and its standard deviation."""
+    """A profiled or published GPU with the same chip: its name, log speed and standard deviation."""
     profiled = {row.gpu: (beside_reference(model, name), 0.0) for name, row in model.step.instances.items()}
     points = model.points if in_tf32 or gpu.tf32_tensor_dense_tflops is None else model.fp32_points
     known = profiled | {name: (point.log_speed, point.log_sd) for name, point in points.items()}
@@ -203,7 +202,7 @@ def _same_chip(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[str, floa
 
 
 def beside_reference(model: TransferModel, instance: str) -> float:
-    """How many times faster a profiled instance does the benchmark's work than the reference, in the logarithm."""
+    """Log speedup of a profiled instance over the reference on the benchmark's work."""
     rows = model.step.instances
     return math.log(rows[model.reference].benchmark_work_ms / rows[instance].benchmark_work_ms)
 
@@ -213,11 +212,11 @@ def _chip(gpu: Gpu) -> tuple[float, int]:
 
 
 def _relative(model: TransferModel, gpu: Gpu) -> str | None:
-    """A GPU of the same compute capability with a point: the one nearest in number of SMs."""
+    """A GPU of the same compute capability with a point: the nearest in number of SMs."""
     same = [
         name
         for name in model.points
-        # Of a user's own GPU no other one's speed is taken.
+        # No other GPU's speed is inferred from a custom GPU.
         if name in model.gpus
         and name not in model.gpus.own
         and model.gpus[name].compute_capability == gpu.compute_capability
@@ -226,9 +225,9 @@ def _relative(model: TransferModel, gpu: Gpu) -> str | None:
 
 
 def sheet_log_speed(gpu: Gpu, other: Gpu, in_tf32: bool) -> float:
-    """Log ratio of two GPUs' speeds by specs: half arithmetic, half bandwidth.
+    """Log ratio of two GPUs' speeds from specs: half arithmetic, half bandwidth.
 
-    TF32 counts for half of the arithmetic, since networks gain far less of it than the peak.
+    TF32 counts for half of the arithmetic because networks gain far less from it than the peak suggests.
     """
     bandwidth = gpu.bandwidth_gb_per_s / other.bandwidth_gb_per_s
     fp32 = half_and_half(gpu.fp32_tflops / other.fp32_tflops, bandwidth)

@@ -1,9 +1,9 @@
-"""What a training step takes beside its GPU's work: copy, start, the tails of kernels, and launches by the host.
+"""Analytical model of a training step beyond GPU work: copy, start, kernel tails, and launches.
 
 step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start and
-launches with the host (`hosts.py`). Tails are the ends of kernels, when a part of the GPU has nothing left to do: as
-many as there are kernels, which the launch floor counts, and the longer the more multiprocessors wait. Gaps between
-kernels (`Device_IDLE`) grow with the number of launches, which is what the floor is made of.
+launches scale with the host (`hosts.py`). Tails are the ends of kernels, when part of the GPU is idle. Their number is
+the number of kernels, which the launch time counts, and they are longer with more multiprocessors. Gaps between kernels
+(`Device_IDLE`) grow with the number of launches, which determines the launch time.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from profet_core.arrays import FloatArray
 from profet_core.transfer.hosts import Host, host_named
 from profet_core.transfer.parts import StepParts
 
-#: However small a step, the GPU works for at least this share of it.
+#: Minimum share of GPU work in a step.
 LEAST_GPU_SHARE = 0.1
-#: Of V100, which `StepLaw.tail_share` is of.
+#: Multiprocessors of V100, the GPU of `StepLaw.tail_share`.
 TAIL_MULTIPROCESSORS = 80
-#: Power with which bounds of the floor are joined to one smooth least: where two are close it lies below both.
+#: Exponent of the smooth minimum of launch-time bounds: where two are close, it is below both.
 _SHARPNESS = -3.0
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceStep:
-    """How the parts of a step are read from profiles of one instance, fitted on it.
+    """Model that reads the parts of a step from profiles of one instance, fitted on it.
 
     Attributes
     ----------
-    gpu : its full name. host : name of the host's processor. multiprocessors : of the GPU.
-    idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : milliseconds of gaps for each
-        millisecond of copy, in which the GPU waits for the batch: these grow with it, launches don't.
-    floor_per_idle : milliseconds of launch floor for each millisecond of gaps above both.
-    profiling_slowdown : a step bound by launches takes this many times as long while it is profiled.
+    gpu : its full name. host : name of the host CPU. multiprocessors : of the GPU.
+    idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : gaps per millisecond of copy,
+        in which the GPU waits for the batch: these grow with it, launches don't.
+    floor_per_idle : launch time in milliseconds per millisecond of gaps above both.
+    profiling_slowdown : factor on a launch-bound step while it is profiled.
     gpu_per_busy : GPU time of an unprofiled step over the profile's work, median.
-    own_log_half_width : 90% of steps lie within this of what their own profile gives, in the logarithm.
+    own_log_half_width : 90% of steps are within this of the latency inferred from their own profile, in the logarithm.
     kind_log_speeds : by kind, over the geometric mean of all instances fitted together, in the logarithm.
     benchmark_work_ms : work of the benchmark (ResNet-50, 224 pixels, batch 64). benchmark_kinds_ms : by kind, in its
         profile here.
@@ -57,26 +57,27 @@ class InstanceStep:
     benchmark_kinds_ms: tuple[float, ...]
 
     def launch_gaps_ms(self, parts: StepParts) -> FloatArray:
-        """Gaps between kernels that launches leave, (profiles,)."""
+        """Gaps between kernels due to launches, (profiles,)."""
         return np.maximum(parts.idle_ms - self.idle_ms - self.idle_per_copy * parts.copy_ms, 0)
 
     @property
     def benchmark_compute_share(self) -> float:
-        """Convolutions and products in the benchmark's profile, as a share of its work."""
+        """Share of convolutions and products in the benchmark's profiled work."""
         return (self.benchmark_kinds_ms[0] + self.benchmark_kinds_ms[1]) / sum(self.benchmark_kinds_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class StepLaw:
-    """What a step takes beside its work, and how that is read from a profile.
+    """Analytical model of a step beyond its work, with its parameters for reading profiles.
 
     Attributes
     ----------
-    start_ms : once a step, on the reference host. copy_factor : time of the copy over what the profile shows of it.
-    tail_share : tails of a GPU with `TAIL_MULTIPROCESSORS`, as a share of the launch floor on the reference host.
-    bandwidth_tilt : how far the speed of bandwidth-bound work departs from the benchmark's towards the GPU's bandwidth.
-    scattered_power : power of the benchmark's speed that a depthwise filter gradient is faster by.
-    instances : profiled instance -> how its profiles are read.
+    start_ms : per step, on the reference host. copy_factor : time of the copy over its time in the profile.
+    tail_share : tails of a GPU with `TAIL_MULTIPROCESSORS`, as a share of the launch time on the reference host.
+    bandwidth_tilt : weight of the GPU's bandwidth, relative to the benchmark's speed, in the speed of bandwidth-bound
+        work.
+    scattered_power : power of the benchmark's speed that gives the speed of a depthwise filter gradient.
+    instances : profiled instance -> model for its profiles.
     """
 
     start_ms: float
@@ -91,16 +92,16 @@ class StepLaw:
         return host_named(self.instances[instance].host)
 
     def fixed_ms(self, parts: StepParts, anchor: str, host: Host) -> FloatArray:
-        """Copy and start on a host of a step recorded on `anchor`, (profiles,)."""
+        """Copy and start, on a host, of a step recorded on `anchor`, (profiles,)."""
         copy_ms = self.copy_factor * parts.copy_ms * host.copy / self.host(anchor).copy
         return copy_ms + self.start_ms * host.launch
 
     def floor_ms(self, parts: StepParts, anchor: str, latency_ms: FloatArray | None) -> FloatArray:
-        """What launches alone take on the reference host, (profiles,).
+        """Launch time alone on the reference host, (profiles,).
 
-        The least of what bounds them: the latency itself if it is known (it can't be shorter than its launches), the
-        profiled step and the host's own time over the slowdown (likewise), and what the gaps give where the GPU hides
-        its launches.
+        It is the smallest of its bounds: the latency itself if known (a step can't be shorter than its launches), the
+        profiled step and the host's own time over the slowdown (for the same reason), and the time inferred from the
+        gaps where the GPU hides its launches.
         """
         step, launch = self.instances[anchor], self.host(anchor).launch
         bounds = [
@@ -112,28 +113,28 @@ class StepLaw:
         return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
 
     def tails_ms(self, floor_ms: FloatArray, multiprocessors: int) -> FloatArray:
-        """Tails of a step's kernels on a GPU, (profiles,); `floor_ms`: launches on the reference host."""
+        """Kernel tails of a step on a GPU, (profiles,); `floor_ms`: launch time on the reference host."""
         return self.tail_share * floor_ms * multiprocessors / TAIL_MULTIPROCESSORS
 
     def work_ms(self, instance: str, latency_ms: FloatArray, fixed_ms: FloatArray, floor_ms: FloatArray) -> FloatArray:
-        """GPU work in a latency on a profiled instance, which copy, start and tails leave, (profiles,)."""
+        """GPU work in a latency on a profiled instance, without copy, start and tails, (profiles,)."""
         gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
         return gpu_time_ms(gpu_ms, self.tails_ms(floor_ms, self.instances[instance].multiprocessors))
 
     def own_latency_ms(self, parts: StepParts, anchor: str) -> FloatArray:
-        """The anchor's latency by its own profile, (profiles,), where nobody measured it."""
+        """The anchor's latency inferred from its own profile, (profiles,), if not measured."""
         host = self.host(anchor)
         gpu_ms = self.instances[anchor].gpu_per_busy * parts.busy_ms
         return np.maximum(gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch)
 
 
 def least_bound_ms(bounds: Sequence[FloatArray]) -> FloatArray:
-    """The least of several bounds, (profiles,), smoothly: where two are close it lies below both."""
+    """Smooth minimum of several bounds, (profiles,): where two are close, it is below both."""
     with np.errstate(divide="ignore"):
         total: FloatArray = np.sum([bound**_SHARPNESS for bound in bounds], axis=0)
         return total ** (1 / _SHARPNESS)
 
 
 def gpu_time_ms(latency_ms: FloatArray, fixed_ms: FloatArray) -> FloatArray:
-    """GPU time in a latency, which copy and start leave, (profiles,)."""
+    """GPU time in a latency, without copy and start, (profiles,)."""
     return np.maximum(latency_ms - fixed_ms, LEAST_GPU_SHARE * latency_ms)

@@ -1,4 +1,4 @@
-"""GPUs that steps are carried to: what is known of their speed, and what of that the law takes."""
+"""Target GPUs of the transfer: known speed, and the model's inputs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from profet_core.transfer.hosts import Host
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Benchmark speed of a GPU over the reference's, in the logarithm, and where it is from.
+    """Benchmark speed of a GPU over the reference's, in the logarithm, with its source.
 
     Attributes
     ----------
-    log_sd : of the speed itself. step_log_sd : of a step there, the law's spread included. notes : for a row.
+    log_sd : of the speed itself. step_log_sd : of a step there, including the model's spread. notes : for a row.
     """
 
     log_speed: float
@@ -27,14 +27,14 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A GPU in a host, and what is known of its speed.
+    """A GPU in a host, and its known speed.
 
     Attributes
     ----------
-    log_speed : how many times faster it does the benchmark's work than the reference's GPU, in the logarithm.
-    log_bandwidth : the same of work that is bound by its memory's bandwidth.
-    log_sd : of a step there, but for what `carry` adds. mix_log_sd : spread for a step that
-        computes nothing but convolutions and products, or none, over the benchmark's.
+    log_speed : log speedup over the reference's GPU on the benchmark's work.
+    log_bandwidth : the same for work bound by memory bandwidth.
+    log_sd : of a step there, without the part that `carry` adds. mix_log_sd : additional spread for a step that only
+        has convolutions and products, or none, relative to the benchmark's.
     """
 
     host: Host
