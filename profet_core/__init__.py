@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: Module -> what of it is exported. All is loaded on first use: the package itself takes no time, and reading, reducing
-#: and recording profiles works without numpy and rapidfuzz, in whatever environment someone trains.
+#: Module -> names it exports. Each is loaded on first use: importing the package takes no time, and reading, reducing
+#: and recording profiles works without numpy and rapidfuzz, in any training environment.
 _EXPORTS = {
     "answers.library": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
     "artifacts.models": ("Models",),
@@ -103,10 +103,10 @@ __all__ = [
 
 
 class _Library(ModuleType):
-    """The package; `estimate` and `scaleout` name functions, though packages in it have the same names."""
+    """The package itself; it exports `estimate` and `scaleout` as functions although subpackages share those names."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        # Python sets a package's submodules as its attributes once they are imported.
+        # Python sets a package's submodules as its attributes when they are imported.
         if not (name in _WHERE and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 

@@ -1,4 +1,4 @@
-"""Types of numpy's arrays."""
+"""Type aliases for numpy arrays."""
 
 from __future__ import annotations
 

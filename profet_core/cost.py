@@ -1,4 +1,4 @@
-"""Time and money per step, per epoch and per training, from step latencies at a known batch size."""
+"""Time and cost per step, epoch and training, from step latencies."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from profet_core.errors import InputError
 from profet_core.frames import frame_of, offer_cells
 from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
-#: A validation step runs forward only. The backward pass takes about two thirds of a training step (two
-#: convolutions backward for one forward), so a validation step is counted as one third.
+#: A validation step runs forward only. The backward pass takes about two thirds of a training step (two backward
+#: convolutions per forward convolution), so a validation step counts as one third.
 VALIDATION_STEP_SHARE = 1 / 3
 
-#: Measured epochs of the training data take this times steps x latency: median over all 11,052 runs.
+#: Measured epochs of the training data take this factor times steps x latency: median over all 11,052 runs.
 #: `tests/lab/measurements/test_published_facts.py` recomputes it.
 MEASURED_EPOCH_FACTOR = (1.06, 1.09)
 
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """What one instance takes and costs at an offer's price; speed-up is None if the anchor's latency is unknown."""
+    """Time and cost of a training on one offer; speedup is None if the anchor's latency is unknown."""
 
     offer: Instance
     latency_ms: float
@@ -38,12 +38,12 @@ class CostRow:
 
     @property
     def instance(self) -> str:
-        """Its name."""
+        """Name of the instance."""
         return self.offer.name
 
     @property
     def usd_per_hour(self) -> float:
-        """Of the whole instance."""
+        """Price of the whole instance."""
         return self.offer.usd_per_hour
 
     @property
@@ -54,7 +54,7 @@ class CostRow:
 
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """Costs of one training on every instance, with what they were computed from."""
+    """Costs of one training on every instance, with their inputs."""
 
     images: int
     validation_images: int
@@ -63,7 +63,7 @@ class CostTable:
     rows: tuple[CostRow, ...]
 
     def to_frame(self) -> Any:
-        """One row an instance, as a `pandas.DataFrame`: offer, latency, time and cost."""
+        """One row per instance, as a `pandas.DataFrame`: offer, latency, time and cost."""
         columns = [field.name for field in fields(CostRow) if field.name != "offer"]
         return frame_of(
             {**offer_cells(row.offer), **{name: getattr(row, name) for name in columns}} for row in self.rows
@@ -84,11 +84,11 @@ def cost_table(
 
     Parameters
     ----------
-    latencies_ms : instance -> milliseconds per training step **at `batch_size`**. A step's latency says nothing
-        about another batch size: for that, give latencies scaled by `scaling.scale`.
-    catalog : prices; `catalog.with_prices` lays a user's own over them.
-    images, validation_images : images per epoch; the last, smaller batch counts as a step, as Keras runs it.
-    anchor : instance that speed-ups refer to.
+    latencies_ms : instance -> milliseconds per training step **at `batch_size`**. For another batch size, give
+        latencies scaled by `scaling.scale`.
+    catalog : prices; `catalog.with_prices` adds custom prices.
+    images, validation_images : images per epoch; the last, smaller batch counts as a step, as in Keras.
+    anchor : reference instance of speedups.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def _row(
 
 
 def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
-    """Price of renting one instance for `duration_ms` milliseconds, US dollars.
+    """Cost of renting one instance for `duration_ms` milliseconds, US dollars.
 
     >>> cost_usd(3_600_000, usd_per_hour=1.5)
     1.5
@@ -133,7 +133,7 @@ def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
 
 
 def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> float:
-    """Training steps that an epoch takes as long as; a validation step counts as `VALIDATION_STEP_SHARE` of one.
+    """Training steps with the duration of an epoch; a validation step counts as `VALIDATION_STEP_SHARE` of one.
 
     >>> epoch_steps(images=50_000, batch_size=64)
     782.0
@@ -146,7 +146,7 @@ def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> flo
 
 
 def steps_per_epoch(images: int, batch_size: int) -> int:
-    """Steps that one pass over `images` takes at `batch_size`; the last may be smaller.
+    """Number of steps in one pass over `images` at `batch_size`; the last may be smaller.
 
     >>> steps_per_epoch(images=130, batch_size=64)
     3
@@ -156,11 +156,11 @@ def steps_per_epoch(images: int, batch_size: int) -> int:
 
 
 def check_profiled_batch(profiled_batch: int | None, recorded_batch: int | None) -> int:
-    """The batch size a latency belongs to: given, or known from the profile, and never two different ones.
+    """Batch size of a latency: given, or recorded in the profile.
 
     Raises
     ------
-    InputError : neither says it, or they differ.
+    InputError : both are missing, or they differ.
     """
     if profiled_batch is None:
         if recorded_batch is None:

@@ -1,22 +1,22 @@
-"""The errors a person can act on: each message is one line that says what to do."""
+"""Errors that users can act on, each with a one-line message."""
 
 from __future__ import annotations
 
 
 class ProfetError(ValueError):
-    """Base of every error this project raises on purpose; `str(error)` is one line for a person."""
+    """Base of all errors this project raises deliberately; `str(error)` is one readable line."""
 
 
 class ProfileError(ProfetError):
-    """The uploaded or named profile can't be used as it is."""
+    """The uploaded or named profile can't be used."""
 
 
 class InputError(ProfetError):
-    """An argument (latency, instance, size, price ...) can't be used as it is."""
+    """An argument (latency, instance, size, price ...) can't be used."""
 
 
 class OptionalInputError(InputError):
-    """An optional input can't be used; without it the question has an answer.
+    """An optional input can't be used; the question can be answered without it.
 
     Attributes
     ----------
@@ -29,22 +29,22 @@ class OptionalInputError(InputError):
 
 
 class BusyError(ProfetError):
-    """Nothing is wrong with the input, but too much is asked of the server now."""
+    """The input is valid, but the server is overloaded."""
 
 
 class NoPredictionError(ProfetError):
-    """The profile can be read and looked at, but no latency can be predicted from it."""
+    """The profile can be read and inspected, but no latency can be predicted from it."""
 
 
 class LatencyDoubtError(InputError):
-    """The anchor latency makes no sense beside the profile; ask before using it.
+    """The anchor latency contradicts the profile; confirm it before using it.
 
     Attributes
     ----------
-    latency_ms : the latency that was given, milliseconds.
-    expected_ms : what the profile's device time suggests, milliseconds.
+    latency_ms : the given latency, milliseconds.
+    expected_ms : latency that the profile's device time suggests, milliseconds.
     suggested_ms : the latency if only the unit was wrong, milliseconds, or None.
-    suggested_unit : the unit the given number makes sense in ("us", "s" or "ms"), or None.
+    suggested_unit : the unit in which the given number is plausible ("us", "s" or "ms"), or None.
     suggested_steps : the number of steps that the profile would cover if the latency is right, or None.
     """
 
@@ -67,7 +67,7 @@ class LatencyDoubtError(InputError):
         self.suggested_steps = suggested_steps
 
     def advised(self, advice: str) -> LatencyDoubtError:
-        """The same, saying what to do in the words of a channel."""
+        """A copy with advice in the words of a channel."""
         self.advice = advice
         return self
 
@@ -76,8 +76,8 @@ class LatencyDoubtError(InputError):
 
 
 class ArtifactError(ProfetError):
-    """A models folder is missing, damaged or from another version."""
+    """A models folder is missing, damaged or has another version."""
 
 
 class CatalogError(ProfetError):
-    """The instance catalog (names, prices) is not valid."""
+    """The instance catalog (names, prices) is invalid."""

@@ -1,4 +1,4 @@
-"""Where models are found, and reading what is signed with its own checksum."""
+"""Model folders, and JSON files signed with their own checksum."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from profet_core.errors import ArtifactError
 HOME_VARIABLE = "PROFET_HOME"
 _GET_AGAIN = "restore it (git checkout models) or run `profet train`"
 
-#: An object of a JSON file of ours; whoever reads it checks each value that it takes.
+#: An object of one of our JSON files; readers check each value they use.
 JsonObject: TypeAlias = Mapping[str, Any]
 Parsed = TypeVar("Parsed")
 
 
 def default_models_folder() -> Path:
-    """`$PROFET_HOME`, else `models/` of the checkout, else the copy inside an installed package."""
+    """`$PROFET_HOME`, else `models/` of the checkout, else the copy in an installed package."""
     home = os.environ.get(HOME_VARIABLE)
     if home:
         return Path(home)
@@ -29,33 +29,33 @@ def default_models_folder() -> Path:
 
 
 def models_folder(folder: Path | str | None) -> Path:
-    """A models folder that was named; None: the usual one, `default_models_folder`."""
+    """The given models folder; None: the default, `default_models_folder`."""
     return default_models_folder() if folder is None else Path(folder)
 
 
 def home_folder() -> Path | None:
-    """The custom folder of `$PROFET_HOME`: models, and a catalog beside them.
+    """Custom folder in `$PROFET_HOME`: models, and a catalog next to them.
 
-    None: it names none, or the folder of what ships, which stays as it is.
+    None if unset, or if it is the shipped folder, which is never changed.
     """
     home = default_models_folder()
     return None if home.resolve() == shipped_folder("models").resolve() else home
 
 
 def put_aside(folder: Path) -> Path:
-    """Where an old models folder is for the moment in which a new one takes its place."""
+    """Backup path of a models folder while a new one replaces it."""
     return folder.with_name(f".{folder.name}.before")
 
 
 def shipped_folder(name: str) -> Path:
-    """A data folder of the project, in a checkout or inside an installed package."""
+    """A data folder of the project, in a checkout or in an installed package."""
     package = Path(__file__).resolve().parent
     checkout = package.parent / name
     return checkout if checkout.is_dir() else package / "shipped" / name
 
 
 def shown(path: Path) -> str:
-    """A file of ours in messages, which visitors may read: with its folder's name, not where on the machine that is.
+    """Display name of one of our files: its folder's name without the path, because visitors may read messages.
 
     >>> shown(Path("/srv/app/models/memory.json"))
     'models/memory.json'
@@ -70,11 +70,11 @@ def manifest_checksum(manifest: JsonObject) -> str:
 
 
 def read_coefficients(path: Path, version: int) -> JsonObject:
-    """The content of a JSON file of coefficients, signed with its own checksum.
+    """Content of a JSON file of coefficients, signed with its own checksum.
 
     Raises
     ------
-    ArtifactError : it is missing, damaged, changed, or of another version.
+    ArtifactError : the file is missing, damaged, changed, or has another version.
     """
     try:
         content = strict_json(path)
@@ -92,11 +92,11 @@ def read_coefficients(path: Path, version: int) -> JsonObject:
 
 
 def load_coefficients(path: Path, version: int, parse: Callable[[JsonObject], Parsed]) -> Parsed:
-    """What `parse` makes of such a file; it may raise what it runs into where the content is not what it should be.
+    """Result of `parse` on such a file; `parse` may raise any error of invalid content.
 
     Raises
     ------
-    ArtifactError : as `read_coefficients`, or of `parse`.
+    ArtifactError : as `read_coefficients`, or from `parse`.
     """
     content = read_coefficients(path, version)
     try:
@@ -108,12 +108,12 @@ def load_coefficients(path: Path, version: int, parse: Callable[[JsonObject], Pa
 
 
 def damaged(path: Path) -> ArtifactError:
-    """What to raise where a file's content is not what it should be."""
+    """Error for a file with invalid content."""
     return ArtifactError(f"{shown(path)} is damaged or was changed: {_GET_AGAIN}.")
 
 
 def finite_number(value: object) -> float:
-    """A number of a file's content; TypeError for anything else, ValueError for none that is finite."""
+    """A finite number in a file's content; raises TypeError for other types, ValueError for non-finite numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"not a number: {value!r}")
     if not math.isfinite(value):
@@ -122,7 +122,7 @@ def finite_number(value: object) -> float:
 
 
 def strict_json(path: Path) -> object:
-    """What a JSON file of ours holds; raises OSError, RecursionError, or ValueError, which NaN and Infinity are too."""
+    """Parse one of our JSON files; raises OSError, RecursionError, or ValueError, also for NaN and Infinity."""
     return json.loads(path.read_bytes(), parse_constant=_refuse)
 
 

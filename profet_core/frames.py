@@ -1,4 +1,4 @@
-"""Answers as pandas tables; pandas is loaded when the first one is made, as predicting doesn't need it."""
+"""Answers as pandas tables; pandas is imported on first use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def frame_of(rows: Iterable[Mapping[str, object]]) -> Any:
 
 
 def offer_cells(offer: Instance) -> dict[str, object]:
-    """What is rented, and for how much; US dollars per hour of the whole machine."""
+    """Instance and price of an offer; US dollars per hour of the whole machine."""
     return {
         "instance": offer.name,
         "provider": offer.provider,

@@ -1,4 +1,4 @@
-"""`Estimate`: how long a step takes, how sure that is, and on what basis."""
+"""A latency `Estimate` with its uncertainty and basis."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy as np
 
 from profet_core.messages import Code, Note, words_of
 
-#: A step is limited by its host where launches take this share of what the GPU would.
+#: A step is host-bound if launches take at least this share of the GPU's time.
 HOST_BOUND_SHARE = 0.75
-#: Exponent of the smooth maximum of the GPU's part and launches: no step turns from one to the other at once. It costs
-#: 0.2 points on GPUs held out, and halves how often a larger step is predicted faster.
+#: Smooth-max exponent of GPU time and launches, so that no step switches abruptly from one to the other. It costs
+#: 0.2 points on held-out GPUs, and halves how often a larger step is predicted faster.
 SMOOTH_MAX_POWER = 4.0
-#: Share of latencies that an interval is to cover.
+#: Coverage of an interval.
 LEVEL = 0.90
 
 #: A number, or an array of numbers.
@@ -44,22 +44,22 @@ class Basis(StrEnum):
 
     @property
     def words(self) -> str:
-        """The same for a person."""
+        """Display text."""
         return _WORDS[self]
 
     @property
     def is_exact(self) -> bool:
-        """Without an error of its own: what the user measured."""
+        """Whether it has no error: the user measured it."""
         return self is Basis.GIVEN
 
     @property
     def is_profiled(self) -> bool:
-        """The GPU was profiled, and at this size."""
+        """Whether the GPU was profiled at this size."""
         return self in (Basis.GIVEN, Basis.MEASURED)
 
     @property
     def is_rough(self) -> bool:
-        """No models learned from profiles of the GPU, or of the anchor's."""
+        """Whether no models were trained on profiles of the GPU, or of the anchor's."""
         return self in (Basis.DERIVED, Basis.TRANSFERRED, Basis.CARRIED_BACK, Basis.SHARPENED)
 
 
@@ -77,7 +77,7 @@ _WORDS = {
 
 @lru_cache(maxsize=16)
 def quantile(level: float = LEVEL) -> float:
-    """Half the width of a two-sided interval at a level, in standard deviations.
+    """Half-width of a two-sided interval at a level, in standard deviations.
 
     >>> round(quantile(0.9), 3)
     1.645
@@ -86,7 +86,7 @@ def quantile(level: float = LEVEL) -> float:
 
 
 def log_sd_of(log_half_width: Values, level: float = LEVEL) -> Values:
-    """Standard deviation of the logarithm that has an interval of this half width, in the logarithm, at a level.
+    """Standard deviation of the logarithm, from the log half-width of an interval at a level.
 
     >>> round(log_sd_of(math.log(1.2)), 4)
     0.1108
@@ -97,14 +97,14 @@ def log_sd_of(log_half_width: Values, level: float = LEVEL) -> Values:
 @final
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Both ends of the interval of a latency, milliseconds."""
+    """Endpoints of a latency's interval, milliseconds."""
 
     low_ms: float
     high_ms: float
 
     @property
     def log_half_width(self) -> float:
-        """Half the width in the logarithm.
+        """Half-width of the interval in the logarithm.
 
         >>> Interval(50, 200).log_half_width == math.log(2)
         True
@@ -115,7 +115,7 @@ class Interval:
 @final
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """Standard deviation of log(latency / latency on `instance`): errors that both share cancel in it."""
+    """Standard deviation of log(latency / latency on `instance`), in which shared errors cancel."""
 
     instance: str
     log_sd: Values
@@ -124,13 +124,13 @@ class Relative:
 @final
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Parts of a latency on an unprofiled GPU, whose smooth maximum it is.
+    """Parts of a latency on an unprofiled GPU; the latency is their smooth maximum.
 
     Attributes
     ----------
-    weights : profiled instance -> power with which its latency enters `free_ms`.
-    free_ms : milliseconds a step if its host kept up. launch_ms : what the host needs to launch it on any GPU; 0 where
-        that is not known.
+    weights : profiled instance -> power of its latency in `free_ms`.
+    free_ms : milliseconds per step without the host's limit. launch_ms : CPU launch overhead of the step on any GPU; 0
+        if unknown.
 
     >>> Reach({"p3.2xlarge": 1.0}, 9.0, 20.0).limited_by_host, Reach({"p3.2xlarge": 1.0}, 9.0, 2.0).limited_by_host
     (True, False)
@@ -142,37 +142,37 @@ class Reach:
 
     @property
     def limited_by_host(self) -> bool:
-        """A GPU twice as fast would hardly be faster."""
+        """Whether a GPU twice as fast would hardly be faster."""
         return bool(self.launch_ms >= HOST_BOUND_SHARE * self.free_ms)
 
     def scaled(self, factor: Values) -> Reach:
-        """Both latencies times `factor`."""
+        """Multiply both latencies by `factor`."""
         return Reach(self.weights, self.free_ms * factor, self.launch_ms * factor)
 
     def at(self, number: int) -> Reach:
-        """Of one profile, by its number."""
+        """Parts of one profile, by its index."""
         weights = {name: powers.item(number) for name, powers in self.weights.items()}
         return Reach(weights, self.free_ms.item(number), self.launch_ms.item(number))
 
 
-#: What a host-bound latency is called where there is room for a word.
+#: Short label of a host-bound latency.
 HOST_LIMITED = "host-limited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A latency, or those of many profiles: arrays of one shape then. Errors are log-normal.
+    """A latency, or those of many profiles as arrays of one shape. Errors are log-normal.
 
-    The latency is kept, not its logarithm: one that is given comes back to the last digit.
+    The latency is stored, not its logarithm, so a given latency is returned exactly.
 
     Attributes
     ----------
-    latency_ms : milliseconds a training step; None: not known.
-    log_sd : standard deviation of the latency's logarithm; 0 for what was measured, None where nothing is known.
-    basis : what stands behind it. notes : what to say of it.
-    least_ms : no end of an interval lies below.
-    relative : of a derived or transferred latency, how it lies to another instance's; None where that is not known.
-    reach : parts of a derived or transferred latency; None elsewhere.
+    latency_ms : milliseconds per training step; None: unknown.
+    log_sd : standard deviation of the latency's logarithm; 0 for measurements, None if unknown.
+    basis : its basis. notes : its caveats.
+    least_ms : lower bound of any interval.
+    relative : of a derived or transferred latency, uncertainty relative to another instance; None if unknown.
+    reach : parts of a derived or transferred latency; None for others.
 
     >>> step = Estimate(latency_ms=100.0, log_sd=log_sd_of(math.log(1.25)))
     >>> step.interval_at(0.9)
@@ -191,11 +191,11 @@ class Estimate:
 
     @classmethod
     def exact(cls, latency_ms: np.ndarray) -> Estimate:
-        """Latencies without an error of their own."""
+        """Latencies without error."""
         return Estimate(latency_ms=latency_ms, log_sd=np.zeros(latency_ms.shape))
 
     def at(self, number: int) -> Estimate:
-        """That of one profile, by its number, from arrays over profiles."""
+        """Estimate of one profile, by its index, from arrays over profiles."""
         relative = self.relative
         return Estimate(
             latency_ms=self.latency_ms.item(number),
@@ -207,7 +207,7 @@ class Estimate:
         )
 
     def widened(self, log_sd: Values) -> Self:
-        """With an independent error more; the same to the ratio to another instance."""
+        """Add an independent error, also to the ratio to another instance."""
         relative = self.relative
         return replace(
             self,
@@ -216,7 +216,7 @@ class Estimate:
         )
 
     def scaled(self, factor: Values) -> Self:
-        """So many times as long, as sure as before; parts likewise."""
+        """Multiply the latency and its parts by `factor`, with the same relative uncertainty."""
         return replace(
             self,
             latency_ms=self.latency_ms * factor,
@@ -225,11 +225,11 @@ class Estimate:
         )
 
     def noted(self, *notes: Note) -> Self:
-        """With notes before its own."""
+        """Prepend notes."""
         return replace(self, notes=(*notes, *self.notes))
 
     def interval_at(self, level: float = LEVEL) -> Interval | None:
-        """Interval that covers this share of one latency's error; None where that is not known."""
+        """Interval that covers this share of one latency's error; None if unknown."""
         if self.log_sd is None or self.latency_ms is None:
             return None
         factor = math.exp(quantile(level) * self.log_sd)
@@ -238,17 +238,17 @@ class Estimate:
 
     @property
     def log_half_width(self) -> Values:
-        """Half an interval's width, in the logarithm."""
+        """Half-width of the interval in the logarithm."""
         return quantile() * self.log_sd
 
     @property
     def limited_by_host(self) -> bool:
-        """The host needs longer to launch the step than the GPU to compute it: GPUs tie where this holds."""
+        """Whether the host takes longer to launch the step than the GPU to compute it; such GPUs tie."""
         return self.reach is not None and self.reach.limited_by_host
 
     @property
     def note(self) -> str:
-        """Its notes as one line; empty if nothing is to say."""
+        """Notes as one line; empty if there are none."""
         return words_of((_HOST_BOUND, *self.notes) if self.limited_by_host else self.notes)
 
 
@@ -265,7 +265,7 @@ def combined_sd(*log_sds: Values) -> Values:
 
 
 def smooth_max(free_ms: Values, launch_ms: Values) -> Values:
-    """A step of what the GPU and what launches take: the longer, and a little more where they are close.
+    """Smooth maximum of GPU and launch time: slightly above the longer one where they are close.
 
     >>> smooth_max(100.0, 0.0), round(smooth_max(100.0, 100.0), 1)
     (100.0, 118.9)
@@ -274,7 +274,7 @@ def smooth_max(free_ms: Values, launch_ms: Values) -> Values:
 
 
 def sd_of_ratio(log_sd: float, other: float, correlation: float) -> float:
-    """Standard deviation of the logarithm of a ratio. Fully correlated errors of one size cancel out.
+    """Standard deviation of the logarithm of a ratio. Fully correlated errors of one size cancel.
 
     >>> sd_of_ratio(0.3, 0.4, correlation=0), sd_of_ratio(0.3, 0.3, correlation=1)
     (0.5, 0.0)
@@ -283,7 +283,7 @@ def sd_of_ratio(log_sd: float, other: float, correlation: float) -> float:
 
 
 def join(estimates: Sequence[Estimate], weights: Sequence[Values]) -> Estimate:
-    """Weighted geometric mean: latencies to the power of their weights. Their errors are taken for one and the same."""
+    """Weighted geometric mean of latencies; their errors are assumed fully correlated."""
     pairs = list(zip(estimates, weights, strict=True))
     log_ms = sum(weight * np.log(one.latency_ms) for one, weight in pairs)
     return Estimate(latency_ms=np.exp(log_ms), log_sd=sum(abs(weight) * one.log_sd for one, weight in pairs))
@@ -291,7 +291,7 @@ def join(estimates: Sequence[Estimate], weights: Sequence[Values]) -> Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTime(Estimate):
-    """One instance's step latency."""
+    """Step latency of one instance."""
 
     instance: str
     latency_ms: float | None
@@ -299,7 +299,7 @@ class StepTime(Estimate):
 
     @classmethod
     def of(cls, instance: str, estimate: Estimate) -> StepTime:
-        """An estimate, of an instance. Faster than `dataclasses.replace`: offers of a GPU are many."""
+        """Assign an estimate to an instance. Faster than `dataclasses.replace`: a GPU has many offers."""
         return StepTime(
             instance=instance,
             latency_ms=estimate.latency_ms,
@@ -313,5 +313,5 @@ class StepTime(Estimate):
 
     @property
     def interval(self) -> Interval | None:
-        """At `LEVEL`; None for what was given, and where none is known."""
+        """Interval at `LEVEL`; None if the latency is given, or if it is unknown."""
         return None if self.basis is Basis.GIVEN else self.interval_at()

@@ -1,4 +1,4 @@
-"""What notes say. A note is a code with values: logic compares codes, people read the sentences below."""
+"""Notes as codes with values: logic compares codes, users read sentences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """What a note is about; the values are stable."""
+    """Subject of a note; the values are stable."""
 
     HOST_BOUND = "host_bound"
     NODE_PRICE = "node_price"
@@ -79,7 +79,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A code, and the values that its sentence names.
+    """A code, and the values in its sentence.
 
     >>> Note.of(Code.SAME_GPU, instance="p3.2xlarge").words
     'latency of p3.2xlarge, which has the same GPU'
@@ -95,12 +95,12 @@ class Note:
 
     @property
     def template(self) -> str:
-        """Its words before the values are filled in."""
+        """Its sentence before the values are filled in."""
         return _WORDS[self.code]
 
     @property
     def words(self) -> str:
-        """The same for a person: a part of a sentence."""
+        """Display text: part of a sentence."""
         return self.template.format(**dict(self.values))
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class Note:
 
 
 def words_of(notes: Iterable[Note]) -> str:
-    """Notes as one line; empty without any.
+    """Notes as one line; empty if there are none.
 
     >>> words_of([Note(Code.HOST_BOUND), Note(Code.FP32_FROM_TF32)])
     'limited by CPU launch overhead; FP32 from the TF32 speed'

@@ -1,10 +1,9 @@
-"""Reads numbers as people type them: with the marks of English, German, French or Swiss habit.
+"""Parse numbers as people type them, with English, German, French or Swiss separators.
 
-One rule where the habits disagree. Of two different marks the last is the decimal one: "1.234,5" and "1,234.5" are the
-same number. A single mark is read as this project writes numbers: a comma before exactly three digits groups them
-("1,234" is 1234), any other comma and every point is decimal ("203,3", "1.234"). What counts whole things has no
-decimals, so there either mark groups: "50.000" and "50,000" are 50000. Whoever asks shows what was understood wherever
-it wasn't obvious.
+One rule resolves conflicts. Of two different separators the last is the decimal one: "1.234,5" and "1,234.5" are the
+same number. A single separator is read as this project writes numbers: a comma before exactly three digits groups them
+("1,234" is 1234); any other comma and every point is decimal ("203,3", "1.234"). Counts have no decimals, so either
+separator groups: "50.000" and "50,000" are 50000. Callers show the parsed number whenever it wasn't obvious.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class TypedNumber(Generic[Number]):
 
 
 def typed_positive(text: str) -> TypedNumber[float]:
-    """A number above 0.
+    """Parse a number above 0.
 
     Raises
     ------
@@ -62,7 +61,7 @@ def typed_positive(text: str) -> TypedNumber[float]:
 
 
 def typed_whole(text: str, smallest: int, largest: int) -> TypedNumber[int]:
-    """A whole number within bounds.
+    """Parse a whole number within bounds.
 
     Raises
     ------
@@ -80,7 +79,7 @@ def typed_whole(text: str, smallest: int, largest: int) -> TypedNumber[int]:
 
 
 def typed_count(text: str) -> TypedNumber[float]:
-    """A large number above 0, such as of parameters: with k, M, B or G for thousands, millions, billions, or without.
+    """Parse a large positive number, such as a parameter count, with an optional k, M, B or G suffix.
 
     Raises
     ------
@@ -92,7 +91,7 @@ def typed_count(text: str) -> TypedNumber[float]:
     body = text.translate(_SPACES).strip()
     unit = _UNITS.get(body[-1:].lower())
     if unit is None:
-        # What is counted is whole: either mark groups.
+        # Counts are whole, so either separator groups.
         number, obvious = _read(body, whole=True)
         if number <= 0 or number != number.to_integral_value():
             raise InputError("Give a whole number above 0, such as 25600000 or 25.6M.")
@@ -102,7 +101,7 @@ def typed_count(text: str) -> TypedNumber[float]:
 
 
 def as_typed(value: float) -> str:
-    """A number as a field holds it: every digit, and read back as itself.
+    """Format a number for an input field: every digit, and parsed back to the same value.
 
     >>> as_typed(330.0), as_typed(0.1224), as_typed(50_000), as_typed(1e-9)
     ('330', '0.1224', '50000', '0.000000001')
@@ -112,7 +111,7 @@ def as_typed(value: float) -> str:
 
 
 def as_understood(value: float) -> str:
-    """A number as it is said back to whoever typed it: every digit, thousands grouped.
+    """Format a parsed number for confirmation: every digit, thousands grouped.
 
     >>> as_understood(203.3), as_understood(1234.0), as_understood(0.0001)
     ('203.3', '1,234', '0.0001')
@@ -122,7 +121,7 @@ def as_understood(value: float) -> str:
 
 
 def _read(text: str, *, whole: bool) -> tuple[Decimal, bool]:
-    """The number, and whether its text is obvious."""
+    """Parse the number, and whether its text is obvious."""
     found = _SHAPE.fullmatch(text.translate(_SPACES).strip()) if len(text) <= LONGEST else None
     if found is None or not found[2]:
         raise _unreadable(text)
@@ -137,11 +136,11 @@ def _read(text: str, *, whole: bool) -> tuple[Decimal, bool]:
 
 
 def _decimal_mark(body: str, *, may_group: bool, whole: bool) -> str:
-    """The mark before the decimals; empty if there is none.
+    """Decimal separator; empty if there is none.
 
     Parameters
     ----------
-    may_group : a single mark may as well be one between groups.
+    may_group : a single separator may also group digits.
     whole : no decimals are expected.
     """
     marks: list[str] = _MARK.findall(body)
@@ -153,7 +152,7 @@ def _decimal_mark(body: str, *, may_group: bool, whole: bool) -> str:
 
 
 def _is_english(body: str) -> bool:
-    """One point, which no habit could take for one between groups."""
+    """Whether there is one point that can't be a group separator."""
     return _MARK.findall(body) == ["."] and not _GROUPED.fullmatch(body)
 
 

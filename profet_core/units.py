@@ -1,4 +1,4 @@
-"""Units: latencies in milliseconds inside the program, and numbers written for people."""
+"""Units and number formatting; latencies are in milliseconds internally."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ US_PER_MS = 1_000.0
 MS_PER_S = 1_000.0
 S_PER_HOUR = 3_600.0
 
-#: No latency, price, time or count of a training lies beyond these; what is computed from them stays finite.
+#: Bounds of latencies, prices, times and counts of a training; results computed from them stay finite.
 SMALLEST_NUMBER = 1e-9
 LARGEST_NUMBER = 1e15
 
-#: Of ranges of durations: from how many seconds on which unit, and the seconds in one of it.
+#: Units for ranges of durations: minimum number of seconds, and seconds per unit.
 _DURATION_UNITS = ((172_800.0, 86_400.0, "d"), (3_600.0, 3_600.0, "h"), (60.0, 60.0, "min"))
 
-#: Milliseconds in one of each latency unit a person may type.
+#: Milliseconds per latency unit that users may enter.
 MS_PER_UNIT = {"ms": 1.0, "us": 1.0 / US_PER_MS, "s": MS_PER_S}
 
 
 def latency_to_ms(value: float, unit: str) -> float:
-    """Convert a latency a person typed to milliseconds.
+    """Convert a user's latency to milliseconds.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def latency_to_ms(value: float, unit: str) -> float:
 
 
 def positive_number(what: str, value: object) -> float:
-    """`value` as a float; InputError, opened by `what`, unless it is a finite number above 0.
+    """`value` as a float; InputError, starting with `what`, unless it is a finite number above 0.
 
     >>> positive_number("The price", "free")
     Traceback (most recent call last):
@@ -61,7 +61,7 @@ def positive_number(what: str, value: object) -> float:
 
 
 def whole_number(what: str, value: object, *, at_least: int = 1) -> int:
-    """`value` as an int; InputError, opened by `what`, unless it is a whole number of at least `at_least`."""
+    """`value` as an int; InputError, starting with `what`, unless it is a whole number of at least `at_least`."""
     number = _real(value)
     if number is None or not (math.isinf(number) or number.is_integer()) or number < at_least:
         raise InputError(f"{what} must be a whole number of at least {at_least}, not {_shown(value)}.")
@@ -71,7 +71,7 @@ def whole_number(what: str, value: object, *, at_least: int = 1) -> int:
 
 
 def _real(value: object) -> float | None:
-    """`value` as a float (infinite if it is too large for one); None if it is not a real number. True is none."""
+    """`value` as a float (infinite if too large); None if it is not a real number. Booleans are not."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     try:
@@ -81,7 +81,7 @@ def _real(value: object) -> float | None:
 
 
 def _shown(value: object) -> str:
-    """What was given instead, for a message: a number as it reads, anything else quoted and short."""
+    """The invalid value for a message: numbers as they are, anything else quoted and short."""
     number = _real(value)
     if number is not None:
         return str(value) if abs(number) < LARGEST_NUMBER else f"{number:g}"
@@ -90,7 +90,7 @@ def _shown(value: object) -> str:
 
 
 def format_significant(value: float, digits: int = 3) -> str:
-    """`value` with at least `digits` significant digits, never in scientific notation.
+    """Format `value` with at least `digits` significant digits, never in scientific notation.
 
     >>> format_significant(0.0000255), format_significant(122.43), format_significant(1529.87)
     ('0.0000255', '122', '1,530')
@@ -103,7 +103,7 @@ def format_significant(value: float, digits: int = 3) -> str:
 
 
 def format_count(count: float) -> str:
-    """A large number for a person.
+    """Format a large number.
 
     >>> format_count(25_621_352), format_count(62_006), format_count(1.2e9), format_count(12)
     ('25.6M', '62k', '1.2B', '12')
@@ -115,7 +115,7 @@ def format_count(count: float) -> str:
 
 
 def format_ms(latency_ms: float) -> str:
-    """A latency for a person.
+    """Format a latency.
 
     >>> format_ms(7.352), format_ms(122.43), format_ms(1529.87)
     ('7.35 ms', '122 ms', '1,530 ms')
@@ -124,7 +124,7 @@ def format_ms(latency_ms: float) -> str:
 
 
 def format_usd(amount_usd: float) -> str:
-    """Dollars as people write them: cents, and whole dollars from a hundred on.
+    """Format dollars: with cents, and whole dollars from a hundred on.
 
     >>> format_usd(0.0256), format_usd(0.1666), format_usd(21.957642), format_usd(222.4), format_usd(0.0021)
     ('$0.03', '$0.17', '$21.96', '$222', '<$0.01')
@@ -135,7 +135,7 @@ def format_usd(amount_usd: float) -> str:
 
 
 def listed_price(usd_per_hour: float) -> str:
-    """A price per hour as a price list has it: every digit, and cents at least.
+    """Format a price per hour as price lists do: every digit, and at least cents.
 
     >>> listed_price(1.006), listed_price(0.75), listed_price(21.957642)
     ('$1.006', '$0.75', '$21.957642')
@@ -145,7 +145,7 @@ def listed_price(usd_per_hour: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration in the two units that matter.
+    """Format a duration in its two largest units.
 
     >>> format_duration(0.42), format_duration(38), format_duration(725), format_duration(12_000)
     ('0.420 s', '38 s', '12 min 5 s', '3 h 20 min')
@@ -165,7 +165,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_duration_range(low_s: float, high_s: float) -> str:
-    """An interval of durations in one unit, that of its upper end; in two where the lower end is a trifle of it.
+    """Format an interval of durations in the unit of its upper endpoint; in two units if the lower one is far smaller.
 
     >>> format_duration_range(243, 270), format_duration_range(13.2, 21.0), format_duration_range(3_000, 5_400)
     ('4.0–4.5 min', '13–21 s', '0.83–1.5 h')
@@ -180,13 +180,13 @@ def format_duration_range(low_s: float, high_s: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimeUnit:
-    """A unit of time for people."""
+    """A unit of time for display."""
 
     name: str
     seconds: float
 
     def words(self, seconds: float, digits: int = 3) -> str:
-        """A duration in this unit.
+        """Format a duration in this unit.
 
         >>> time_unit(7_200).words(7_200), time_unit(7_200).words(100_000)
         ('2.00 h', '27.8 h')
@@ -194,7 +194,7 @@ class TimeUnit:
         return f"{format_significant(seconds / self.seconds, digits)} {self.name}"
 
     def range_words(self, low_s: float, high_s: float) -> str:
-        """An interval in this unit, whatever its size.
+        """Format an interval in this unit, whatever its size.
 
         >>> time_unit(7_200).range_words(3_000, 10_000)
         '0.83–2.8 h'
@@ -207,7 +207,7 @@ _DAYS, _LONGEST_H = TimeUnit("days", 86_400.0), 240.0
 
 
 def time_unit(seconds: float) -> TimeUnit:
-    """The unit that suits a duration: from 2 s on seconds, from 2 min on minutes, and so on; days from 240 h on.
+    """Unit for a duration: seconds from 2 s, minutes from 2 min, and so on; days from 240 h.
 
     >>> [time_unit(seconds).name for seconds in (0.2, 90, 600, 7_200, 1e6)]
     ['ms', 's', 'min', 'h', 'days']
@@ -218,7 +218,7 @@ def time_unit(seconds: float) -> TimeUnit:
 
 
 def format_time(seconds: float) -> str:
-    """A duration with three significant digits in the unit that suits it.
+    """Format a duration with three significant digits in a suitable unit.
 
     >>> format_time(0.553), format_time(12_000), format_time(1e6)
     ('553 ms', '3.33 h', '11.6 days')
@@ -227,7 +227,7 @@ def format_time(seconds: float) -> str:
 
 
 def format_time_range(low_s: float, high_s: float) -> str:
-    """An interval of durations in the unit that suits its middle.
+    """Format an interval of durations in the unit that suits its middle.
 
     >>> format_time_range(3_000, 20_000)
     '0.83–5.6 h'
@@ -236,7 +236,7 @@ def format_time_range(low_s: float, high_s: float) -> str:
 
 
 def format_usd_range(low_usd: float, high_usd: float) -> str:
-    """An interval of dollars, the sign once.
+    """Format an interval of dollars with one dollar sign.
 
     >>> format_usd_range(0.131, 0.219), format_usd_range(18.2, 104.6), format_usd_range(0.021, 0.0345)
     ('$0.13–0.22', '$18.20–105', '$0.02–0.03')
@@ -245,7 +245,7 @@ def format_usd_range(low_usd: float, high_usd: float) -> str:
 
 
 def format_energy(kwh: float) -> str:
-    """Energy for a person.
+    """Format energy.
 
     >>> format_energy(0.0841), format_energy(1.234), format_energy(12_345)
     ('84 Wh', '1.2 kWh', '12,345 kWh')
@@ -254,7 +254,7 @@ def format_energy(kwh: float) -> str:
 
 
 def format_co2e(kilograms: float) -> str:
-    """Emissions for a person.
+    """Format emissions.
 
     >>> format_co2e(0.0383), format_co2e(3.83), format_co2e(38_300)
     ('38 g', '3.8 kg', '38,300 kg')
@@ -267,7 +267,7 @@ def format_co2e(kilograms: float) -> str:
 
 
 def _range(low: float, high: float) -> str:
-    """Both ends with as many digits as tell them apart, two at least."""
+    """Format both endpoints with enough digits to distinguish them, at least two."""
     for digits in (2, 3, 4):
         ends = format_significant(low, digits), format_significant(high, digits)
         if ends[0] != ends[1]:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and changed by one program at a time."""
+"""Atomic, locked file writes."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ fcntl: ModuleType | None
 try:
     import fcntl
 except ImportError:
-    # Windows, which keeps what a program has open from being removed by another.
+    # Windows doesn't let other programs remove an open file.
     fcntl = None
 
 _SCRATCH_SUFFIX = ".new"
-#: A change takes milliseconds; many may wait for each other.
+#: A change takes milliseconds; many programs may wait for each other.
 WAIT_S = 60.0
 
 
 def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
-    """Write a file beside `path`, to the disk, and put it in its place; a link stays, what it points to is replaced.
+    """Write a temporary file next to `path`, flush it to disk, and move it to `path`; links are followed.
 
-    What a killed program left of an earlier try is removed. A device or a pipe is written to as it is.
+    Files that a killed program left are removed. A device or a pipe is written directly.
 
     Raises
     ------
-    FileExistsError : something is there and `replace` is false.
-    OSError, RuntimeError : it can't be written (a loop of links is the latter); what was there is untouched.
+    FileExistsError : `path` exists and `replace` is false.
+    OSError, RuntimeError : it can't be written (RuntimeError: a loop of links); existing content is unchanged.
     """
     path = path.resolve()
     there = path.exists()
@@ -59,17 +59,17 @@ def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
 
 @contextmanager
 def only_one(path: Path, wait_s: float = WAIT_S) -> Iterator[None]:
-    """Between reading and writing `path`: another program that asks for the same waits.
+    """Lock `path` between reading and writing; other programs that lock it wait.
 
-    The lock ends with its process, however that ends; the empty file beside `path` that carries it means nothing when
-    it is left behind.
+    The lock ends with its process, however that ends. The empty lock file next to `path` has no meaning if it is left
+    behind.
 
     Raises
     ------
-    InputError : another program has held it for `wait_s` seconds.
-    OSError : nothing can be written beside `path`.
+    InputError : another program has held the lock for `wait_s` seconds.
+    OSError : the folder of `path` is not writable.
     """
-    # The catalog is read wherever someone trains, with the standard library alone; only a change needs this.
+    # Training environments read the catalog with the standard library alone; only a change needs this import.
     from filelock import FileLock, Timeout
 
     lock = FileLock(lock_path(path), timeout=wait_s)
@@ -80,29 +80,29 @@ def only_one(path: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     try:
         yield
     finally:
-        # Before the release: who waits sees that the file is gone, and asks anew.
+        # Before the release: waiting programs see that the file is gone, and retry.
         with suppress(OSError):
             lock_path(path).unlink()
         lock.release()
 
 
 def lock_path(path: Path) -> Path:
-    """The file that carries the lock of `path`."""
+    """Lock file of `path`."""
     path = path.resolve()
     return path.with_name(f".{path.name}.lock")
 
 
 def _new_scratch(path: Path) -> tuple[Path, int]:
-    """A new file beside `path`, open and locked: one that nobody locks was left behind."""
+    """Create a temporary file next to `path`, open and locked; an unlocked one was left behind."""
     while True:
         scratch = path.with_name(f".{path.name}-{secrets.token_hex(4)}{_SCRATCH_SUFFIX}")
         handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        # A file system without locks keeps what is left behind.
+        # A file system without locks keeps files that were left behind.
         with suppress(OSError):
             _lock(handle)
         if os.fstat(handle).st_nlink:
             return scratch, handle
-        # Another program took it for one left behind before it was locked.
+        # Another program removed it as left behind before it was locked.
         os.close(handle)
 
 
@@ -124,7 +124,7 @@ def _remove_unlocked(scratch: Path) -> None:
 
 
 def _lock(handle: int) -> None:
-    """Lock an open file; OSError where another program has it, or the file system has no locks."""
+    """Lock an open file; OSError if another program holds the lock, or the file system has no locks."""
     if fcntl is not None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
