@@ -1,4 +1,4 @@
-"""Confidence that a plan is in time, within budget, faster or cheaper than another."""
+"""Confidence that a plan meets limits or beats another plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from profet_core.latency import LEVEL, Basis, quantile
 #: predictions, as `python -m profet_lab.validation.advice_calibration` prints it (lowest pair 0.16, highest 0.68).
 ERROR_CORRELATION = 0.42
 
-#: Share of statements with 80% to 90% confidence that were right on held-out architectures; by the same command.
+#: Share of statements with 80% to 90% confidence that were right on held-out architectures; from the same command.
 CAME_TRUE_80_TO_90 = 0.90
 
 #: Highest confidence from an interval: 15 architectures can't show rarer misses.
@@ -28,7 +28,9 @@ def surest_certainty(*bases: Basis) -> float:
 
 
 def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:
-    """Probability that a value is at most `ratio` times its prediction, 0 to 1; certain where the deviation is 0.
+    """Probability that a value is at most `ratio` times its prediction, 0 to 1.
+
+    Certain where the deviation is 0.
 
     >>> chance_at_most(1.0, 0.1), round(chance_at_most(1.2, 0.1), 3), chance_at_most(1.2, 0)
     (0.5, 0.966, 1.0)

@@ -1,4 +1,4 @@
-"""Confidence required to state that one plan is faster or cheaper than another."""
+"""Confidence required to call a plan faster or cheaper."""
 
 from __future__ import annotations
 

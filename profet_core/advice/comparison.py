@@ -1,4 +1,4 @@
-"""Compare two plans: which is faster or cheaper, with what confidence, and the break-even."""
+"""Compare two plans: speed, cost, confidence, and break-even price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recommendation in one sentence: what to rent, its time and cost, and the runner-up."""
+"""Recommendation in one sentence: offer, time, cost, and runner-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time and cost of a training on each offer, with the probability of meeting the limits."""
+"""Time, cost and probability of meeting the limits on each offer."""
 
 from __future__ import annotations
 

@@ -58,7 +58,9 @@ def within(plans: Sequence[Plan], limits: Limits) -> list[Plan]:
 
 
 def recommendations(plans: Sequence[Plan]) -> tuple[Recommendation, ...]:
-    """One recommendation per distinct plan, in the order of `Goal`; empty without plans.
+    """One recommendation per distinct plan, in the order of `Goal`.
+
+    Empty without plans.
 
     The best value has the lowest product of time and cost: being twice as fast offsets twice the cost.
     """

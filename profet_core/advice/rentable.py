@@ -10,7 +10,9 @@ from profet_core.prediction.records import InstancePrediction
 def lowest_to_rent(
     rows: Iterable[InstancePrediction], figure: Callable[[InstancePrediction], float | None]
 ) -> InstancePrediction | None:
-    """Row with the lowest figure among rentable instances; None if there is none.
+    """Row with the lowest figure among rentable instances.
+
+    None if there is none.
 
     Of two instances with one GPU, the cheaper one wins, so an eight-GPU node is never chosen for the speed of one GPU.
     """

@@ -15,7 +15,9 @@ CERTAINTY = 0.90
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Training images and validation images per epoch, and epochs; the last, smaller batch is a step.
+    """Training images and validation images per epoch, and epochs.
+
+    The last, smaller batch is a step.
 
     Attributes
     ----------

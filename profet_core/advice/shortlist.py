@@ -27,7 +27,9 @@ def plan_a_gpu(plans: Iterable[Plan], keep: Collection[Plan] = ()) -> list[Plan]
 
 
 def shortlist(plans: Iterable[Plan], keep: Collection[Plan] = (), most: int = MOST_SHORTLISTED) -> list[Plan]:
-    """Plans of `plan_a_gpu` nearest to the frontier, cheapest first; all plans if there are few.
+    """Plans of `plan_a_gpu` nearest to the frontier, cheapest first.
+
+    All plans if there are few.
 
     Parameters
     ----------
