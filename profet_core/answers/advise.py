@@ -100,7 +100,9 @@ def node_rows(
     size: tuple[int, int | None],
     spelling: Spelling,
 ) -> WholeNodes:
-    """Scale steps to whole nodes if the question asks for them; else keep one-GPU steps.
+    """Scale steps to whole nodes if the question asks for them.
+
+    Otherwise keep one-GPU steps.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ def question_anchor(knowledge: Knowledge, question: ProfileQuestion, spelling: S
         return find_anchor(models, knowledge.catalog, question.anchor).name
     recorded, option = question.profile.meta.gpu, spelling.option("anchor")
     if recorded is None:
-        # What no anchor would help.
+        # No anchor could help.
         if reason := refusal(question.profile):
             raise NoPredictionError(reason)
         raise InputError(

@@ -22,7 +22,9 @@ def answer_compare(
     method: str = "default",
     precision: str = AS_PROFILED,
 ) -> list[EachPrediction]:
-    """Predict each profile from its own anchor and latency; a failure does not affect the others.
+    """Predict each profile from its own anchor and latency.
+
+    A failure does not affect the others.
 
     Raises
     ------

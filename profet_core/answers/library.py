@@ -1,4 +1,4 @@
-"""Python API: one function per question, with the answers of pages, CLI and HTTP."""
+"""Python API: one function per question."""
 
 from __future__ import annotations
 

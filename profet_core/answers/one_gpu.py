@@ -1,4 +1,4 @@
-"""One GPU's step at a batch size: predicted from a profile, or measured."""
+"""One GPU's step at a batch size, predicted or measured."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ class PredictedOneGpu:
         return batch_size == self.batch_size or BATCH_SIZES[0] <= batch_size <= BATCH_SIZES[1]
 
     def step_at(self, instance: str, batch_size: int) -> StepTime:
-        """Step predicted and scaled to another batch size; for a GPU anchor, taken from offers with that GPU.
+        """Step predicted and scaled to another batch size.
+
+        For a GPU anchor, it is taken from offers with that GPU.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Number of parameters of a network: by name, typed, or from its profile."""
+"""Number of parameters: by network, typed, or from a profile."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
 def asked_parameters(
     network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
 ) -> NetworkParameters | None:
-    """Parameters from the question's network or number, else from the profile; None: unknown.
+    """Parameters from the question's network or number, else from the profile.
+
+    None if unknown.
 
     Raises
     ------

@@ -102,7 +102,9 @@ def predicted_profile(
     latency_ms: float | None,
     targets: Sequence[str] | None = None,
 ) -> tuple[Profile, Prediction]:
-    """Predict any profile with the question's anchor and method; `latency_ms` defaults to the profile's own.
+    """Predict any profile with the question's anchor and method.
+
+    `latency_ms` defaults to the profile's own.
 
     Returns the profile with the number of steps used for the prediction.
 

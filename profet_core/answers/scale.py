@@ -1,4 +1,4 @@
-"""Step latency at a size between two measured ones, with PROFET's documented scaler."""
+"""Step latency at a size between two measured ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training on 1 to 64 GPUs: scaling curve on one node type, and plans per offer."""
+"""Training on 1 to 64 GPUs: scaling curve and plans per offer."""
 
 from __future__ import annotations
 

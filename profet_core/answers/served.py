@@ -1,4 +1,4 @@
-"""A server's models, with its custom catalog and GPUs if it shows them."""
+"""A server's models, custom catalog and custom GPUs."""
 
 from __future__ import annotations
 

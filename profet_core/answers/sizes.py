@@ -1,4 +1,4 @@
-"""A training along its batch or pixel size: latency, cost and memory fit."""
+"""Latency, cost and memory fit along batch or pixel size."""
 
 from __future__ import annotations
 
