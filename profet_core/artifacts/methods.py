@@ -1,4 +1,4 @@
-"""Methods of a models folder: their ensemble members and how they combine latencies."""
+"""Methods of a models folder: ensemble members and combination rules."""
 
 from __future__ import annotations
 

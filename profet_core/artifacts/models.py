@@ -1,4 +1,4 @@
-"""Load a models folder; its files are read and checked on first use."""
+"""Load a models folder, with its files on first use."""
 
 from __future__ import annotations
 
