@@ -99,7 +99,9 @@ def market_of(provider: str, *, spot: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """A cloud's machines; the first match counts, and a machine without a match has an unknown host.
+    """A cloud's machines.
+
+    The first match counts, and a machine without a match has an unknown host.
 
     Attributes
     ----------

@@ -22,9 +22,9 @@ _FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
 #: GPU slices and laptop GPUs; the latter run slower than the card of that name.
 _PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE)
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
-#: Accelerators that are no GPUs: Intel's Gaudi, HL-205 and so on as its driver names it.
+#: Accelerators that are not GPUs: Intel's Gaudi, with driver names such as HL-205.
 _NO_GPU = re.compile(r"\bGaudi|\bHL-\d{3}", re.IGNORECASE)
-#: Boards whose driver tells the board's number: both have the same PCI device ID in NVIDIA's driver notes.
+#: Boards whose driver reports the board number: both have the same PCI device ID in NVIDIA's driver notes.
 _BOARDS = {"a100-pg509-200": "A100-SXM4-40GB"}
 _WHOLE = ("sm_count", "cuda_cores")
 _OPTIONAL = ("tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
@@ -134,7 +134,9 @@ class Gpus(Mapping[str, Gpu]):
         return Gpus([gpu for name, gpu in self.items() if name not in self.own]) if self.own else self
 
     def with_own(self, own: Iterable[Gpu]) -> Gpus:
-        """Add custom GPUs at the end; a name matches one of these only if it matches no other GPU.
+        """Add custom GPUs at the end.
+
+        A name matches one of these only if it matches no other GPU.
 
         Existing custom GPUs stay, except those with the same name.
         """
@@ -178,7 +180,9 @@ class Gpus(Mapping[str, Gpu]):
         raise InputError(f"Unknown GPU {name!r}{meant} Known GPUs: {', '.join(self)}.")
 
     def check_memory(self, name: str, memory_gib: float | None) -> None:
-        """Reject a memory size that no GPU of that name has; a name without specs may have any.
+        """Reject a memory size that no GPU of that name has.
+
+        A name without specs may have any.
 
         Raises
         ------
@@ -190,7 +194,9 @@ class Gpus(Mapping[str, Gpu]):
             raise InputError(f"{name} has {sizes} GiB, not {memory_gib:g}")
 
     def named(self, name: str) -> list[Gpu]:
-        """GPUs with that full name, ignoring formatting, else with its model; may be empty.
+        """GPUs with that full name, ignoring formatting, else with its model.
+
+        The list may be empty.
 
         A GPU slice or a laptop GPU only matches custom specs with that exact name.
         """
@@ -203,7 +209,9 @@ class Gpus(Mapping[str, Gpu]):
         return [gpu for gpu in same if gpu.name not in self.own] or same
 
     def meant(self, name: str) -> list[Gpu]:
-        """Those of `named` with the memory and form factor in the name; all if the name gives neither.
+        """Those of `named` with the memory and form factor in the name.
+
+        Returns all if the name gives neither.
 
         >>> [gpu.name for gpu in load_gpus().meant("A100 80GB")]
         ['A100-SXM4-80GB', 'A100-PCIE-80GB']
@@ -238,7 +246,9 @@ def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
 
 
 def gpu_model(name: str) -> str:
-    """The model designation inside a GPU's name; the whole name if there is none.
+    """The model designation inside a GPU's name.
+
+    Returns the whole name if there is none.
 
     >>> gpu_model("Tesla V100-SXM2-16GB"), gpu_model("NVIDIA L4"), gpu_model("my GPU")
     ('V100', 'L4', 'my GPU')
@@ -253,7 +263,7 @@ def is_part_of_a_gpu(name: str) -> bool:
 
 
 def is_no_gpu(name: str) -> bool:
-    """Whether a name is of an accelerator of another kind, whose operations take other times.
+    """Whether a name is an accelerator other than a GPU, whose operation times differ.
 
     >>> is_no_gpu("HL-225"), is_no_gpu("NVIDIA L4")
     (True, False)

@@ -1,4 +1,4 @@
-"""One offer of the catalog: an instance, its GPU, and its price in a market."""
+"""One offer of the catalog: instance, GPU, and price in a market."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ _PROVIDER = re.compile(r"[a-z0-9][a-z0-9.-]{0,30}")
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance at one of its prices. A multi-GPU node is one row, and its price is never divided.
+    """An instance at one of its prices.
+
+    A multi-GPU node is one row, and its price is never divided.
 
     Attributes
     ----------
@@ -127,7 +129,9 @@ class Instance:
 
 
 def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") -> Instance:
-    """Parse an `Instance` from text cells; its price must have a date and a source.
+    """Parse an `Instance` from text cells.
+
+    Its price must have a date and a source.
 
     Raises
     ------
@@ -160,7 +164,9 @@ def machine_of(instance: Instance) -> Mapping[str, object]:
 
 
 def check_date(name: str, text: str) -> None:
-    """Reject anything but a year, year-month or year-month-day; `name` starts the error message.
+    """Reject anything but a year, year-month or year-month-day.
+
+    `name` starts the error message.
 
     Raises
     ------

@@ -18,7 +18,9 @@ INTERCONNECTS_NAME = "interconnects.csv"
 
 
 class Link(StrEnum):
-    """Link that transfers gradients between GPUs of a node; the values appear in documents.
+    """Link that transfers gradients between GPUs of a node.
+
+    The values appear in documents.
 
     >>> Link("pcie-host").words
     'PCIe through host memory'

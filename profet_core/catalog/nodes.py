@@ -8,7 +8,9 @@ from profet_core.catalog.instance import OWN_PRICE, OWN_PROVIDER, Instance
 
 
 def without_larger_nodes(offers: Iterable[Instance], keep: Collection[str] = ()) -> list[Instance]:
-    """Offers with one GPU, in their order; for GPUs only available in nodes, the smallest nodes.
+    """Offers with one GPU, in their order.
+
+    For GPUs only available in nodes, the smallest nodes.
 
     Custom offers and the instances in `keep` stay, whatever their size.
     """

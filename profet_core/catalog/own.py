@@ -42,7 +42,9 @@ _COMMAND_LINES = "own"
 
 
 def own_path() -> Path | None:
-    """Path of the user's file, existing or not; None if there is no such place.
+    """Path of the user's file, existing or not.
+
+    None if there is no such place.
 
     It is `$PROFET_INSTANCES`, else `instances.csv` in `$PROFET_HOME`, else `profet/instances.csv` in the settings
     folder (`%APPDATA%` on Windows; elsewhere `$XDG_CONFIG_HOME` or `~/.config`).
@@ -65,7 +67,9 @@ def own_path() -> Path | None:
 
 
 def served_own_path() -> Path | None:
-    """Custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`; None: it shows none.
+    """Custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`.
+
+    None if it shows none.
 
     Raises
     ------

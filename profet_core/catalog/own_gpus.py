@@ -163,7 +163,9 @@ def electricity_usd_per_hour(tdp_w: float) -> float:
 
 
 def own_gpu_of(cells: Mapping[str, str], shipped: Gpus) -> OwnGpu:
-    """Parse a GPU from text cells of a file, a form or a request; absent or empty cells are not given.
+    """Parse a GPU from text cells of a file, a form or a request.
+
+    Absent or empty cells are not given.
 
     Parameters
     ----------
@@ -232,7 +234,9 @@ def own_gpus_path() -> Path | None:
 
 
 def served_own_gpus_path() -> Path | None:
-    """Custom GPUs that a server shows to everyone, next to the instances it shows; None: it shows none.
+    """Custom GPUs that a server shows to everyone, next to the instances it shows.
+
+    None if it shows none.
 
     Raises
     ------

@@ -24,9 +24,9 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
 
 
 def old_price_note(offer: Instance, today: date | None = None) -> str:
-    """What to say beside a price that is more than a year old: 'price of 2021, over 4 years old'; else nothing."""
+    """Note for a price that is more than a year old: 'price of 2021, over 4 years old'; else empty."""
     today = today or date.today()
-    # Most prices are not: dates of the same form are ordered as texts are.
+    # Most prices are recent. Dates of the same format sort like strings.
     if offer.as_of > f"{today.year - 1}-{today.month:02}-{today.day:02}"[: len(offer.as_of)]:
         return ""
     years = price_age_years(offer.as_of, today)

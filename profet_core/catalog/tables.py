@@ -1,4 +1,4 @@
-"""Parse the catalog's CSV files into typed records; errors name row and column."""
+"""Parse the catalog's CSV files into typed records."""
 
 from __future__ import annotations
 
