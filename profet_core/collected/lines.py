@@ -17,7 +17,9 @@ def line_of(result: CellResult) -> bytes:
 
 
 def whole_lines(data: bytes, name: str) -> Iterator[tuple[CellResult, int]]:
-    """Each finished cell and the byte offset after its line; a truncated last line is skipped.
+    """Each finished cell and the byte offset after its line.
+
+    A truncated last line is skipped.
 
     Raises
     ------

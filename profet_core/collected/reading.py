@@ -1,4 +1,4 @@
-"""Read a collection: its manifest and finished cells, even while it is written."""
+"""Read a collection, even while it is being written."""
 
 from __future__ import annotations
 
