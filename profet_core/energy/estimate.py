@@ -40,7 +40,9 @@ class Energy:
 
 
 def machine_power_w(offer: Instance, gpus: Gpus, training: int = 1) -> float | None:
-    """Power of the machine in watts while `training` of its GPUs train; None if a GPU or the vCPUs are unknown.
+    """Power of the machine in watts while `training` of its GPUs train.
+
+    None if a GPU or the vCPUs are unknown.
 
     Board power is an upper bound: a training draws less.
     """
