@@ -1,4 +1,4 @@
-"""Work of training steps on GPU and host, from layer counts and batch size."""
+"""Work of training steps from layer counts and batch size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _FLOPS_PER_DENSE_PARAMETER = 2
 
 @dataclass(frozen=True)
 class StepAmounts:
-    """Work of steps, inferred from the forward pass; the backward pass is proportional to it.
+    """Work of steps, inferred from the forward pass.
+
+    The backward pass is proportional to it.
 
     Attributes
     ----------

@@ -19,7 +19,9 @@ from profet_core.transfer.hosts import Host, host_named
 
 @dataclass(frozen=True)
 class GpuCosts:
-    """Costs fitted on one measured instance; launches, copy and start are those of the reference host.
+    """Costs fitted on one measured instance.
+
+    Launches, copy and start are those of the reference host.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Estimate step latency on every offer from a network's counts, without a profile."""
+"""Estimate step latency on every offer without a profile."""
 
 from __future__ import annotations
 

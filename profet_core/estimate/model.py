@@ -137,7 +137,9 @@ def _trees(path: Path, sha256: str) -> TreeStack:
 
 
 def estimate_model(content: JsonObject, trees: Mapping[str, TreeStack]) -> EstimateModel:
-    """Parse the model from a file's content; raises `ValueError` or similar for invalid content.
+    """Parse the model from a file's content.
+
+    Raises `ValueError` or similar for invalid content.
 
     Parameters
     ----------

@@ -31,7 +31,9 @@ class KnownSteps:
 
 
 def reached_ms(known: Mapping[str, KnownSteps], amounts: StepAmounts, log_speed: float, host: Host) -> FloatArray:
-    """Milliseconds per step on another GPU, (steps,); never more than on a slower one in the same host.
+    """Milliseconds per step on another GPU, (steps,).
+
+    They never exceed those on a slower one in the same host.
 
     Parameters
     ----------
