@@ -1,4 +1,4 @@
-"""Predict whether a training step fits in GPU memory, and the largest batch."""
+"""Predict memory fit of a training step and the largest batch."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def fits_by_instance(
     second: Profile | None = None,
     precision_growth: float = 1.0,
 ) -> dict[str, FitAnswer]:
-    """Instance, or GPU by name -> whether the profiled step fits there; on a multi-GPU node, on one of its GPUs.
+    """Instance, or GPU by name -> whether the profiled step fits there.
+
+    On a multi-GPU node, the step runs on one of its GPUs.
 
     Parameters
     ----------

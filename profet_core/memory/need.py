@@ -84,7 +84,9 @@ class RecordedStep:
 
 
 def memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
-    """Need of the recorded step from the best known source; None if unknown.
+    """Need of the recorded step from the best known source.
+
+    None if unknown.
 
     A recorded peak comes first, then activations from the profile's times, then from batch and pixel size.
     """
