@@ -29,11 +29,11 @@ BAND_WORDS = ("like", "somewhat unlike", "unlike", "very unlike")
 class IntervalScale:
     """Interval half-width: scale of the log error times an empirical quantile of held-out errors.
 
-    Half its width in the logarithm at `level`, and from it the standard deviation of a log-normal error with that
-    interval: quantile[pair] * exp(offset[pair] + spread * log(s + 0.01) + distance * log(d + 0.02)), with s the
-    standard deviation of the members' logarithms and d the distance from the training data. Scale and quantile come
-    from the same errors on held-out architectures. Unlike conformal prediction this guarantees no coverage: it is
-    checked on architectures that neither members nor interval saw. The imputation of a truncated profile adds to it.
+    The log half-width at `level` is quantile[pair] * exp(offset[pair] + spread * log(s + 0.01) + distance * log(d +
+    0.02)), with s the standard deviation of the members' log latencies and d the distance from the training data. It is
+    converted to the standard deviation of a log-normal error. Scale and quantile come from the same errors on held-out
+    architectures. Unlike conformal prediction this guarantees no coverage: it is checked on architectures that neither
+    members nor interval saw. The uncertainty of an imputed truncated profile is added.
     """
 
     level: float

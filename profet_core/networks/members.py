@@ -1,4 +1,4 @@
-"""Inputs and outputs of the default method's three members, for serving and training.
+"""Inputs and outputs of the default method's three members.
 
 Every function takes the array module as `xp`: numpy for serving, `keras.ops` for training, so that both share one
 definition. Shapes: leading axes are free; the last axis holds classes, inputs or a single value.

@@ -21,7 +21,9 @@ LEAST_KNOWN_SHARE = 0.2
 
 @dataclass(frozen=True)
 class StepInputs:
-    """Profiles as inputs of the default method's networks; every array has one row per profile.
+    """Profiles as inputs of the default method's networks.
+
+    Every array has one row per profile.
 
     Attributes
     ----------
