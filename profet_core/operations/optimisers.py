@@ -1,4 +1,4 @@
-"""Memory traffic and state of optimizer updates, by the operation in the profile."""
+"""Memory traffic and state of optimizer updates, by operation."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ STATE_COPIES: Mapping[str, int] = MappingProxyType(
         **dict.fromkeys(("AdamWithAmsgrad", "CenteredRMSProp"), 3),
     }
 )
-#: What every one of them has in its name; a profile has hundreds of others.
+#: Pattern that all of their names match; a profile has hundreds of other operations.
 _UPDATES = re.compile("Ada|Sign|GradientDescent|Momentum|RMSProp|Ftrl|fused_")
-#: Plain SGD reads a parameter and its gradient and writes the parameter; each value kept is read and written too.
+#: Plain SGD reads a parameter and its gradient and writes the parameter; each state value is also read and written.
 PLAIN_VALUES, VALUES_A_COPY = 3, 2
 
 

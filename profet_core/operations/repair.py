@@ -1,4 +1,4 @@
-"""Impute profiles that TensorFlow truncated, from the profile itself and without fitted numbers.
+"""Impute profiles that TensorFlow truncated, without fitted numbers.
 
 TensorFlow's statistics keep the 500 costliest operations. In a complete profile the device rows, including idle, add up
 to the step. The rows of each host thread add up to the steps it took part in, so in a profile of two steps they are a
