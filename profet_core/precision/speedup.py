@@ -1,7 +1,8 @@
-"""Speedup of a step in another precision: two factors per GPU, the compute share, and launches.
+"""Speedup of a step in another precision.
 
-A share s of the GPU's work, convolutions and products, speeds up by exp(log k), the rest by exp(log m). Launch time
-does not change, so a launch-bound step gains nothing.
+It depends on two factors per GPU, the compute share, and launches. A share s of the GPU's work, convolutions and
+products, speeds up by exp(log k), the rest by exp(log m). Launch time does not change, so a launch-bound step gains
+nothing.
 """
 
 from __future__ import annotations
