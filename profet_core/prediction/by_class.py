@@ -1,4 +1,4 @@
-"""The default method: three members per pair on operation classes, with calibrated intervals."""
+"""The default method: three members per pair on operation classes."""
 
 from __future__ import annotations
 

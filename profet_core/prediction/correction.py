@@ -1,4 +1,4 @@
-"""Correct a prediction by a latency measured on the target with the same network."""
+"""Correct a prediction by a latency measured on the target."""
 
 from __future__ import annotations
 

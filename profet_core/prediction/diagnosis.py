@@ -1,4 +1,4 @@
-"""Bottleneck of a profiled step: GPU, input pipeline, or gaps between short kernels."""
+"""Bottleneck of a profiled step: GPU, input, or kernel gaps."""
 
 from __future__ import annotations
 

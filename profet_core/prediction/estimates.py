@@ -1,4 +1,4 @@
-"""Estimates of a method for many profiles of one anchor, and their combination."""
+"""Estimates of a method for many profiles of one anchor."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ class ProfileEstimates:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates of one method; arrays have one row per target and one column per profile.
+    """Estimates of one method.
+
+    Arrays have one row per target and one column per profile.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""CPU time of a step's operations, for profiles that record all of it."""
+"""CPU time of a step's operations, if the profile records it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _WAITS = {HOST_IDLE, *(HOST_PREFIX + name for name in ("Dataset", "_Send", "_Rec
 
 
 def host_times_ms(profiles: Sequence[Profile]) -> np.ndarray:
-    """CPU time in milliseconds per step, (profiles,); infinity if the profile doesn't indicate it.
+    """CPU time in milliseconds per step, (profiles,).
+
+    It is infinity if the profile doesn't indicate it.
 
     PyTorch runs its operations on the host one after the other, so their own times add up to the launch time of the
     step under the profiler. TensorFlow uses many threads and records few of them.

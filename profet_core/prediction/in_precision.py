@@ -1,4 +1,4 @@
-"""Predict in a precision: FP32 and TF32 from the models, AMP and BF16 by speedups.
+"""Predict in FP32, TF32, AMP or BF16.
 
 The models were trained on FP32 steps. A profile in AMP is first converted to FP32, class by class. A prediction in AMP
 is the FP32 or TF32 prediction divided by the speedup of each GPU. The uncertainties of both conversions add in

@@ -15,10 +15,10 @@ RANGE_FACTOR = 3.0
 def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: float) -> None:
     """Raise if a latency contradicts the profile.
 
-    A profile's device rows, idle included, add up to about the step; in the training data the ratio stays within a
-    narrow range. Beyond `RANGE_FACTOR` times that range the number was probably typed in another unit, or belongs to
-    another profile. A number of steps that somebody gave and that does not fit is questioned sooner, so is a latency
-    that a whole trace contradicts by being idle: its step stalled while it was recorded.
+    A profile's device rows, including idle, add up to about the step. In the training data the ratio has a narrow
+    range. Beyond `RANGE_FACTOR` times that range, the latency probably has another unit or belongs to another profile.
+    Two cases are rejected at a smaller deviation: a user-supplied number of steps that doesn't fit, and a latency well
+    below the device rows of a whole trace, whose step stalled while it was recorded.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Speed of a custom GPU, from the measured latency of a profiled step."""
+"""Speed of a custom GPU from a measured step latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions of custom models, which replace the analytical model for the same pairs."""
+"""Predictions of custom models, which replace the analytical model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predict step latency on all instances from a profile, an anchor and its latency."""
+"""Predict step latency on all instances from a profile."""
 
 from __future__ import annotations
 
@@ -134,7 +134,9 @@ def predict_many(
     trust_latency: bool = False,
     tf32: bool = True,
 ) -> Predictions:
-    """Run `predict` for many profiles of one anchor at once; rows of each are made on access.
+    """Run `predict` for many profiles of one anchor at once.
+
+    Rows of each are made on access.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Predict many profiles, each with its own anchor and latency, batched by anchor."""
+"""Predict many profiles, each with its own anchor and latency."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def predict_each(
     method: str = "default",
     precision: str = AS_PROFILED,
 ) -> list[EachPrediction]:
-    """Result of `predict` for each profile, in their order; a failure does not affect the others.
+    """Result of `predict` for each profile, in their order.
+
+    A failure does not affect the others.
 
     Raises
     ------

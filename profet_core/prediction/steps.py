@@ -1,4 +1,4 @@
-"""Infer the number of training steps in a profile's file from the step latency."""
+"""Infer the number of profiled steps from the step latency."""
 
 from __future__ import annotations
 
