@@ -8,7 +8,9 @@ from profet_core.units import whole_number
 
 
 def usual_counts(per_node: int) -> tuple[int, ...]:
-    """Default numbers of GPUs: 1, 2, 4, ... of a node, the whole node, then 2, 4, ... nodes.
+    """Default numbers of GPUs.
+
+    They are 1, 2, 4, ... of a node, the whole node, then 2, 4, ... nodes.
 
     >>> usual_counts(8), usual_counts(6)
     ((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 6, 12, 24, 48))

@@ -27,7 +27,9 @@ _MEASURED_NETWORK_GB_PER_S = 10.0 / 8
 
 
 class Strategy(StrEnum):
-    """Strategy for exchanging gradients; the values appear in documents and on the command line.
+    """Strategy for exchanging gradients.
+
+    The values appear in documents and on the command line.
 
     >>> Strategy("ps-cpu").words
     'parameter server on the CPU'
@@ -73,7 +75,9 @@ class Links:
 def node_sharing_ms(
     model: ScaleoutModel, strategy: Strategy, gpus: Values, links: Links, gradient_bytes: Values
 ) -> Values:
-    """Time to exchange gradients among the GPUs of a node, milliseconds; 0 on one GPU.
+    """Time to exchange gradients among the GPUs of a node, milliseconds.
+
+    0 on one GPU.
 
     All GPUs behind a root port reach a parameter server on the CPU at once (measured on K80 nodes: eight take no longer
     than four). A parameter server on the GPUs is sharded over them, as in TensorFlow, so it moves as many bytes as a
@@ -96,7 +100,9 @@ def network_sharing_ms(
 
 
 def all_reduce_ms(strategy: Strategy, members: Values, once_ms: Values, message_ms: float) -> Values:
-    """Time of a tree or a ring; `once_ms`: time of all gradients over one link.
+    """Time of a tree or a ring.
+
+    `once_ms`: time of all gradients over one link.
 
     >>> float(all_reduce_ms(Strategy.RING, 4, 10, 0.5)), float(all_reduce_ms(Strategy.TREE, 4, 10, 0.5))
     (18.0, 42.0)
@@ -109,7 +115,9 @@ def all_reduce_ms(strategy: Strategy, members: Values, once_ms: Values, message_
 def several_ms(
     model: ScaleoutModel, one_gpu_ms: Values, gpus_per_node: Values, nodes: Values, sharing_ms: Values
 ) -> Values:
-    """Step latency in milliseconds on several GPUs with one process each; at least one GPU's.
+    """Step latency in milliseconds on several GPUs with one process each.
+
+    It is at least one GPU's.
 
     The part of communication that can overlap is hidden by the backward pass. The rest, and straggling, adds up.
     """

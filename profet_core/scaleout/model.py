@@ -31,7 +31,9 @@ NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """90% half-width of a step in the logarithm, given one GPU's step; it grows with the time that more GPUs add.
+    """90% half-width of a step in the logarithm, given one GPU's step.
+
+    It grows with the time that more GPUs add.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A step on several GPUs, from one GPU's step at the same per-GPU batch."""
+"""A step on several GPUs, from one GPU's step."""
 
 from __future__ import annotations
 
@@ -98,7 +98,9 @@ class ScaledStep:
 def scaled_step(
     model: ScaleoutModel, step: GpuStep, interconnect: Interconnect, gpus: int, strategy: Strategy
 ) -> ScaledStep:
-    """Step on `gpus` GPUs, part of a node or whole nodes; on one GPU it is `step` exactly.
+    """Step on `gpus` GPUs, part of a node or whole nodes.
+
+    On one GPU it is `step` exactly.
 
     Raises
     ------
