@@ -1,4 +1,4 @@
-"""Scale steps known at one or two sizes to others, on many instances at once."""
+"""Scale steps known at one or two sizes, on many instances."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
 
 
 def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: Sizes) -> Estimate:
-    """Latencies at `sizes`, (instances, sizes), exact at both known sizes; non-decreasing if the known ones are.
+    """Latencies at `sizes`, (instances, sizes), exact at both known sizes.
+
+    They are non-decreasing if the known ones are.
 
     Between two sizes, if both of one are at least the other's, steps scale by the share that connects the two
     latencies. Elsewhere they scale by the mean of both profiles' estimates.

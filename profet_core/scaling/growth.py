@@ -1,4 +1,4 @@
-"""Scaling of a step with batch and pixel size, from a single profile."""
+"""Scaling with batch and pixel size, from a single profile."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ _LEAST_COPY_SHARE = 0.001
 
 @dataclass(frozen=True)
 class Growth:
-    """Scaling of steps on several instances from the size they are known at; all of shape (instances,).
+    """Scaling of steps on several instances from the size they are known at.
+
+    All attributes have shape (instances,).
 
     log(latency / known latency) = (1 - e) log(1 - s + s exp(k u)) / k + e u, where u = batch_power x log(batch / known)
     + area_power x log(area of an image / known) and e = `LEAST_GROWTH`. This is a smooth maximum of a constant part

@@ -1,4 +1,4 @@
-"""The default scaler: the scaling model, exact at both endpoints, times a learned correction."""
+"""The default scaler: the scaling model times a learned correction."""
 
 from __future__ import annotations
 

@@ -9,7 +9,9 @@ from profet_core.arrays import FloatArray
 
 
 def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> FloatArray:
-    """Values at `at` (within x) of the piecewise cubic through (x, y); x increases, with at least three points.
+    """Values at `at` (within x) of the piecewise cubic through (x, y).
+
+    x increases and has at least three points.
 
     Source: F. N. Fritsch and J. Butland, "A method for constructing local monotone piecewise cubic interpolants",
     SIAM J. Sci. Stat. Comput. 5 (1984), with the end slopes of C. Moler, Numerical Computing with MATLAB, 3.6. This
