@@ -1,4 +1,4 @@
-"""Scale one network's steps to any batch and pixel size from profiled ones."""
+"""Scale one network's steps to any batch and pixel size."""
 
 from __future__ import annotations
 
