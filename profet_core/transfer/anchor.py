@@ -1,4 +1,4 @@
-"""Map steps from an unprofiled GPU to profiled ones: the inverse of the analytical model.
+"""Map steps from an unprofiled GPU: the inverse of the analytical model.
 
 Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start, tails and launches are
 separated as on profiled instances, with typical values of those.

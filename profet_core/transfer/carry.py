@@ -1,4 +1,4 @@
-"""Transfer steps from profiled instances to other GPUs, by kind of work, and add host time."""
+"""Transfer steps to other GPUs by kind of work; add host time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derive latency on a GPU that another source measured, from two profiled instances."""
+"""Derive latency on a GPU that another source measured."""
 
 from __future__ import annotations
 

@@ -31,7 +31,9 @@ _SHEET_FACTOR = 10.0
 
 
 def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
-    """Add specs and speeds of custom GPUs to the model; other GPUs stay unchanged.
+    """Add specs and speeds of custom GPUs to the model.
+
+    Other GPUs stay unchanged.
 
     Raises
     ------

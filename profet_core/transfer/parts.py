@@ -1,4 +1,4 @@
-"""Parts of a profiled step by bottleneck: GPU work by kind, batch copy, and launch gaps."""
+"""Parts of a profiled step: GPU work, batch copy, and launch gaps."""
 
 from __future__ import annotations
 

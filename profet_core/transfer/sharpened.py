@@ -1,4 +1,4 @@
-"""Calibrate a GPU with a few measured workloads: its own speeds, and learned residuals.
+"""Calibrate a GPU with a few measured workloads.
 
 The residual of the analytical model is the mean of a Gaussian process over features of a step known without the GPU,
 one per anchor.

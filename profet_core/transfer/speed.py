@@ -1,4 +1,4 @@
-"""Speed of a GPU over the reference GPU, from published points, kernels, or specs."""
+"""Speed of a GPU relative to the reference GPU."""
 
 from __future__ import annotations
 

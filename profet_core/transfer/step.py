@@ -1,4 +1,4 @@
-"""Analytical model of a training step beyond GPU work: copy, start, kernel tails, and launches.
+"""Analytical model of a step: copy, start, kernel tails, and launches.
 
 step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start and
 launches scale with the host (`hosts.py`). Tails are the ends of kernels, when part of the GPU is idle. Their number is
