@@ -133,7 +133,9 @@ def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
 
 
 def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> float:
-    """Training steps with the duration of an epoch; a validation step counts as `VALIDATION_STEP_SHARE` of one.
+    """Training steps with the duration of an epoch.
+
+    A validation step counts as `VALIDATION_STEP_SHARE` of one.
 
     >>> epoch_steps(images=50_000, batch_size=64)
     782.0
@@ -146,7 +148,9 @@ def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> flo
 
 
 def steps_per_epoch(images: int, batch_size: int) -> int:
-    """Number of steps in one pass over `images` at `batch_size`; the last may be smaller.
+    """Number of steps in one pass over `images` at `batch_size`.
+
+    The last may be smaller.
 
     >>> steps_per_epoch(images=130, batch_size=64)
     3

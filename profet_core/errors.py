@@ -16,7 +16,9 @@ class InputError(ProfetError):
 
 
 class OptionalInputError(InputError):
-    """An optional input can't be used; the question can be answered without it.
+    """An optional input can't be used.
+
+    The question can be answered without it.
 
     Attributes
     ----------

@@ -92,7 +92,9 @@ def read_coefficients(path: Path, version: int) -> JsonObject:
 
 
 def load_coefficients(path: Path, version: int, parse: Callable[[JsonObject], Parsed]) -> Parsed:
-    """Result of `parse` on such a file; `parse` may raise any error of invalid content.
+    """Result of `parse` on such a file.
+
+    `parse` may raise any error of invalid content.
 
     Raises
     ------

@@ -124,7 +124,9 @@ class Relative:
 @final
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Parts of a latency on an unprofiled GPU; the latency is their smooth maximum.
+    """Parts of a latency on an unprofiled GPU.
+
+    The latency is their smooth maximum.
 
     Attributes
     ----------
@@ -161,7 +163,9 @@ HOST_LIMITED = "host-limited"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A latency, or those of many profiles as arrays of one shape. Errors are log-normal.
+    """A latency, or those of many profiles as arrays of one shape.
+
+    Errors are log-normal.
 
     The latency is stored, not its logarithm, so a given latency is returned exactly.
 
@@ -274,7 +278,9 @@ def smooth_max(free_ms: Values, launch_ms: Values) -> Values:
 
 
 def sd_of_ratio(log_sd: float, other: float, correlation: float) -> float:
-    """Standard deviation of the logarithm of a ratio. Fully correlated errors of one size cancel.
+    """Standard deviation of the logarithm of a ratio.
+
+    Fully correlated errors of one size cancel.
 
     >>> sd_of_ratio(0.3, 0.4, correlation=0), sd_of_ratio(0.3, 0.3, correlation=1)
     (0.5, 0.0)

@@ -1,4 +1,4 @@
-"""Parse numbers as people type them, with English, German, French or Swiss separators.
+"""Parse typed numbers with English, German, French or Swiss separators.
 
 One rule resolves conflicts. Of two different separators the last is the decimal one: "1.234,5" and "1,234.5" are the
 same number. A single separator is read as this project writes numbers: a comma before exactly three digits groups them

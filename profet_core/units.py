@@ -44,7 +44,9 @@ def latency_to_ms(value: float, unit: str) -> float:
 
 
 def positive_number(what: str, value: object) -> float:
-    """`value` as a float; InputError, starting with `what`, unless it is a finite number above 0.
+    """`value` as a float.
+
+    Raises InputError, starting with `what`, unless it is a finite number above 0.
 
     >>> positive_number("The price", "free")
     Traceback (most recent call last):
@@ -165,7 +167,9 @@ def format_duration(seconds: float) -> str:
 
 
 def format_duration_range(low_s: float, high_s: float) -> str:
-    """Format an interval of durations in the unit of its upper endpoint; in two units if the lower one is far smaller.
+    """Format an interval of durations in the unit of its upper endpoint.
+
+    It uses two units if the lower endpoint is far smaller.
 
     >>> format_duration_range(243, 270), format_duration_range(13.2, 21.0), format_duration_range(3_000, 5_400)
     ('4.0–4.5 min', '13–21 s', '0.83–1.5 h')
