@@ -88,8 +88,8 @@ class Advice:
     def answer(self) -> Plan:
         """The plan to rent.
 
-        It meets the limits with the requested confidence; if none does, by the point estimate; if none does, it is
-        nearest.
+        It meets the limits with the requested confidence. If no plan does, it meets them by the point estimate. If no
+        plan does that either, it is the nearest one.
         """
         if self.within is None:
             return self.cheapest.plan

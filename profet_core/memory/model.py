@@ -15,7 +15,7 @@ MEMORY_VERSION = 1
 
 #: Bytes of one FP32 value over the bytes of a GiB: values -> GiB.
 GIB_PER_VALUE = 4 / 2**30
-#: Microseconds x (10^9 bytes a second) -> GiB.
+#: Microseconds x (10^9 bytes per second) -> GiB.
 _GIB_PER_US_GB_S = 1e3 / 2**30
 
 

@@ -19,7 +19,7 @@ IDLE_BELOW = 0.55
 #: the fastest other instance ran 6% of them more than 1.5 times as fast.
 IDLE_BELOW_WITHOUT_LATENCY = 0.40
 #: Input-bound thresholds: input wait above the first share of the step and GPU utilization below the second: 15 of the
-#: training profiles, all of the two smallest networks. A PyTorch step waits for its loader; tf.data reads in parallel.
+#: training profiles, all of the two smallest networks. A PyTorch step waits for its loader; tf.data may overlap.
 INPUT_ABOVE, INPUT_BUSY_BELOW = 0.15, 0.60
 #: Below this utilization a faster GPU gains noticeably less, and the sentence says so.
 MOSTLY_BUSY = 0.75

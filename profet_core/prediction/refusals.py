@@ -18,8 +18,8 @@ from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, NO_DEVIC
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
 
-#: Limits of the GPU's busy time without an operation: above the first there is no prediction; above the second there is
-#: a caveat and a wider interval.
+#: Limits of the share of busy GPU time without an operation: above the first there is no prediction; above the second
+#: there is a caveat and a wider interval.
 MOST_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
 #: Maximum share of busy time in operations of unknown kind; above it the rest doesn't represent the step.
 MOST_UNPLACED_SHARE = 0.50

@@ -119,7 +119,7 @@ def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> FloatArray:
 def _pooled_sd(
     first: KnownPoint, second: KnownPoint, by_first: FloatArray, by_second: FloatArray, factor: FloatArray
 ) -> FloatArray:
-    """Pooled error: the nearer step has more weight, and together they are less uncertain than each alone."""
+    """Pooled error: the nearer step has more weight, and their scaling error is below that of each alone."""
     both = combined_sd(by_first, by_second)
     share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)
     known = (1 - share) * first.log_sd[:, None] + share * second.log_sd[:, None]
