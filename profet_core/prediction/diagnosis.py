@@ -13,8 +13,7 @@ Kind = Literal["busy", "idle", "input", "no GPU"]
 
 #: The GPU worked for less than this share of the step. With the step's latency known 5.8% of the 11,052 training
 #: profiles lie below; the fastest of the other instances ran them about as fast (median), and 6% of them more than 1.5
-#: times as fast; of the others 2.9 times and 74% (`python -m profet_lab.validation.diagnosis_check`, as all counts
-#: here).
+#: times as fast; of the others 2.9 times and 74% (counted over `data/profet`, as all counts here).
 IDLE_BELOW = 0.55
 #: The same from the profile alone: the profiler slows short steps, which then look more idle. 7.9% lie below; the
 #: fastest other instance ran 6% of them more than 1.5 times as fast.

@@ -8,7 +8,7 @@ from profet_core.profiles.record import Profile
 from profet_core.units import US_PER_MS, whole_number
 
 #: Device rows of one step, idle included, over its latency in the 11,052 PROFET profiles: the median, and the range
-#: that all but 1% on either side lie in (`python -m profet_lab.validation.step_ratio`). Above 1 is the profiler's own
+#: that all but 1% on either side lie in. Above 1 is the profiler's own
 #: cost, which small steps feel most; far below lie profiles that were cut.
 TYPICAL_RATIO = 1.054
 USUAL_RATIOS = 0.745, 1.96

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from profet_core.accuracy.validation import WITH_TWIN
 from profet_lab.cases import CASES, WITH_LATENCY, WITHOUT_LATENCY
 from profet_lab.measurements.tables import WORKLOAD
-from profet_lab.validation.families import families_of
+from profet_lab.validation.families import WITH_TWIN, families_of
 from profet_lab.validation.measured_gain import measured_report
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from profet_core.accuracy.real import RealReport
-from profet_core.accuracy.real_checks import PredictedLatency, RealCheck, RealReading
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, load_gpus, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
@@ -16,6 +14,7 @@ from profet_core.prediction.refusals import refusal
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_lab.measurements.real_index import RealIndex, RealProfile
 from profet_lab.progress import Progress
+from profet_lab.validation.real_report import PredictedLatency, RealCheck, RealReading, RealReport
 from profet_lab.validation.real_truth import MeasuredTruth, Places, Truth, truth_of
 
 NO_ANCHOR = "no model for this anchor"

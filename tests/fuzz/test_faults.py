@@ -1,4 +1,4 @@
-"""Faults of a machine (see `benchmarks.faults`): a program killed, a disk full, a file damaged, and nothing lost."""
+"""Faults of a machine (see `tests.fuzz.faults`): a program killed, a disk full, a file damaged, and nothing lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks.faults import LossError, World, run
+from tests.fuzz.faults import LossError, World, run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
 COUNT = 16

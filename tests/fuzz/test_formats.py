@@ -1,10 +1,10 @@
-"""Damaged files of every format, some hundred of each: the short version of `python -m benchmarks.fuzz_profiles`."""
+"""Damaged files of every format, some hundred of each: the short version of `python -m tests.fuzz.fuzz_profiles`."""
 
 from __future__ import annotations
 
-from benchmarks.damage import corpus, damaged_input
-from benchmarks.fuzz_profiles import MAX_GROWTH_MIB, run
 from profet_core.profiles import READERS
+from tests.fuzz.damage import corpus, damaged_input
+from tests.fuzz.fuzz_profiles import MAX_GROWTH_MIB, run
 
 INPUTS = 1_800
 

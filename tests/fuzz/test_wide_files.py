@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from benchmarks.fuzz_profiles import BROWSER_BYTES, MAX_READING_MIB, read_alone
-from benchmarks.wide_files import unknown_profile, wide_files
 from profet_core import ProfileError, predict, read_profile
 from profet_core.profiles.limits import MAX_NAMES_BYTES, NamesKept
+from tests.fuzz.fuzz_profiles import BROWSER_BYTES, MAX_READING_MIB, read_alone
+from tests.fuzz.wide_files import unknown_profile, wide_files
 
 #: What took more before names were counted by their bytes, and how each ends now.
 LARGEST = {
