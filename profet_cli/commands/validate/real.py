@@ -11,7 +11,7 @@ from profet_cli.output import print_json, print_markdown
 
 if TYPE_CHECKING:
     from profet_lab.measurements.real_index import RealIndex
-    from profet_lab.validation.real_truth import MeasuredTruth
+    from profet_lab.validation.real_profiles import MeasuredTruth
 
 
 def run(options: argparse.Namespace) -> None:
@@ -38,6 +38,6 @@ def _measured_latencies(options: argparse.Namespace, index: RealIndex) -> Measur
     if all(entry.measured is None for entry in index.profiles):
         return None
     with training_set():
-        from profet_lab.validation.real_truth import measured_latencies
+        from profet_lab.validation.real_profiles import measured_latencies
     measurements, _ = open_measurements(options)
     return lambda workload: measured_latencies(measurements, workload)

@@ -17,9 +17,15 @@ from profet_lab.cards.model import model_card
 from profet_lab.cards.real import real_section
 from profet_lab.measurements.real_index import Measured, read_index
 from profet_lab.reports import CARD_NAME, REAL_REPORT_NAME, load_real_report, write_real_report
-from profet_lab.validation.real_profiles import DOUBTED, NO_ANCHOR, NO_LATENCY, NO_TRUTH, real_report
+from profet_lab.validation.real_profiles import (
+    DOUBTED,
+    NO_ANCHOR,
+    NO_LATENCY,
+    NO_TRUTH,
+    measured_latencies,
+    real_report,
+)
 from profet_lab.validation.real_report import figures, read_real_report
-from profet_lab.validation.real_truth import measured_latencies
 from tests.lab.cards.test_model import MANIFEST, small_report
 from tests.made.real_report import READINGS, made_real_report
 
