@@ -58,21 +58,24 @@ print(time.process_time() - start)
 
 def measured(code: str, *arguments: str, checkout: Path = REPOSITORY) -> tuple[float, float]:
     """Seconds that the code prints, and the process's largest memory in MB, in a checkout of some version."""
-    return _run([sys.executable, "-c", code, *arguments], checkout)
+    return _run(["-c", code, *arguments], checkout)
 
 
 def predict_process(checkout: Path = REPOSITORY) -> tuple[float, float]:
     """Processor time in seconds and largest memory in MB of `profet predict` as a process of its own, all offers."""
-    command = [sys.executable, "-m", "profet_cli", "predict", _SAMPLE, "--anchor", _ANCHOR]
+    command = ["-m", "profet_cli", "predict", _SAMPLE, "--anchor", _ANCHOR]
     return _run([*command, "--latency-ms", str(_LATENCY_MS), "--format", "json"], checkout)
 
 
 def training_process(out: Path) -> tuple[float, float]:
     """The same of `profet train` on all pairs."""
-    return _run([sys.executable, "-m", "profet_cli", "train", "--out", str(out)], REPOSITORY)
+    return _run(["-m", "profet_cli", "train", "--out", str(out)], REPOSITORY)
 
 
-def _run(command: list[str], checkout: Path) -> tuple[float, float]:
+def _run(arguments: list[str], checkout: Path) -> tuple[float, float]:
+    """By the checkout's own Python, if it has one: another version may need other libraries."""
+    own = checkout / ".venv" / "bin" / "python"
+    command = [str(own.absolute()) if own.exists() else sys.executable, *arguments]
     paths = os.pathsep.join([str(checkout.resolve()), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": paths}
     process = subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)
@@ -81,7 +84,7 @@ def _run(command: list[str], checkout: Path) -> tuple[float, float]:
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         raise SystemExit(f"{checkout}: {' '.join(command[:4])} failed")
-    seconds = float(printed) if "-c" in command else usage.ru_utime + usage.ru_stime
+    seconds = float(printed) if "-c" in arguments else usage.ru_utime + usage.ru_stime
     return seconds, usage.ru_maxrss * 1024 / 1e6
 
 
