@@ -1,11 +1,7 @@
-"""Faults of a machine: a program killed, a disk full, a file damaged; after each, what was there is there.
-
-`python -m tests.fuzz.faults --count 200` makes that many at random and prints what came of them.
-"""
+"""Faults of a machine: a program killed, a disk full, a file damaged; after each, what was there is there."""
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import os
@@ -14,7 +10,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -373,20 +368,3 @@ def run(count: int, seed: int, folder: Path) -> Counter[str]:
         os.environ.clear()
         os.environ.update(before)
     return world.came_of
-
-
-def main() -> None:
-    """Run and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        came_of = run(options.count, options.seed, Path(folder))
-    for what, times in sorted(came_of.items()):
-        print(f"{times:5}  {what}")
-    print(f"{came_of.total()} faults, nothing lost")
-
-
-if __name__ == "__main__":
-    main()
