@@ -143,9 +143,10 @@ def visitors(options: argparse.Namespace) -> Iterator[Figure]:
         for script, bare in ((SCRIPT, False), (BARE_PAGE, True)):
             with server_of(script, started_in=script.parent) as server:
                 found.append(asyncio.run(run_level(server, bare, number, 5.0, options.seconds)))
+        for one in found:
+            if one.seen.failures:
+                print(f"lost: {sorted(set(one.seen.failures))[:3]}", file=sys.stderr)
         level, beside = found
-        if level.seen.failures:
-            print(f"lost: {sorted(set(level.seen.failures))[:3]}", file=sys.stderr)
         actions_s, bare_s = level.seen.every_action_s, beside.seen.every_action_s
         name = f"{number} visitors: an action"
         yield Figure(f"{name}, median", actions_s, "s", None, bare_s)
