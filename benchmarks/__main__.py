@@ -1,178 +1,188 @@
-"""Measures each figure several times and prints the median beside its target: `python -m benchmarks`."""
+"""Measure each figure several times; print medians, targets, and ratios to a reference: `python -m benchmarks [PART]`.
+
+The reference of figures in processor time is another version (`git worktree add ../before b4d93a7`, then
+`--against ../before`), measured in turns with this one; of the app's figures, a bare Streamlit page.
+"""
 
 from __future__ import annotations
 
 import argparse
-import os
+import asyncio
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from benchmarks import REPOSITORY
+from benchmarks.code import (
+    IMPORT,
+    MANY,
+    TRACE,
+    WARM,
+    answer_calls,
+    measured,
+    predict_process,
+    training_process,
+)
+from benchmarks.endpoint import answers
 from benchmarks.made_trace import write_pytorch_trace
-from benchmarks.served_app import chromium_path
-from profet_core import load_catalog, load_models, predict, predict_many
-from profet_core.artifacts.samples import load_samples
-from profet_core.catalog import load_shipped
+from benchmarks.served_app import SCRIPT, chromium_path, served_endpoint, server_of
 from profet_core.files import default_models_folder
+
+#: In a checkout -> seconds and megabytes.
+Run = Callable[[Path], tuple[float, float]]
+BARE_PAGE = Path(__file__).with_name("bare_page.py")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured figure: the median of `repeats` runs, beside the most it should be."""
+    """One measured figure: its runs, the most it should be (the least of "/s"), and runs of the reference."""
 
     name: str
-    value: float
+    values: Sequence[float]
     unit: str
-    target: float
-    repeats: int
+    target: float | None = None
+    reference: Sequence[float] = ()
+
+    def row(self) -> str:
+        """As the table has it."""
+        value, target, ratio, mark = statistics.median(self.values), "", "", ""
+        if self.target is not None:
+            missed = value < self.target if self.unit == "/s" else value > self.target
+            target, mark = f"{self.target:g}", "  MISSED" if missed else ""
+        if self.reference:
+            ratio = f"{value / statistics.median(self.reference):.2f}"
+        return f"{self.name:<52} {value:>8.3g} {self.unit:<9} {target:>7} {ratio:>6} {len(self.values):>5}{mark}"
+
+
+def code(options: argparse.Namespace) -> Iterator[Figure]:
+    """The library and the command, beside `--against`."""
+    checkouts = [Path(__file__).parents[1], *([options.against] if options.against else [])]
+
+    def in_turns(
+        name: str, run: Callable[[Path], tuple[float, float]], target_s: float, most_mb: float
+    ) -> list[Figure]:
+        rounds = [[run(checkout) for checkout in checkouts] for _ in range(options.rounds)]
+        seconds, megabytes = ([[one[what] for one in runs] for runs in zip(*rounds, strict=True)] for what in (0, 1))
+        return [
+            Figure(name, seconds[0], "s", target_s, *seconds[1:]),
+            Figure(f"{name}: memory", megabytes[0], "MB", most_mb, *megabytes[1:]),
+        ]
+
+    yield from in_turns("profet predict, fresh process, all offers", predict_process, 0.45, 150)
+    for name, snippet, target_s in (
+        ("import profet_core", IMPORT, 0.08),
+        ("warm: one profile, all offers", WARM, 0.0012),
+        ("warm: 10,000 profiles, all GPUs", MANY, 0.7),
+    ):
+        yield in_turns(name, lambda checkout, snippet=snippet: measured(snippet, checkout=checkout), target_s, 0)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        for megabytes, target_s, most_mb in ((15, 0.4, 150), (300, 4, 150)):
+            path = Path(folder) / "made.pt.trace.json"
+            with path.open("w", encoding="utf-8") as file:
+                steps = write_pytorch_trace(file, megabytes * 1_000_000)
+            arguments = (TRACE, str(path), str(steps))
+            yield from in_turns(
+                f"PyTorch trace of {megabytes} MB",
+                lambda checkout, arguments=arguments: measured(*arguments, checkout=checkout),
+                target_s,
+                most_mb,
+            )
+    size = sum(path.stat().st_size for path in default_models_folder().rglob("*") if path.is_file())
+    yield Figure("models/ on disk", [size / 1e6], "MB", 25)
+
+
+def calls(_: argparse.Namespace) -> Iterator[Figure]:
+    """How much code one answer goes through."""
+    for name, (modules, functions) in answer_calls().items():
+        yield Figure(f"one {name}: modules", [modules], "", 25)
+        yield Figure(f"one {name}: functions", [functions], "", 120)
+
+
+def app(options: argparse.Namespace) -> Iterator[Figure]:
+    """The first page and the slider, in a headless Chromium."""
+    if chromium_path() is None:
+        print("app: skipped, no Chromium was found", file=sys.stderr)
+        return
+    from benchmarks.first_page import MBIT_PER_S, ROUND_TRIP_MS, chromium, opened, p95
+
+    with chromium() as browser:
+        found, bare = (opened(browser, options.rounds, script) for script in (SCRIPT, BARE_PAGE))
+    line = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
+    for name, pages, bare_pages, target_s in (
+        ("app, cold server: first page", found.cold, bare.cold, 3),
+        ("app, warm server: first page", found.warm, bare.warm, 1.2),
+        (f"{line}: first page", found.slow, bare.slow, 4),
+    ):
+        seconds, of_bare = ([page.complete_s for page in every] for every in (pages, bare_pages))
+        yield Figure(name, seconds, "s", target_s, of_bare)
+    yield Figure(f"{line}: first answer", [page.answer_s for page in found.slow], "s", 3)
+    yield Figure("app: first page, over the line", [page.wire_mb for page in found.slow], "MB", 3)
+    yield Figure("app: slider to bars, p95", [p95(found.moves_ms)], "ms", 350, [p95(bare.moves_ms)])
+
+
+def http(options: argparse.Namespace) -> Iterator[Figure]:
+    """Answers a second over 1 and 8 connections, two processes that share the machine with the client."""
+    with served_endpoint(workers=2) as port:
+        for question, per_s in (("predict", 250), ("advise", 120)):
+            asyncio.run(answers(port, question, 8, 2.0))
+            for connections in (1, 8):
+                found = [asyncio.run(answers(port, question, connections, 4.0)) for _ in range(options.rounds)]
+                name = f"POST /v1/{question}, {connections} connection{'s' if connections > 1 else ''}"
+                yield Figure(name, [one.per_s for one in found], "/s", per_s if connections > 1 else None)
+                yield Figure(f"{name}: p95", [one.p95_ms for one in found], "ms", 40)
+
+
+def visitors(options: argparse.Namespace) -> Iterator[Figure]:
+    """Visitors who act every five seconds, beside as many on a bare page with one slider."""
+    from benchmarks.visitors import run_level
+
+    for number in options.visitors:
+        found = []
+        for script, bare in ((SCRIPT, False), (BARE_PAGE, True)):
+            with server_of(script, started_in=script.parent) as server:
+                found.append(asyncio.run(run_level(server, bare, number, 5.0, options.seconds)))
+        for one in found:
+            if one.seen.failures:
+                print(f"lost: {sorted(set(one.seen.failures))[:3]}", file=sys.stderr)
+        level, beside = found
+        actions_s, bare_s = level.seen.every_action_s, beside.seen.every_action_s
+        name = f"{number} visitors: an action"
+        yield Figure(f"{name}, median", actions_s, "s", None, bare_s)
+        late, bare_late = (statistics.quantiles(seconds, n=20)[-1] for seconds in (actions_s, bare_s))
+        yield Figure(f"{name}, p95", [late], "s", 0.4, [bare_late])
+        server_s = level.server_share * options.seconds
+        yield Figure(f"{name}, processor time", [1000 * server_s / len(actions_s)], "ms", 30)
+        yield Figure(f"{number} visitors: memory of the server", [level.server_mib], "MiB", 300)
+
+
+def train(_: argparse.Namespace) -> Iterator[Figure]:
+    """`profet train` on all pairs, into a folder that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        seconds, megabytes = training_process(Path(folder) / "models")
+    yield Figure("profet train, all 12 pairs: processor time", [seconds / 60], "min", 20)
+    yield Figure("profet train, all 12 pairs: memory", [megabytes], "MB")
+
+
+PARTS = {part.__name__: part for part in (code, calls, app, http, visitors, train)}
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--train", action="store_true", help="time a whole training too (needs the measurements)")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all but train if none is named")
+    parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="of another version, measured in turns")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each figure (default: 5)")
+    parser.add_argument("--visitors", type=int, nargs="*", default=[50], help="at once, a row each (default: 50)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long visitors' actions are timed")
     options = parser.parse_args()
-    figures = [*fresh_process(), *traces(), warm_predict(), catalogue(), warm_many(), models_size(), *first_page()]
-    if options.train:
-        figures.append(training())
-    print(f"{'figure':<58} {'median':>10} {'at most':>10}  unit  runs")
-    for figure in figures:
-        mark = "" if figure.value <= figure.target else "  MISSED"
-        print(f"{figure.name:<58} {figure.value:>10.3g} {figure.target:>10g}  {figure.unit:<4}  {figure.repeats}{mark}")
-
-
-def fresh_process(repeats: int = 15) -> list[Figure]:
-    """Wall time and peak memory of `profet predict` as a new process, for all offers of the catalogue."""
-    sample = load_samples()[0]
-    command = [
-        sys.executable,
-        "-m",
-        "profet_cli",
-        "predict",
-        str(sample.path),
-        "--anchor",
-        sample.anchor,
-        "--format",
-        "json",
-    ]
-    runs = [_run(command) for _ in range(repeats)]
-    return [
-        Figure("profet predict, fresh process, all offers", statistics.median(r[0] for r in runs), "s", 0.45, repeats),
-        Figure("profet predict, fresh process, peak memory", statistics.median(r[1] for r in runs), "MB", 150, repeats),
-    ]
-
-
-_READ = """
-import sys
-from pathlib import Path
-from profet_core import read_profile
-shares = []
-with Path(sys.argv[1]).open("rb") as file:
-    assert read_profile(file, progress=shares.append).steps == int(sys.argv[2])
-assert len(shares) > 50 and shares[-1] == 1, shares
-"""
-
-
-def traces() -> Iterator[Figure]:
-    """Wall time and peak memory of reading made-up PyTorch traces of two sizes, each in a new process."""
-    for megabytes, most_s, most_mb, repeats in ((15, 1.5, 200, 9), (300, 60, 300, 3)):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "made.pt.trace.json"
-            with path.open("w", encoding="utf-8") as file:
-                steps = write_pytorch_trace(file, megabytes * 1_000_000)
-            runs = [_run([sys.executable, "-c", _READ, str(path), str(steps)]) for _ in range(repeats)]
-        name = f"PyTorch trace of {megabytes} MB, fresh process"
-        yield Figure(name, statistics.median(run[0] for run in runs), "s", most_s, repeats)
-        yield Figure(f"{name}, peak memory", max(run[1] for run in runs), "MB", most_mb, repeats)
-
-
-def warm_predict(repeats: int = 300) -> Figure:
-    """One profile, all offers of the catalogue, models loaded."""
-    models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
-    profile = sample.profile
-    seconds = _times(lambda: predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms), repeats)
-    return Figure(f"warm: one profile, all {len(catalog)} offers", 1000 * statistics.median(seconds), "ms", 5, repeats)
-
-
-def catalogue(repeats: int = 50) -> Figure:
-    """Reading the shipped tables."""
-    return Figure("catalogue: read", 1000 * statistics.median(_times(load_shipped, repeats)), "ms", 10, repeats)
-
-
-def warm_many(count: int = 10_000, repeats: int = 7) -> Figure:
-    """Many different profiles, all targets, models loaded."""
-    models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
-    random = np.random.default_rng(0)
-    base = sample.profile
-    scales = random.uniform(0.5, 2.0, count)
-    profiles = [
-        replace(base, operations={name: value * scale for name, value in base.operations.items()}) for scale in scales
-    ]
-    latencies = [sample.latency_ms * scale for scale in scales]
-    seconds = _times(lambda: predict_many(models, catalog, profiles, sample.anchor, latencies_ms=latencies), repeats)
-    return Figure(f"warm: {count:,} profiles, all targets", statistics.median(seconds), "s", 2, repeats)
-
-
-def models_size() -> Figure:
-    """Everything in the models folder."""
-    size = sum(path.stat().st_size for path in default_models_folder().rglob("*") if path.is_file())
-    return Figure("models/ on disk", size / 1e6, "MB", 25, 1)
-
-
-def first_page(repeats: int = 5) -> Iterator[Figure]:
-    """The first page and the slider, in a headless Chromium."""
-    if chromium_path() is None:
-        print("the app: skipped, no Chromium was found", file=sys.stderr)
-        return
-    from benchmarks.first_page import BARE_PAGE, MBIT_PER_S, MOVES, ROUND_TRIP_MS, chromium, opened, p95
-
-    with chromium() as browser:
-        app, bare = opened(browser, repeats), opened(browser, repeats, BARE_PAGE)
-    beside = "the same / a bare page with two charts"
-    line = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
-    yield Figure("app, cold server: first page complete", app.cold.complete_s, "s", 3, repeats)
-    yield Figure("app, warm server: first page complete", app.warm.complete_s, "s", 1.2, repeats)
-    yield Figure(beside, app.warm.complete_s / bare.warm.complete_s, "x", 1.2, repeats)
-    yield Figure(f"{line}: first answer", app.slow.answer_s, "s", 3, repeats)
-    yield Figure(f"{line}: first page complete", app.slow.complete_s, "s", 4, repeats)
-    yield Figure("app: first page, over the line", app.slow.wire_mb, "MB", 3, repeats)
-    yield Figure("app: slider to bars, p95", p95(app.moves_ms), "ms", 350, MOVES)
-    yield Figure(beside, p95(app.moves_ms) / p95(bare.moves_ms), "x", 2, MOVES)
-
-
-def training() -> Figure:
-    """`profet train` on all pairs, into a folder that is thrown away."""
-    with tempfile.TemporaryDirectory() as folder:
-        seconds, _ = _run([sys.executable, "-m", "profet_cli", "train", "--out", str(Path(folder) / "models")])
-    return Figure("profet train, all 12 pairs", seconds / 60, "min", 20, 1)
-
-
-def _times(call: Callable[[], object], repeats: int) -> list[float]:
-    call()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return seconds
-
-
-def _run(command: list[str]) -> tuple[float, float]:
-    """Wall seconds and peak resident megabytes of a process that must succeed."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=REPOSITORY)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status != 0:
-        raise SystemExit(f"{' '.join(command)} failed")
-    return time.perf_counter() - start, usage.ru_maxrss * 1024 / 1e6
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"unknown part: {', '.join(sorted(unknown))}")
+    print(f"{'figure':<52} {'median':>8} {'unit':<9} {'target':>7} {'ratio':>6} {'runs':>5}")
+    for name in options.parts or [name for name in PARTS if name != "train"]:
+        for figure in PARTS[name](options):
+            print(figure.row(), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 _ROWS = 15
+#: As the app's own slider has them.
+STOPS = (16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
 
 st.title("Bare page")
-size = st.slider("Batch size", 16, 256, 64, step=16)
+size = st.select_slider("Batch size", STOPS, 64, key="slider:batch")
 for key in ("latency-bars", "cost-bars"):
     with st.container(key=key):
         values = [size * (row + 1) for row in range(_ROWS)]

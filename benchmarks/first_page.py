@@ -1,8 +1,7 @@
-"""The first page on a cold server, and over a slow line: `python -m benchmarks.first_page`."""
+"""The first page on a cold and a warm server and over a slow line, and the slider, in a headless Chromium."""
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Iterator
@@ -14,8 +13,6 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.served_app import FLAGS, SCRIPT, chromium_path, served
 
-#: What no page of the app can be faster than.
-BARE_PAGE = Path(__file__).with_name("bare_page.py")
 #: A slow line at home, or a good one on the way.
 MBIT_PER_S, ROUND_TRIP_MS = 10, 40
 PATIENCE_MS = 120_000
@@ -144,60 +141,26 @@ def wait_until_drawn(page: Page) -> None:
     page.wait_for_function(_DRAWN)
 
 
-def median_of(runs: list[FirstPage]) -> FirstPage:
-    """Each figure's median."""
-    return FirstPage(
-        statistics.median(run.answer_s for run in runs),
-        statistics.median(run.complete_s for run in runs),
-        statistics.median(run.wire_mb for run in runs),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """How fast a page is: medians on a cold server, a warm one and from that over a slow line; the slider's moves."""
+    """How fast a page is, run by run: on a cold server, a warm one, from that over a slow line; the slider's moves."""
 
-    cold: FirstPage
-    warm: FirstPage
-    slow: FirstPage
+    cold: list[FirstPage]
+    warm: list[FirstPage]
+    slow: list[FirstPage]
     moves_ms: list[float]
 
 
 def opened(browser: Browser, repeats: int, script: Path = SCRIPT) -> Opened:
     """Measure the app, or another script that has the same slider and bars."""
-    cold = median_of([on_cold_server(browser, script) for _ in range(repeats)])
+    cold = [on_cold_server(browser, script) for _ in range(repeats)]
     with served(script) as url:
         on_warm_server(browser, url)
-        warm = median_of([on_warm_server(browser, url) for _ in range(repeats)])
-        slow = median_of([over_slow_line(browser, url) for _ in range(repeats)])
+        warm = [on_warm_server(browser, url) for _ in range(repeats)]
+        slow = [over_slow_line(browser, url) for _ in range(repeats)]
         return Opened(cold, warm, slow, slider_ms(browser, url, MOVES))
 
 
 def p95(values: list[float]) -> float:
     """The 95th percentile."""
     return statistics.quantiles(values, n=20)[-1]
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.first_page", description=__doc__)
-    parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args()
-    with chromium() as browser:
-        for title, script in (("the app", SCRIPT), ("a bare page", BARE_PAGE)):
-            found = opened(browser, options.repeats, script)
-            print(f"{title}:")
-            for name, page in (
-                ("cold server", found.cold),
-                ("warm server", found.warm),
-                (f"{MBIT_PER_S} Mbit/s, {ROUND_TRIP_MS} ms", found.slow),
-            ):
-                print(f"  {name}: answer {page.answer_s:.2f} s, all {page.complete_s:.2f} s")
-            print(f"  over the line: {found.slow.wire_mb:.2f} MB")
-            print(
-                f"  slider to bars: median {statistics.median(found.moves_ms):.0f} ms, p95 {p95(found.moves_ms):.0f} ms"
-            )
-
-
-if __name__ == "__main__":
-    main()

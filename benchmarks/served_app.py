@@ -1,4 +1,4 @@
-"""Serves the app from a process of its own, and finds a browser: for benchmarks, pictures and browser tests."""
+"""Serves the app or the endpoint from a process of its own, and finds a browser: for benchmarks, pictures and tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -74,19 +73,9 @@ def server_of(
     options = ["--server.port", str(port), "--server.fileWatcherType", "none"]
     if address is not None:
         options += ["--server.address", address]
-    server = subprocess.Popen(
-        [*under, sys.executable, "-m", "streamlit", "run", str(script), *options],
-        cwd=started_in,
-        env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": "", **(environment or {})},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_until_up(url, server)
-        yield Server(url, server)
-    finally:
-        server.terminate()
-        server.wait(timeout=20)
+    command = [*under, sys.executable, "-m", "streamlit", "run", str(script), *options]
+    with _running(command, f"{url}/_stcore/health", started_in, environment or {}) as process:
+        yield Server(url, process)
 
 
 def _address_of(
@@ -104,14 +93,49 @@ def _address_of(
 served = _address_of(server_of)
 
 
-def _wait_until_up(url: str, server: subprocess.Popen) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            raise RuntimeError(f"The app stopped at once with status {server.returncode}.")
-        try:
-            urllib.request.urlopen(f"{url}/_stcore/health", timeout=1).close()
-            return
-        except (urllib.error.URLError, OSError):
+@contextmanager
+def served_endpoint(workers: int = 1, **environment: str) -> Iterator[int]:
+    """Serve the endpoint alone on a free port, healthy or not; yields the port and stops it at the end."""
+    port = free_port()
+    command = [sys.executable, "-m", "profet_cli", "serve", "--port", str(port), "--workers", str(workers)]
+    with _running(command, f"http://127.0.0.1:{port}/v1/openapi.json", REPOSITORY, environment):
+        yield port
+
+
+@contextmanager
+def _running(
+    command: Sequence[str], address: str, started_in: Path, environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen]:
+    """A server, from when `address` is answered; it is stopped at the end.
+
+    Raises
+    ------
+    RuntimeError : it did not start.
+    """
+    server = subprocess.Popen(
+        command,
+        cwd=started_in,
+        env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": "", **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not _is_answered(address):
+            if server.poll() is not None:
+                raise RuntimeError(f"The server stopped at once with status {server.returncode}.")
+            if time.monotonic() > deadline:
+                raise RuntimeError("The server did not start.")
             time.sleep(0.02)
-    raise RuntimeError("The app did not start.")
+        yield server
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def _is_answered(address: str) -> bool:
+    try:
+        urllib.request.urlopen(address, timeout=5).close()
+    except OSError:
+        return False
+    return True

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import TypeVar
 
 from profet_core.latency import StepTime
@@ -13,6 +15,8 @@ from profet_core.profiles import Profile
 
 #: What a table shows where there is no value.
 MISSING = "-"
+#: Between two cells of a Markdown table.
+_CELL = re.compile(r"(?<!\\)\|")
 
 Value = TypeVar("Value")
 
@@ -32,6 +36,16 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
+
+
+def print_markdown(text: str) -> None:
+    """Markdown, its tables as `print_table` has them."""
+    for is_table, lines in groupby(text.rstrip().splitlines(), lambda line: line.startswith("|")):
+        if is_table:
+            header, _, *rows = ([cell.strip() for cell in _CELL.split(line.rstrip())[1:-1]] for line in lines)
+            print_table(header, rows)
+        else:
+            print("\n".join(lines))
 
 
 def print_warnings(warnings: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from profet_core.layers.networks import counts_of
 from profet_core.units import MS_PER_S
 
 #: A step in milliseconds by specs, of the published FP32 latencies on M60, K80, T4 and V100 (least squares in the
-#: logarithm: `python -m profet_lab.collecting.step_guess`, which also prints how far off it is: 32% at the mean).
+#: logarithm with `scipy.optimize.least_squares`, soft L1 loss: 32% off at the mean).
 START_MS, LAYER_MS = 1.415, 0.1257
 FLOPS_FACTOR, DEPTHWISE_PASSES, ACTIVATION_PASSES, PARAMETER_PASSES = 0.6619, 1.234, 18.15, 26.33
 COPY_MS_PER_MB = 0.3633

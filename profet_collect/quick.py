@@ -11,7 +11,7 @@ from itertools import takewhile
 from profet_collect.grid import Grid
 from profet_core.collected.record import Cell
 
-#: `python -m profet_lab.collecting.quick_cells` makes it.
+#: `python -m profet_lab.quick_cells` makes it.
 TABLE_NAME = "quick_cells.csv"
 QUICK_S = 20 * 60.0
 _LARGEST_SHARE = 0.1

@@ -1,43 +1,211 @@
-"""Write the reports that ship with the models, and their cards."""
+"""Validate, and write the reports that ship with the models, and their cards."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Any, Protocol
 
-from profet_core.accuracy.real import RealReport
-from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
-from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, read_scaleout_accuracy
-from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, read_transfer_accuracy
-from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
+from profet_core.accuracy.reports import read_report
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
-from profet_core.estimate.model import ESTIMATE_NAME, ESTIMATE_VERSION, EstimateModel
-from profet_core.files import JsonObject, manifest_checksum, read_coefficients, shown, strict_json
-from profet_core.memory.model import MemoryModel
-from profet_core.precision.model import PrecisionModel
-from profet_core.scaleout.model import ScaleoutModel
-from profet_core.transfer.model import TRANSFER_NAME, TransferModel
+from profet_core.estimate.model import ESTIMATE_NAME, ESTIMATE_VERSION, load_estimate
+from profet_core.files import read_coefficients
+from profet_core.memory.model import load_memory
+from profet_core.precision.model import load_precision
+from profet_core.scaleout.model import load_scaleout
+from profet_core.transfer.model import load_transfer
 from profet_core.whole_files import write_whole
-from profet_lab.cards.cells import CELLS_CARD_NAME, CELLS_REPORT_NAME, cells_card
-from profet_lab.cards.estimate import ESTIMATE_CARD_NAME, ESTIMATE_REPORT_NAME, estimate_card
-from profet_lab.cards.model import CARD_NAME, model_card
-from profet_lab.cards.precision import PRECISION_CARD_NAME, PRECISION_REPORT_NAME, precision_card
-from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
-from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
+from profet_lab.cards.model import model_card
+from profet_lab.cards.real import real_section
+from profet_lab.cards.short import cells_card, estimate_card, pairs_section, precision_card, scaleout_card
+from profet_lab.cards.transfer import memory_section, transfer_card
 from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import signed, write_signed
 from profet_lab.documented.baseline import SCALER_MAPE, baseline_architectures, baseline_pairs
+from profet_lab.estimate.published import published_report
+from profet_lab.estimate.report import estimate_report
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
+from profet_lab.precision.pairs import load_pairs
+from profet_lab.precision.shares import network_shares
 from profet_lab.progress import Progress
+from profet_lab.validation.cells import measured_cells_report
 from profet_lab.validation.default import default_table
 from profet_lab.validation.default_report import default_report, scatter
 from profet_lab.validation.documented import documented_report, documented_table
 from profet_lab.validation.growth import growth_report, predictions_of_table
+from profet_lab.validation.memory import memory_report
+from profet_lab.validation.pairs import pairs_report
+from profet_lab.validation.precision import precision_report
+from profet_lab.validation.real_report import RealReport, read_real_report
+from profet_lab.validation.scaleout import scaleout_report
 from profet_lab.validation.scalers import scaler_report
+from profet_lab.validation.transfer import TransferData, transfer_report
+
+VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"
+
+Report = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a validation reads.
+
+    Attributes
+    ----------
+    data, models : folders of the measurements, and of the models that are judged.
+    """
+
+    measurements: Measurements
+    data: Path
+    models: Path
+    seed: int
+    progress: Progress
+
+
+class _Coefficients(Protocol):
+    @property
+    def checksum(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A validation with a report and a card of its own, or with a section of another's.
+
+    Attributes
+    ----------
+    make : its report. text : the report and the models' folder -> the card or section as Markdown.
+    judged : file of coefficients without its ending -> what loads it. The report carries their checksums.
+    section_of : the part that the report is a section of, under its own name.
+    """
+
+    name: str
+    make: Callable[[Task], dict[str, Any]]
+    text: Callable[[Report, Path], str]
+    judged: Mapping[str, Callable[[Path], _Coefficients]] = field(default_factory=dict)
+    section_of: Part | None = None
+
+    @property
+    def report_name(self) -> str:
+        """Of the file beside the models."""
+        return f"{self.name}_validation.json"
+
+    @property
+    def card_name(self) -> str:
+        """Of the file beside the models."""
+        return f"{self.name.upper()}_CARD.md"
+
+    def checksums(self, models: Path) -> dict[str, str]:
+        """Of the coefficients in the folder that it judges.
+
+        Raises
+        ------
+        ArtifactError : a file is missing or damaged.
+        """
+        return {name: load(models).checksum for name, load in self.judged.items()}
+
+    def dated(self, report: Report, models: Path) -> dict[str, Any]:
+        """The report with the day, and the checksums of what it judges."""
+        checksums = {f"{name}_checksum": value for name, value in self.checksums(models).items()}
+        return {"made": today(), **checksums, **report}
+
+    def write(self, report: Report, models: Path) -> dict[str, Any]:
+        """Write report and card, or its section of them, beside the models; returns the report as it was written.
+
+        Raises
+        ------
+        ArtifactError : the report that it is a section of is missing, damaged, or of other coefficients.
+        """
+        if (whole := self.section_of) is not None:
+            others = {name: value for name, value in whole.checksums(models).items() if name not in self.judged}
+            command = f"profet validate --{whole.name} --card"
+            content = read_report(models / whole.report_name, command, **others)
+            whole._write({**content, **whole.dated({}, models), "made": content["made"], self.name: report}, models)
+            return dict(report)
+        return self._write({**self._kept_sections(models), **self.dated(report, models)}, models)
+
+    def _kept_sections(self, models: Path) -> dict[str, Any]:
+        """Those of the report that is there."""
+        try:
+            found = read_report(models / self.report_name, "")
+        except ArtifactError:
+            return {}
+        names = [part.name for part in PARTS.values() if part.section_of is self]
+        return {name: found[name] for name in names if name in found}
+
+    def _write(self, report: Report, models: Path) -> dict[str, Any]:
+        content = signed({name: value for name, value in report.items() if name != "checksum"})
+        card = self.text(content, models)
+        write_signed(content, models / self.report_name)
+        write_whole(models / self.card_name, card.encode())
+        return content
+
+
+def _precision(task: Task) -> dict[str, Any]:
+    found = load_pairs(task.data, network_shares(task.measurements))
+    return precision_report(found, task.progress)
+
+
+def _estimate(task: Task) -> dict[str, Any]:
+    report = estimate_report(task.measurements, task.data, task.progress)
+    model, transfer = load_estimate(task.models), load_transfer(task.models)
+    return {**report, "published": published_report(model, transfer, task.data)}
+
+
+_CELLS = Part(
+    "cells",
+    lambda task: measured_cells_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
+    lambda report, models: cells_card(report),
+)
+_TRANSFER = Part(
+    "transfer",
+    lambda task: transfer_report(TransferData(task.measurements, task.data, seed=task.seed, progress=task.progress)),
+    lambda report, models: transfer_card(report, load_transfer(models), load_memory(models)),
+    {"transfer": load_transfer, "memory": load_memory},
+)
+_PARTS = [
+    _CELLS,
+    Part(
+        "pairs",
+        lambda task: {
+            "made": today(),
+            **pairs_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
+        },
+        lambda report, models: pairs_section(report),
+        section_of=_CELLS,
+    ),
+    _TRANSFER,
+    Part(
+        "memory",
+        lambda task: memory_report(task.measurements, task.data),
+        lambda report, models: memory_section(report, load_memory(models)),
+        {"memory": load_memory},
+        section_of=_TRANSFER,
+    ),
+    Part(
+        "estimate",
+        _estimate,
+        lambda report, models: estimate_card(report, read_coefficients(models / ESTIMATE_NAME, ESTIMATE_VERSION)),
+        {"estimate": load_estimate},
+    ),
+    Part(
+        "scaleout",
+        lambda task: scaleout_report(task.data, task.progress),
+        lambda report, models: scaleout_card(report, load_scaleout(models)),
+        {"scaleout": load_scaleout},
+    ),
+    Part(
+        "precision",
+        _precision,
+        lambda report, models: precision_card(report, load_precision(models)),
+        {"precision": load_precision},
+    ),
+]
+#: Name, an option of `profet validate` -> the part.
+PARTS = {part.name: part for part in _PARTS}
 
 
 def write_report(measurements: Measurements, models: Models, *, seed: int, progress: Progress | None = None) -> dict:
@@ -50,7 +218,7 @@ def write_report(measurements: Measurements, models: Models, *, seed: int, progr
     table = default_table(bank, measurements.workloads, pairs(bank.instances), seed=seed, progress=progress)
     report = {
         "models_checksum": models.manifest["checksum"],
-        "made": _today(),
+        "made": today(),
         "seed": seed,
         "noise_percent": measured_noise(measurements),
         "default": default_report(table),
@@ -69,37 +237,34 @@ def write_report(measurements: Measurements, models: Models, *, seed: int, progr
     return report
 
 
-def write_sizes_report(growth: Mapping, models: Models) -> None:
+def load_validation(models: Models) -> Report:
+    """The report on these very models, `validation.json`.
+
+    Raises
+    ------
+    ArtifactError : it is missing or damaged, or was written for other models.
+    """
+    path = models.folder / VALIDATION_NAME
+    return read_report(path, "profet validate --card", models=models.manifest["checksum"])
+
+
+def load_real_report(models: Models) -> RealReport | None:
+    """Results on third-party profiles with these very models; None until `profet validate --real DIR --card` runs."""
+    path = models.folder / REAL_REPORT_NAME
+    try:
+        return read_real_report(read_report(path, "", models=models.manifest["checksum"]))
+    except ArtifactError:
+        return None
+
+
+def write_sizes_report(growth: Report, models: Models) -> None:
     """Write what was found of other sizes into `validation.json`, whose other figures stay, and the card anew.
 
     Raises
     ------
     ArtifactError : the other figures are missing or of other models.
     """
-    load_validation(models)
-    _write_validation({**_validation_document(models), "growth": growth}, models)
-
-
-def _write_validation(report: Mapping, models: Models) -> None:
-    """The report, and its card with what third-party profiles showed."""
-    write_whole(models.folder / VALIDATION_NAME, (json.dumps(report, separators=(",", ":")) + "\n").encode())
-    write_whole(models.folder / CARD_NAME, model_card(report, models.manifest, _real_report(models)).encode())
-
-
-def _validation_document(models: Models) -> Mapping:
-    """`validation.json` as it is."""
-    document = strict_json(models.folder / VALIDATION_NAME)
-    if not isinstance(document, Mapping):
-        raise ArtifactError(f"{VALIDATION_NAME} is damaged: run `profet validate --card`.")
-    return document
-
-
-def _real_report(models: Models) -> RealReport | None:
-    """None for other models, until `profet validate --real DIR --card` runs again."""
-    try:
-        return load_real_report(models)
-    except ArtifactError:
-        return None
+    _write_validation({**load_validation(models), "growth": growth}, models)
 
 
 def write_real_report(real: RealReport, models: Models) -> None:
@@ -109,125 +274,32 @@ def write_real_report(real: RealReport, models: Models) -> None:
     ------
     ArtifactError : the card's other figures are missing or of other models; the report is written all the same.
     """
-    write_whole(models.folder / REAL_REPORT_NAME, (json.dumps(real.document(), separators=(",", ":")) + "\n").encode())
+    _write_compact(real.document(), models.folder / REAL_REPORT_NAME)
     try:
-        load_validation(models)
+        report = load_validation(models)
     except ArtifactError as error:
         raise ArtifactError(f"{REAL_REPORT_NAME} was written, {CARD_NAME} was not: {error}") from None
-    validation = strict_json(models.folder / VALIDATION_NAME)
-    write_whole(models.folder / CARD_NAME, model_card(cast(JsonObject, validation), models.manifest, real).encode())
+    _write_model_card(report, models)
 
 
-def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:
-    """Write report and card beside `transfer.json` and `memory.json`; returns the report as it was written.
-
-    Checksums tie it to those two files and to itself; the app shows it only beside them.
-    """
-    made_for = {"transfer_checksum": model.checksum, "memory_checksum": memory.checksum}
-    return _write_transfer({"made": _today(), **made_for, **report}, model, memory, folder)
+def _write_validation(report: Report, models: Models) -> None:
+    _write_compact(report, models.folder / VALIDATION_NAME)
+    _write_model_card(report, models)
 
 
-def _write_transfer(content: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:
-    content = signed(content)
-    card = transfer_card(read_transfer_accuracy(content), model, memory)
-    write_signed(content, folder / TRANSFER_REPORT_NAME)
-    write_whole(folder / TRANSFER_CARD_NAME, card.encode())
-    return content
+def _write_model_card(report: Report, models: Models) -> None:
+    """The card, with what third-party profiles showed."""
+    real = load_real_report(models)
+    card = model_card(report, models.manifest, real_section(real) if real else "")
+    write_whole(models.folder / CARD_NAME, card.encode())
 
 
-def write_memory_report(report: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> None:
-    """Write what `profet validate --memory` found into the report beside `transfer.json`, whose other figures stay, and
-    the card anew.
-
-    Raises
-    ------
-    ArtifactError : the other figures are missing, damaged, or of another `transfer.json`.
-    """
-    path = folder / TRANSFER_REPORT_NAME
-    ask = "run `profet validate --transfer --card`."
-    if not path.is_file():
-        raise ArtifactError(f"{TRANSFER_REPORT_NAME} is missing: {ask}")
-    try:
-        content = strict_json(path)
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, Mapping) or content.get("checksum") != manifest_checksum(content):
-        raise ArtifactError(f"{TRANSFER_REPORT_NAME} is damaged or was changed: {ask}")
-    if content.get("transfer_checksum") != model.checksum:
-        raise ArtifactError(f"{TRANSFER_REPORT_NAME} belongs to another {TRANSFER_NAME}: {ask}")
-    _write_transfer({**content, "memory_checksum": memory.checksum, "memory": report}, model, memory, folder)
+def _write_compact(content: Report, path: Path) -> None:
+    write_whole(path, (json.dumps(content, separators=(",", ":")) + "\n").encode())
 
 
-def write_estimate_report(report: Mapping, model: EstimateModel, folder: Path) -> dict:
-    """Write report and card beside `estimate.json`; returns the report as it was written, tied to that file."""
-    content = signed({"made": _today(), "estimate_checksum": model.checksum, **report})
-    coefficients = read_coefficients(folder / ESTIMATE_NAME, ESTIMATE_VERSION)
-    write_signed(content, folder / ESTIMATE_REPORT_NAME)
-    write_whole(folder / ESTIMATE_CARD_NAME, estimate_card(content, coefficients).encode())
-    return content
-
-
-def write_scaleout_report(report: Mapping, model: ScaleoutModel, folder: Path) -> dict:
-    """Write report and card beside `scaleout.json`, tied to it by its checksum; returns the report as written."""
-    content = signed({"made": _today(), "scaleout_checksum": model.checksum, **report})
-    card = scaleout_card(read_scaleout_accuracy(content), model)
-    write_signed(content, folder / SCALEOUT_REPORT_NAME)
-    write_whole(folder / SCALEOUT_CARD_NAME, card.encode())
-    return content
-
-
-def write_precision_report(report: Mapping, model: PrecisionModel, folder: Path) -> dict:
-    """Write report and card beside `precision.json`, tied to it by its checksum; returns the report as written."""
-    content = signed({"made": _today(), "precision_checksum": model.checksum, **report})
-    card = precision_card(content, model)
-    write_signed(content, folder / PRECISION_REPORT_NAME)
-    write_whole(folder / PRECISION_CARD_NAME, card.encode())
-    return content
-
-
-def write_cells_report(report: Mapping, folder: Path) -> dict:
-    """Write the report on a new GPU's cells and its card; returns the report as written."""
-    return _write_cells({**_of_pairs(folder), "made": _today(), **report}, folder)
-
-
-def write_pairs_report(report: Mapping, folder: Path) -> dict:
-    """Write what models of a new GPU's pairs bring into the report on its cells, and its card; returns `report`.
-
-    Raises
-    ------
-    ArtifactError : the report on cells is missing.
-    """
-    _write_cells({**_cells_report(folder), "pairs": {"made": _today(), **report}}, folder)
-    return dict(report)
-
-
-def _cells_report(folder: Path) -> dict:
-    path = folder / CELLS_REPORT_NAME
-    try:
-        content = strict_json(path)
-    except (OSError, ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict) or content.get("checksum") != manifest_checksum(content):
-        raise ArtifactError(f"{shown(path)} is missing or damaged: run `profet validate --cells --card` first.")
-    return content
-
-
-def _of_pairs(folder: Path) -> dict:
-    """What a report on cells says of pairs, if there is one."""
-    try:
-        return {"pairs": _cells_report(folder)["pairs"]}
-    except (ArtifactError, KeyError):
-        return {}
-
-
-def _write_cells(content: Mapping, folder: Path) -> dict:
-    content = signed(content)
-    write_signed(content, folder / CELLS_REPORT_NAME)
-    write_whole(folder / CELLS_CARD_NAME, cells_card(content).encode())
-    return content
-
-
-def _today() -> str:
+def today() -> str:
+    """In UTC, as YYYY-MM-DD."""
     return datetime.now(UTC).date().isoformat()
 
 

@@ -23,11 +23,10 @@ OPENS_PICKLES = (
     r"allow_pickle\s*=\s*True|read_pickle\(|to_pickle\(|joblib\.(load|dump)|from joblib import [^\n]*\b(load|dump)\b"
 )
 #: The one module that reads pickles, in a process of its own and building nothing that they name: PROFET's measurements
-#: are published as pickles. Its tests, and what times it, make some.
+#: are published as pickles. Its tests make some.
 PICKLES = {
     "profet_lab/datasets/sources/pickles/unpickler.py",
     "tests/lab/datasets/test_pickles.py",
-    "benchmarks/import_release.py",
     "tests/lab/datasets/test_raw.py",
 }
 #: What each part of the project may import of the others: pages -> ui -> profet_core <- profet_lab.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import ArtifactError
-from profet_core.accuracy.cells import CellsAccuracy, CellsRow
-from profet_core.accuracy.cells_report import load_cells_accuracy
+from profet_core.accuracy.cells import CellsRow, load_cells_rows, with_cells
 from profet_core.latency import Basis
 from ui.state.resources import Resources
 
@@ -33,11 +32,11 @@ def surer_sentence(resources: Resources) -> str:
 def quick_row(resources: Resources) -> CellsRow | None:
     """Errors with `QUICK_CELLS` measurements; None if the models have no report."""
     try:
-        return _loaded_cells(str(resources.models.folder)).of(QUICK_CELLS)
+        return with_cells(_loaded_cells(str(resources.models.folder)), QUICK_CELLS)
     except ArtifactError:
         return None
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _loaded_cells(folder: str) -> CellsAccuracy:
-    return load_cells_accuracy(folder)
+def _loaded_cells(folder: str) -> tuple[CellsRow, ...]:
+    return load_cells_rows(folder)

@@ -1,1 +1,1 @@
-"""Measured accuracy that ships with the models, as records."""
+"""Read reports of measured accuracy that ship with the models."""

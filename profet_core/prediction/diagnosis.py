@@ -13,7 +13,7 @@ Kind = Literal["busy", "idle", "input", "no GPU"]
 
 #: Threshold of GPU utilization. With the step's latency known, 5.8% of the 11,052 training profiles are below it; the
 #: fastest other instance ran them about as fast (median), and 6% of them more than 1.5 times as fast. For the remaining
-#: profiles it was 2.9 times and 74% (`python -m profet_lab.validation.diagnosis_check`, as all counts here).
+#: profiles it was 2.9 times and 74% (counted over `data/profet`, as all counts here).
 IDLE_BELOW = 0.55
 #: The threshold from the profile alone: the profiler slows short steps, which then look more idle. 7.9% are below it;
 #: the fastest other instance ran 6% of them more than 1.5 times as fast.

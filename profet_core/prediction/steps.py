@@ -8,7 +8,7 @@ from profet_core.profiles.record import Profile
 from profet_core.units import US_PER_MS, whole_number
 
 #: Device rows of one step, including idle, over its latency in the 11,052 PROFET profiles: the median, and the range
-#: without 1% on either side (`python -m profet_lab.validation.step_ratio`). The profiler's overhead gives ratios above
+#: without 1% on either side. The profiler's overhead gives ratios above
 #: 1, most in small steps; truncated profiles are far below.
 TYPICAL_RATIO = 1.054
 USUAL_RATIOS = 0.745, 1.96

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from profet_core.accuracy.errors import Errors
 
 _LINE_WIDTH = 120
 
@@ -38,6 +37,8 @@ def _environment() -> Environment:
         "fixed": fixed,
         "digits": _digits,
         "both": _both,
+        "interval": _interval,
+        "largest": _largest,
         "cell": _cell,
         "paragraph": _paragraph,
         "factor": _factor,
@@ -56,9 +57,19 @@ def _digits(value: float, decimals: int, sign: str = "") -> str:
     return f"{value:{sign}.{decimals}f}"
 
 
-def _both(errors: Errors) -> str:
-    """Two cells of a table: with latency, without."""
-    return f"{fixed(errors.with_latency)} | {fixed(errors.without_latency)}"
+def _both(row: Mapping[str, float], name: str = "mape", ending: str = "") -> str:
+    """Two cells of a table: a figure of the row with the anchor's latency, without."""
+    return " | ".join(fixed(row[f"{name}_{case}_latency{ending}"]) for case in ("with", "without"))
+
+
+def _interval(row: Mapping[str, float], ending: str = "_with_latency") -> str:
+    """Two cells of a table: coverage and median half-width of the row's 90% intervals, percent."""
+    return " | ".join(fixed(row[f"{name}{ending}"]) for name in ("coverage_90", "median_interval_pct"))
+
+
+def _largest(rows: Iterable[Mapping[str, float]], name: str) -> str:
+    """The largest of a figure over the rows."""
+    return fixed(max(row[name] for row in rows))
 
 
 def _cell(value: float | None) -> str:

@@ -53,8 +53,8 @@ def train_default(
     training_rows = [TrainingRows(*pair, everything) for pair in wanted]
     stacks = []
     finals = list(product((True, False), (True, False), MEMBERS))
-    tasks = [(bank, training_rows, *final, seed, steps) for final in finals]
-    fitted = run_tasks(_fit_final, tasks, progress=progress, units=steps)
+    tasks = [(bank, member, training_rows, known, sizes, seed, steps) for known, sizes, member in finals]
+    fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
     for (latency_known, sizes_known, _), models in zip(finals, fitted, strict=True):
         case = case_name(latency_known, sizes_known)
         stacks += [_write_stack(models, wanted, anchor, case, folder) for anchor in anchors]
@@ -73,28 +73,6 @@ def train_default(
         "intervals": intervals,
         "files": [row["file"] for row in stacks] + references,
     }
-
-
-def _fit_final(
-    bank: ClassBank,
-    training_rows: Sequence[TrainingRows],
-    latency_known: bool,
-    sizes_known: bool,
-    member: str,
-    seed: int,
-    steps: int,
-    progress: Progress | None,
-) -> StackedNetworks | BoostedTrees:
-    return fit_member(
-        bank,
-        member,
-        training_rows,
-        latency_known=latency_known,
-        sizes_known=sizes_known,
-        seed=seed,
-        steps=steps,
-        progress=progress,
-    )
 
 
 def _write_stack(

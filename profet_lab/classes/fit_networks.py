@@ -23,7 +23,6 @@ from profet_core.networks.members import (
 )
 from profet_core.operations.classes import IDLE_CLASS
 from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.one_cycle import OneCycle
 from profet_lab.classes.row_sampler import Rows, RowSampler
 from profet_lab.classes.stacked import RECIPES, Recipe, StackedNetworks
 from profet_lab.classes.training_rows import TrainingRows
@@ -37,6 +36,24 @@ HIDDEN = (64, 32)
 _STEPS_PER_REPORT = 50
 #: A layer: kernel (networks, inputs, outputs) and bias (networks, 1, outputs).
 Layer = tuple[keras.Variable, keras.Variable]
+
+
+class OneCycle(keras.optimizers.schedules.LearningRateSchedule):
+    """Rises from 1/25 of the peak over 30 % of the steps and falls to nearly 0, both along a cosine."""
+
+    def __init__(self, peak: float, steps: int) -> None:
+        self.peak, self.steps = peak, steps
+
+    def __call__(self, step: tf.Tensor) -> tf.Tensor:
+        """The rate at a step."""
+        done = tf.cast(step, tf.float32) / max(self.steps - 1, 1)
+        rise = _cosine(self.peak / 25, self.peak, tf.minimum(done / 0.3, 1.0))
+        fall = _cosine(self.peak, self.peak / 250_000, tf.clip_by_value((done - 0.3) / 0.7, 0.0, 1.0))
+        return tf.where(done < 0.3, rise, fall)
+
+
+def _cosine(start: float, end: float, done: tf.Tensor) -> tf.Tensor:
+    return end + (start - end) / 2 * (1 + tf.cos(np.pi * done))
 
 
 @dataclass(frozen=True)

@@ -98,16 +98,7 @@ def _predict_member(
 ) -> list[dict[str, np.ndarray]]:
     """By fold: name of its held-out rows -> the member's latencies, (held-out rows,)."""
     known, sizes = case.latency_known, case.sizes_known
-    models = fit_member(
-        bank,
-        member,
-        [fold.training for fold in case.folds],
-        latency_known=known,
-        sizes_known=sizes,
-        seed=seed,
-        steps=steps,
-        progress=progress,
-    )
+    models = fit_member(bank, member, [fold.training for fold in case.folds], known, sizes, seed, steps, progress)
     found = []
     for number, fold in enumerate(case.folds):
         inputs = {
@@ -142,30 +133,6 @@ def predict_folds(
     """`predict_cases` of one case."""
     case = FoldCase(folds, latency_known, sizes_known)
     return predict_cases(bank, [case], seed=seed, steps=steps, progress=progress)[0]
-
-
-def predict_one_held_out(
-    bank: ClassBank,
-    pairs: Sequence[Pair],
-    *,
-    latency_known: bool,
-    seed: int,
-    groups: np.ndarray | None = None,
-    sizes_known: bool = False,
-    steps: int = STEPS,
-    progress: Progress | None = None,
-) -> OutOfFold:
-    """Every row as predicted by models that never saw its group: its architecture, unless `groups` says otherwise."""
-    folds = one_held_out(bank.architectures if groups is None else groups, pairs)
-    return predict_folds(
-        bank,
-        folds,
-        latency_known=latency_known,
-        sizes_known=sizes_known,
-        seed=seed,
-        steps=steps,
-        progress=progress,
-    )
 
 
 def fold_inputs(

@@ -11,14 +11,13 @@ truth. Errors of one architecture are correlated: all counts come from 15 archit
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from profet_core.accuracy.validation import MeasuredPoint
-from profet_core.accuracy.validation_report import load_validation
 from profet_core.advice.certainty import (
     ERROR_CORRELATION,
     chance_at_most,
@@ -27,6 +26,7 @@ from profet_core.advice.certainty import (
 from profet_core.artifacts.models import load_models
 from profet_core.latency import Interval, log_sd_of, sd_of_ratio
 from profet_lab.measurements.tables import WORKLOAD
+from profet_lab.reports import load_validation
 
 #: Price ratios at which two instances are compared: 1/16 to 16, four to a doubling.
 PRICE_RATIOS = 2.0 ** (np.arange(-16, 17) / 4)
@@ -36,9 +36,9 @@ DEADLINES = 2.0 ** (np.arange(-32, 33) / 16)
 BOUNDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
-def held_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
-    """One row a workload and pair: the columns of `MeasuredPoint`, `deviation` and the standardized log error `z`."""
-    table = pd.DataFrame([{name: getattr(point, name) for name in MeasuredPoint.__slots__} for point in points])
+def held_out_table(points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row a workload and pair: the report's `scatter`, `deviation` and the standardized log error `z`."""
+    table = pd.DataFrame(points)
     ends = zip(table["low_ms"], table["high_ms"], strict=True)
     table["deviation"] = [log_sd_of(Interval(low, high).log_half_width) for low, high in ends]
     table["z"] = np.log(table["measured_ms"] / table["predicted_ms"]) / table["deviation"]
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", metavar="DIR", help="models folder (default: PROFET_HOME or the shipped one)")
     models = load_models(parser.parse_args(arguments).models)
-    table = held_out_table(load_validation(models).points)
+    table = held_out_table(load_validation(models)["scatter"])
     pairs = error_correlations(table)
     print("Correlation of the errors on two targets of one anchor")
     print(pairs.round(2).to_string())

@@ -15,7 +15,7 @@ from profet_lab.classes.fit_networks import STEPS
 from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
-from profet_lab.validation.families import families_of
+from profet_lab.validation.default_report import families_of
 from profet_lab.validation.half_widths import family_half_widths, nested_half_widths
 from profet_lab.validation.inner_folds import inner_errors, two_held_out
 

@@ -26,7 +26,6 @@ from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.folds import ClassFold, one_held_out
 from profet_lab.classes.member_weights import ensemble_ms
 from profet_lab.classes.stacked import StackedNetworks
-from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.tables import pairs
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks
@@ -74,20 +73,9 @@ def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | 
     """Fit every member with the anchor's latency given."""
     folds = one_held_out(bank.architectures, pairs(bank.instances))
     training_rows = [fold.training for fold in folds]
-    tasks = [(bank, member, training_rows, seed, steps) for member in MEMBERS]
-    fitted = run_tasks(_fit_member, tasks, progress=progress, units=steps)
+    tasks = [(bank, member, training_rows, True, False, seed, steps) for member in MEMBERS]
+    fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
     return FoldModels(bank, folds, dict(zip(MEMBERS, fitted, strict=True)))
-
-
-def _fit_member(
-    bank: ClassBank,
-    member: str,
-    training_rows: Sequence[TrainingRows],
-    seed: int,
-    steps: int,
-    progress: Progress | None,
-) -> StackedNetworks | BoostedTrees:
-    return fit_member(bank, member, training_rows, latency_known=True, seed=seed, steps=steps, progress=progress)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,40 +88,6 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
         law = calibrate_law(fit_law(cells[~held_out]), cells[~held_out])
         probability[held_out] = _logistic(log_room(law, cells[held_out]) / law.log_scale)
     return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))
-
-
-def memory_rows(report: Mapping) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and rows of the report as a table."""
-    header = (
-        "does it fit?",
-        "cells",
-        "always fits",
-        "accuracy",
-        "recall",
-        "false fits",
-        "can't tell",
-        "accuracy decided",
-        "of all",
-        "recall strict",
-        "false fits strict",
-    )
-    keys = (
-        "always_fits",
-        "accuracy",
-        "recall",
-        "false_fits",
-        "cant_tell",
-        "decided_accuracy",
-        "strict_accuracy",
-        "strict_recall",
-        "strict_false_fits",
-    )
-    named = {"layers known": report["arithmetic"], **report["recorded"], **report["served"]}
-    rows = [
-        (name, str(scores["cells"]), *("-" if scores[key] is None else f"{100 * scores[key]:.1f}%" for key in keys))
-        for name, scores in named.items()
-    ]
-    return header, rows
 
 
 def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from profet_lab.cases import CASES
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.calibrate import distances, nearest_other, scale_of_folds
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import predict_one_held_out
+from profet_lab.classes.folds import one_held_out, predict_folds
 from profet_lab.classes.member_weights import least_error
 from profet_lab.measurements.tables import Measurements, Pair
 from profet_lab.progress import Progress
@@ -51,7 +51,8 @@ def judge_models(
     bank = class_bank(measurements)
     found: dict[Pair, dict[str, Judged]] = {pair: {} for pair in pairs}
     for known, case in CASES.items():
-        out = predict_one_held_out(bank, pairs, latency_known=known, seed=seed, steps=steps, progress=progress)
+        folds = one_held_out(bank.architectures, pairs)
+        out = predict_folds(bank, folds, latency_known=known, seed=seed, steps=steps, progress=progress)
         errors_of = {name: out.summed_errors(bank, pairs, name) for name in out.rows}
         tables = {anchor: distances(bank, anchor, known) for anchor in dict.fromkeys(anchor for anchor, _ in pairs)}
         errors = {pair: np.empty(len(bank.architectures)) for pair in pairs}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from profet_core.accuracy.scaleout import ScaleErrors
 from profet_core.scaleout.law import Strategy
 from profet_lab.progress import Progress
 from profet_lab.scaleout.fit import Array, fitted_model, predicted_ms
@@ -44,11 +42,11 @@ def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str,
                 "n": sum(row.data_set == name for row in rows),
                 **{each: _held_out_document(rows, name, predicted[each], _FOLDS[each]) for each in _FOLDS},
                 "excluded": found.held_out(name),
-                "with_excluded": asdict(with_excluded[name]),
+                "with_excluded": with_excluded[name],
             }
             for name in (TENSORFLOW_2017, THROUGHPUTS)
         },
-        "on_64": asdict(scale_errors(rows, by_networks, on_64)),
+        "on_64": scale_errors(rows, by_networks, on_64),
         "network_64": {
             f"{rows[place].network}, batch {rows[place].batch_per_gpu:.0f}": float(
                 100 * (by_networks[place] / rows[place].latency_ms - 1)
@@ -58,18 +56,22 @@ def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str,
     }
 
 
-def scale_errors(rows: Sequence[ScaleRow], predicted: Array, of: Mask) -> ScaleErrors:
-    """Errors of the rows that a mask of shape (rows,) names; zeros where it names none."""
+def scale_errors(rows: Sequence[ScaleRow], predicted: Array, of: Mask) -> dict[str, float]:
+    """Errors of the rows that a mask of shape (rows,) names, percent; zeros where it names none.
+
+    `mape` and `bias` of predicted over measured steps, one GPU's measured step given; `perfect_mape` : of perfect
+    scaling, the step of one GPU.
+    """
     if not of.any():
-        return ScaleErrors(0, 0.0, 0.0, 0.0)
+        return {"n": 0, "mape": 0.0, "bias": 0.0, "perfect_mape": 0.0}
     true_ms = np.array([row.latency_ms for row in rows])[of]
     one_ms = np.array([row.one_gpu_ms for row in rows])[of]
-    return ScaleErrors(
-        n=int(of.sum()),
-        mape=float(100 * np.abs(predicted[of] / true_ms - 1).mean()),
-        bias=float(100 * np.expm1(np.log(predicted[of] / true_ms).mean())),
-        perfect_mape=float(100 * np.abs(one_ms / true_ms - 1).mean()),
-    )
+    return {
+        "n": int(of.sum()),
+        "mape": float(100 * np.abs(predicted[of] / true_ms - 1).mean()),
+        "bias": float(100 * np.expm1(np.log(predicted[of] / true_ms).mean())),
+        "perfect_mape": float(100 * np.abs(one_ms / true_ms - 1).mean()),
+    }
 
 
 def _held_out_document(
@@ -80,8 +82,8 @@ def _held_out_document(
     inside = covered(rows, predicted.latency_ms, predicted.log_half_width)
     by_one = np.array([row.strategy is Strategy.ONE_PROCESS for row in rows])
     return {
-        "every": asdict(scale_errors(rows, predicted.latency_ms, of)),
-        "hard": asdict(scale_errors(rows, predicted.latency_ms, of & hard)),
+        "every": scale_errors(rows, predicted.latency_ms, of),
+        "hard": scale_errors(rows, predicted.latency_ms, of & hard),
         "covered_90": float(100 * inside[of].mean()),
         "median_interval_pct": float(np.median(100 * np.expm1(predicted.log_half_width[of]))),
         "by_fold": _by(rows, predicted.latency_ms, of, fold_of),
@@ -95,7 +97,7 @@ def _by(
     rows: Sequence[ScaleRow], predicted: Array, of: Mask, name_of: Callable[[ScaleRow], str]
 ) -> dict[str, dict[str, Any]]:
     names = np.array([name_of(row) for row in rows])
-    return {str(name): asdict(scale_errors(rows, predicted, of & (names == name))) for name in sorted(set(names[of]))}
+    return {str(name): scale_errors(rows, predicted, of & (names == name)) for name in sorted(set(names[of]))}
 
 
 def _covered_by(
@@ -106,7 +108,7 @@ def _covered_by(
     return {name: {"n": len(each), "covered_90": float(100 * each.mean())} for name, each in found.items()}
 
 
-def _with_excluded(found: ScaleRows) -> dict[str, ScaleErrors]:
+def _with_excluded(found: ScaleRows) -> dict[str, dict[str, float]]:
     """Errors with networks held out, on every step with a one-GPU step beside it, excluded ones included."""
     rows = found.rows
     networks = np.array([row.network for row in rows])

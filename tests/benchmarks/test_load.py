@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.load import PARTS, Seen, actions_of, visit
 from benchmarks.served_app import served
+from benchmarks.visitors import PARTS, Seen, actions_of, visit
 
 #: Every action of a visitor once, as fast as the server answers; a busy machine takes its time.
 _LONG_S = 600.0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.accessibility import SCHEMES, findings, findings_of
-from benchmarks.pages import paths
+from tests.browser.accessibility import SCHEMES, findings, findings_of, paths
 from tests.browser.test_whole_flow import open_page, settle
 
 pytestmark = pytest.mark.browser

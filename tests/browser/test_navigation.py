@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks.pages import paths
+from tests.browser.accessibility import paths
 from tests.browser.test_whole_flow import follow, open_page, settle
 
 pytestmark = pytest.mark.browser

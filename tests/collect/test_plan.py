@@ -78,7 +78,7 @@ def test_quick_takes_the_head_of_the_table_that_fits_into_the_time():
 
 @needs("pyarrow")
 def test_cells_are_chosen_by_what_they_tell_of_other_networks():
-    from profet_lab.collecting.quick_cells import choose
+    from profet_lab.quick_cells import choose
 
     workloads = [(model, pixels, 16) for model in ("LeNet5", "VGG11", "ResNet18", "ResNet50") for pixels in (32, 64)]
     chance = np.random.default_rng(0)
@@ -94,8 +94,8 @@ def test_cells_are_chosen_by_what_they_tell_of_other_networks():
 
 @needs("pyarrow")
 def test_the_quick_table_is_what_its_command_makes():
-    from profet_lab.collecting.quick_cells import OUT, _text, choose, latencies_of
     from profet_lab.measurements.tables import data_folder
+    from profet_lab.quick_cells import OUT, _text, choose, latencies_of
 
     made = _text(choose(latencies_of(data_folder()), 12)[1])
     assert OUT.read_text().startswith(made)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from benchmarks.endpoint import served_endpoint
-from benchmarks.served_app import START_TIMEOUT_S, free_port, served
+from benchmarks.served_app import START_TIMEOUT_S, free_port, served, served_endpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "localhost"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.damage import TELLING, damaged
 from profet_core import ProfileError, read_profile
+from tests.fuzz.damage import TELLING, damaged
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 
 INPUTS_PER_SEED = 600
@@ -50,7 +50,7 @@ def check(data: bytes) -> bool:
 @pytest.mark.parametrize("seed", range(2))
 def test_damaged_bytes(seed, monkeypatch):
     dice = random.Random(seed)
-    monkeypatch.setattr("benchmarks.damage.TELLING", TELLING + TEXTS)
+    monkeypatch.setattr("tests.fuzz.damage.TELLING", TELLING + TEXTS)
     originals = traces()
     read = sum(check(damaged(dice.choice(originals), dice, originals)) for _ in range(INPUTS_PER_SEED))
     assert 0 < read < INPUTS_PER_SEED, "the damage must be neither fatal nor harmless throughout"

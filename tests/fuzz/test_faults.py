@@ -1,16 +1,17 @@
-"""Faults of a machine (see `benchmarks.faults`): a program killed, a disk full, a file damaged, and nothing lost."""
+"""Faults of a machine: a program killed, a disk full, a file damaged, and nothing lost."""
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 
 import pytest
 
-from benchmarks.faults import LossError, World, run
+from tests.fuzz.faults import LossError, World, run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
-COUNT = 16
+COUNT = int(os.environ.get("FUZZ_FAULTS", "16"))
 
 
 def test_faults_lose_nothing(tmp_path):

@@ -1,12 +1,14 @@
-"""Damaged files of every format, some hundred of each: the short version of `python -m benchmarks.fuzz_profiles`."""
+"""Damaged files of every format, some hundred of each; `FUZZ_INPUTS` and `FUZZ_SEED` say how many and which."""
 
 from __future__ import annotations
 
-from benchmarks.damage import corpus, damaged_input
-from benchmarks.fuzz_profiles import MAX_GROWTH_MIB, run
-from profet_core.profiles import READERS
+import os
 
-INPUTS = 1_800
+from profet_core.profiles import READERS
+from tests.fuzz.damage import corpus, damaged_input
+from tests.fuzz.fuzz_profiles import MAX_GROWTH_MIB, run
+
+INPUTS, SEED = int(os.environ.get("FUZZ_INPUTS", "1800")), int(os.environ.get("FUZZ_SEED", "101"))
 
 
 def test_every_format_is_damaged_and_an_input_follows_from_seed_and_number():
@@ -16,7 +18,7 @@ def test_every_format_is_damaged_and_an_input_follows_from_seed_and_number():
 
 
 def test_a_damaged_file_is_a_profile_or_one_line():
-    tallies, growth_mib = run(101, range(INPUTS))
+    tallies, growth_mib = run(SEED, range(INPUTS))
     assert [failure for tally in tallies.values() for failure in tally.failures] == []
     assert growth_mib < MAX_GROWTH_MIB
     for name, tally in tallies.items():

@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from benchmarks.damage import damaged
 from profet_core import NoPredictionError, ProfileError, predict_many, read_profile
+from tests.fuzz.damage import damaged
 
 INPUTS_PER_SEED = 1_000
 

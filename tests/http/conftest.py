@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from benchmarks import REPOSITORY
-from benchmarks.endpoint import served_endpoint
+from benchmarks.served_app import served_endpoint
 from profet_core.artifacts.samples import Sample
 
 JSON, FILE = "application/json", "application/octet-stream"

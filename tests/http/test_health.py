@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from benchmarks.endpoint import served_endpoint
+from benchmarks.served_app import served_endpoint
 from profet_core.answers.questions import Knowledge
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_gpus

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from profet_core.accuracy.real import RealReport
-from profet_core.accuracy.real_checks import PredictedLatency, RealCheck, RealReading
 from profet_core.latency import Basis
+from profet_lab.validation.real_report import PredictedLatency, RealCheck, RealReading, RealReport
 
 T4_TO_V100 = RealCheck(
     profile="a.json, 0",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.endpoint import served_endpoint
+from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
 from profet_core.units import format_ms, format_usd, time_unit
 from tests.pages.conftest import ALL_COLUMNS, column, lines

@@ -29,9 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read everything, then write the folder."""
     with training_set():
-        from profet_lab.datasets.new_folder import check_new
         from profet_lab.datasets.sources.choose import read_sources
-        from profet_lab.datasets.write import write_dataset
+        from profet_lab.datasets.write import check_new, write_dataset
     check_new(options.out)
     notes: list[str] = []
     dataset = read_sources(options.sources, raw=options.raw, note=notes.append)

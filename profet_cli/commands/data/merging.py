@@ -21,9 +21,8 @@ def run(options: argparse.Namespace) -> None:
     """Read all folders, then write the new one."""
     with training_set():
         from profet_lab.datasets.merge import merged
-        from profet_lab.datasets.new_folder import check_new
         from profet_lab.datasets.read import read_dataset
-        from profet_lab.datasets.write import write_dataset
+        from profet_lab.datasets.write import check_new, write_dataset
     check_new(options.out)
     dataset = merged([read_dataset(folder) for folder in options.folders], [str(folder) for folder in options.folders])
     write_dataset(dataset, options.out)

@@ -6,19 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
-from profet_cli.commands.validate import (
-    cells,
-    estimate,
-    left_out,
-    manycore,
-    memory,
-    own,
-    pairs,
-    precision,
-    real,
-    scaleout,
-    transfer,
-)
+from profet_cli.commands.validate import left_out, manycore, own, parts, real
 from profet_cli.lab import on_dask
 from profet_core.errors import InputError
 
@@ -100,18 +88,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_dask(parser)
 
 
-#: What is validated instead of the shipped models, one at a time: option -> what it says for itself, and what runs.
-_PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
-    "cells": ("--cells validates on all instances at once", cells.run),
-    "estimate": ("--estimate validates on all instances at once", estimate.run),
-    "manycore": ("--manycore validates published models", manycore.run),
-    "memory": ("--memory validates on all instances at once", memory.run),
-    "pairs": ("--pairs validates on all instances at once", pairs.run),
-    "precision": ("--precision validates on published pairs", precision.run),
-    "real": ("--real compares whole profiles with what was measured", real.run),
-    "scaleout": ("--scaleout validates on published steps", scaleout.run),
-    "sizes": ("--sizes validates on all instances at once", left_out.run),
-    "transfer": ("--transfer validates on all instances at once", transfer.run),
+#: What is validated instead of the shipped models, one at a time: option -> what it says for itself.
+_PARTS = {
+    "cells": "--cells validates on all instances at once",
+    "estimate": "--estimate validates on all instances at once",
+    "manycore": "--manycore validates published models",
+    "memory": "--memory validates on all instances at once",
+    "pairs": "--pairs validates on all instances at once",
+    "precision": "--precision validates on published pairs",
+    "real": "--real compares whole profiles with what was measured",
+    "scaleout": "--scaleout validates on published steps",
+    "sizes": "--sizes validates on all instances at once",
+    "transfer": "--transfer validates on all instances at once",
+}
+#: Those that are not all alike.
+_RUN: dict[str, Callable[[argparse.Namespace], None]] = {
+    "manycore": manycore.run,
+    "real": real.run,
+    "sizes": left_out.run,
 }
 
 
@@ -128,9 +122,12 @@ def run(options: argparse.Namespace) -> None:
     if not chosen:
         left_out.run(options)
         return
-    what, validate = _PARTS[chosen[0]]
-    _check_alone(options, what, chosen[1:])
-    validate(options)
+    part, *others = chosen
+    _check_alone(options, _PARTS[part], others)
+    if part in _RUN:
+        _RUN[part](options)
+    else:
+        parts.run(options, part)
 
 
 def _card(options: argparse.Namespace) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from profet_cli.inputs import open_models
@@ -130,127 +130,101 @@ def _print_report(options: argparse.Namespace, report: Report) -> None:
 
 
 def _print_default(report: Report) -> None:
-    print_table(
-        (
-            "anchor",
-            "target",
-            "n",
-            "MAPE with %",
-            "without %",
-            "with, sizes %",
-            "R2",
-            "RMSE ms",
-            "covered %",
-            "half-width %",
-        ),
-        [_default_row(row) for row in report["pairs"]],
+    _print_rows(
+        ("anchor", "target"),
+        {
+            "n": ("n", 0),
+            "MAPE with %": ("mape_with_latency", 2),
+            "without %": ("mape_without_latency", 2),
+            "with, sizes %": ("mape_with_latency_and_sizes", 2),
+            "R2": ("r2", 4),
+            "RMSE ms": ("rmse_ms", 2),
+            "covered %": ("coverage_90", 1),
+            "half-width %": ("median_interval_pct", 1),
+        },
+        [((row["anchor"], row["target"]), row) for row in report["pairs"]],
     )
     for name in ("mean", "worst_pair", "without_twin", "family"):
         values = ", ".join(f"{key} {value:.2f}" for key, value in report[name].items())
         print(f"\n{name.replace('_', ' ')}: {values}")
     print()
-    print_table(
-        ("architecture", "MAPE with %", "without %", "covered %", "half-width %"),
-        [_default_architecture_row(model, row) for model, row in report["by_model"].items()],
+    _print_rows(
+        ("architecture",),
+        {
+            "MAPE with %": ("mape_with_latency", 1),
+            "without %": ("mape_without_latency", 1),
+            "covered %": ("coverage_90_with_latency", 1),
+            "half-width %": ("median_interval_pct_with_latency", 1),
+        },
+        [((model,), row) for model, row in report["by_model"].items()],
     )
     print()
 
 
-def _default_row(row: Report) -> tuple[str, ...]:
-    return (
-        row["anchor"],
-        row["target"],
-        str(row["n"]),
-        f"{row['mape_with_latency']:.2f}",
-        f"{row['mape_without_latency']:.2f}",
-        f"{row['mape_with_latency_and_sizes']:.2f}",
-        f"{row['r2']:.4f}",
-        f"{row['rmse_ms']:.2f}",
-        f"{row['coverage_90']:.1f}",
-        f"{row['median_interval_pct']:.1f}",
-    )
-
-
-def _default_architecture_row(model: str, row: Report) -> tuple[str, ...]:
-    return (
-        model,
-        f"{row['mape_with_latency']:.1f}",
-        f"{row['mape_without_latency']:.1f}",
-        f"{row['coverage_90_with_latency']:.1f}",
-        f"{row['median_interval_pct_with_latency']:.1f}",
-    )
-
-
 def _print_documented(report: Report) -> None:
-    pooled = [
-        {"anchor": "all" if name == "overall" else name, "target": "all", **row}
-        for name, row in report["pooled"].items()
-    ]
-    print_table(
-        ("anchor", "target", "n", "MAPE with %", "without %", "dense %", "forest %", "line %", "R2", "RMSE ms"),
-        [_documented_row(row) for row in [*report["pairs"], *pooled]],
+    pooled = {("all" if name == "overall" else name, "all"): row for name, row in report["pooled"].items()}
+    pairs = {(row["anchor"], row["target"]): row for row in report["pairs"]}
+    _print_rows(
+        ("anchor", "target"),
+        {
+            "n": ("n", 0),
+            "MAPE with %": ("mape_with_latency", 2),
+            "without %": ("mape_without_latency", 2),
+            "dense %": ("dense", 2),
+            "forest %": ("forest", 2),
+            "line %": ("line", 2),
+            "R2": ("r2", 4),
+            "RMSE ms": ("rmse_ms", 2),
+        },
+        [(names, {**row, **row["mape_by_member"]}) for names, row in {**pairs, **pooled}.items()],
     )
     mean = report["mean"]
     print(
         f"\nmean of {len(report['pairs'])} pairs: {mean['mape_with_latency']:.2f}% with latency, "
         f"{mean['mape_without_latency']:.2f}% without\n"
     )
-    print_table(
-        ("architecture", "MAPE with %", "without %"),
-        [
-            (model, f"{row['mape_with_latency']:.1f}", f"{row['mape_without_latency']:.1f}")
-            for model, row in report["by_model"].items()
-        ],
-    )
-
-
-def _documented_row(row: Report) -> tuple[str, ...]:
-    members = row["mape_by_member"]
-    return (
-        row["anchor"],
-        row["target"],
-        str(row["n"]),
-        f"{row['mape_with_latency']:.2f}",
-        f"{row['mape_without_latency']:.2f}",
-        *(f"{members[name]:.2f}" for name in ("dense", "forest", "line")),
-        f"{row['r2']:.4f}",
-        f"{row['rmse_ms']:.2f}",
+    _print_rows(
+        ("architecture",),
+        {"MAPE with %": ("mape_with_latency", 1), "without %": ("mape_without_latency", 1)},
+        [((model,), row) for model, row in report["by_model"].items()],
     )
 
 
 def _print_growth(report: Report) -> None:
     """One row an axis and distance; "between" has no distance."""
-    rows = [
-        (
-            known,
-            row["axis"],
-            str(row.get("knots") or "all"),
-            str(row["n"]),
-            f"{row['mape']:.2f}",
-            f"{row['proportional']:.1f}" if "proportional" in row else "",
-            f"{row['coverage_90']:.1f}",
-            f"{row['median_interval_pct']:.1f}",
-        )
-        for known, part in report.items()
-        for row in part
-    ]
-    print_table(("from", "axis", "knots", "n", "MAPE %", "proportional %", "covered %", "half-width %"), rows)
+    _print_rows(
+        ("from", "axis", "knots"),
+        {
+            "n": ("n", 0),
+            "MAPE %": ("mape", 2),
+            "proportional %": ("proportional", 1),
+            "covered %": ("coverage_90", 1),
+            "half-width %": ("median_interval_pct", 1),
+        },
+        [((known, row["axis"], str(row.get("knots") or "all")), row) for known, part in report.items() for row in part],
+    )
     print()
 
 
 def _print_scaler(report: Report) -> None:
-    rows = []
+    """One row an instance, one of all, and the mean."""
+    rows: list[tuple[tuple[str, ...], Report]] = []
     for key, method in _SCALER_METHODS.items():
         for name, setting in report.get(key, {}).items():
-            axis, ends = name.split("_")
-            rows += _scaler_rows((method, axis, ends), setting)
-    print_table(("method", "axis", "ends", "instance", "n", "MAPE %", "R2", "RMSE ms"), rows)
+            by_name = {**setting["by_instance"], "all": setting["overall"], "mean": {"mape": setting["mean_mape"]}}
+            rows += [((method, *name.split("_"), instance), row) for instance, row in by_name.items()]
+    columns = {"n": ("n", 0), "MAPE %": ("mape", 2), "R2": ("r2", 4), "RMSE ms": ("rmse_ms", 2)}
+    _print_rows(("method", "axis", "ends", "instance"), columns, rows)
 
 
-def _scaler_rows(setting_cells: tuple[str, str, str], setting: Report) -> list[tuple[str, ...]]:
-    """One row an instance, one of all, and the mean."""
-    rows: list[tuple[str, ...]] = [
-        (*setting_cells, instance, str(row["n"]), f"{row['mape']:.2f}", f"{row['r2']:.4f}", f"{row['rmse_ms']:.2f}")
-        for instance, row in [*setting["by_instance"].items(), ("all", setting["overall"])]
-    ]
-    return [*rows, (*setting_cells, "mean", "", f"{setting['mean_mape']:.2f}", "", "")]
+def _print_rows(
+    names: Sequence[str], columns: Mapping[str, tuple[str, int]], rows: Iterable[tuple[tuple[str, ...], Report]]
+) -> None:
+    """A table: names, then figures; header of a column -> name of its figure and its decimals."""
+    print_table(
+        (*names, *columns),
+        [
+            (*row_names, *(f"{row[name]:.{digits}f}" if name in row else "" for name, digits in columns.values()))
+            for row_names, row in rows
+        ],
+    )

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.endpoint import served_endpoint
+from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
 from profet_core import load_models, predict
 from profet_core.profiles import read_profile

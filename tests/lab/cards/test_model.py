@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from profet_core.accuracy.real_report import load_real_report
-from profet_core.accuracy.validation_report import VALIDATION_NAME
-from profet_lab.cards.model import CARD_NAME, model_card
+from profet_lab.cards.model import model_card
+from profet_lab.cards.real import real_section
 from tests.lab.cards.conftest import number_paths, one_more
 
 pytestmark = pytest.mark.training
@@ -138,6 +135,7 @@ def test_another_number_is_another_card():
 
 
 def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
-    report = json.loads((repository / "models" / VALIDATION_NAME).read_bytes())
-    card = model_card(report, models.manifest, load_real_report(models))
+    from profet_lab.reports import CARD_NAME, load_real_report, load_validation
+
+    card = model_card(load_validation(models), models.manifest, real_section(load_real_report(models)))
     assert (repository / "models" / CARD_NAME).read_text() == card

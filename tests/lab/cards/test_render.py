@@ -15,7 +15,7 @@ def test_a_value_that_is_missing_is_an_error():
     assert len(templates) >= 9
     for name in ("model_card.md.j2", "transfer_card.md.j2"):
         with pytest.raises(jinja2.UndefinedError):
-            render(name, card={})
+            render(name, report={})
 
 
 def test_two_decimals_below_20_and_one_above():

@@ -7,11 +7,9 @@ import shutil
 
 import pytest
 
-from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
 from profet_core.artifacts.models import load_models
 from profet_core.errors import ArtifactError
 from profet_core.files import default_models_folder
-from profet_lab.cards.model import CARD_NAME
 
 pytestmark = pytest.mark.training
 
@@ -19,16 +17,15 @@ ROW = {"axis": "batch", "knots": 1, "n": 7, "mape": 6.4, "coverage_90": 90.1, "m
 
 
 def test_the_section_is_written_and_the_others_stay(tmp_path):
-    from profet_lab.reports import write_sizes_report
+    from profet_lab.reports import CARD_NAME, VALIDATION_NAME, load_validation, write_sizes_report
 
     models = load_models(shutil.copytree(default_models_folder(), tmp_path / "models"))
     path = models.folder / VALIDATION_NAME
     before = {**json.loads(path.read_bytes()), "models_checksum": models.manifest["checksum"], "growth": {}}
     path.write_text(json.dumps(before))
     write_sizes_report({"carried": [{**ROW, "proportional": 20.6}], "between": [{**ROW, "knots": None}]}, models)
-    found = load_validation(models)
-    assert [(row.known, row.error) for row in found.growth] == [("carried", 6.4), ("between", 6.4)]
-    after = json.loads(path.read_bytes())
+    after = load_validation(models)
+    assert {known: row["mape"] for known, (row,) in after["growth"].items()} == {"carried": 6.4, "between": 6.4}
     assert {**after, "growth": {}} == before
     card = (models.folder / CARD_NAME).read_text()
     assert "| scaled | batch | 1 | 7 | 6.40 | 20.6 | 90.1 | 14.3 |" in card

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import copy
 import json
+import math
+import shutil
+from pathlib import Path
 
 import pytest
 
-from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, load_transfer_accuracy, read_transfer_accuracy
+from profet_core.accuracy.reports import read_report
 from profet_core.errors import ArtifactError
+from profet_core.latency import NORMAL_90
 from profet_core.memory.model import load_memory
+from profet_core.transfer.evidence import Source
 from profet_core.transfer.model import load_transfer
-from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
+from profet_core.transfer.speed import known_speed
+from profet_lab.cards.transfer import OWN_POINT, accuracy_by_gpu, transfer_card
 from tests.lab.cards.conftest import number_paths, one_more
 from tests.made.transfer_report import made_transfer_report, signed
 
@@ -28,7 +34,7 @@ def files(repository):
 
 
 def card_of(report: dict, files) -> str:
-    return transfer_card(read_transfer_accuracy(report), *files)
+    return transfer_card(report, *files)
 
 
 def test_the_card_names_its_files_and_sources(files):
@@ -66,41 +72,54 @@ def test_a_table_says_whether_it_was_held_back(files):
         assert f"| {row['gpu']} | {row['table']} | {said} |" in card_of(one, files)
 
 
+@pytest.fixture
+def folder(repository, tmp_path):
+    """The shipped models, whose report may be written over."""
+    return Path(shutil.copytree(repository / "models", tmp_path / "models"))
+
+
 def sealed(report: dict) -> dict:
     """Signed anew."""
     return signed({name: value for name, value in report.items() if name != "checksum"})
 
 
-def test_report_and_card_are_written_together_and_memory_alone_beside_the_other_figures(files, tmp_path):
-    from profet_lab.reports import write_memory_report, write_transfer_report
+def test_report_and_card_are_written_together_and_memory_alone_beside_the_other_figures(files, folder):
+    from profet_lab.reports import PARTS
 
     transfer, memory = files
-    whole = write_transfer_report({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, transfer, memory, tmp_path)
-    read = load_transfer_accuracy(transfer, memory, tmp_path)
-    assert (read.transfer_checksum, read.memory_checksum) == (transfer.checksum, memory.checksum)
-    assert json.loads(json.dumps(whole))["left_out_gpus"] == REPORT["left_out_gpus"]
-    assert (tmp_path / TRANSFER_CARD_NAME).read_text() == transfer_card(read, transfer, memory)
+    part, section = PARTS["transfer"], PARTS["memory"]
+    path, card = folder / part.report_name, folder / part.card_name
+    whole = part.write({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, folder)
+    read = read_report(path, "", transfer=transfer.checksum, memory=memory.checksum)
+    assert read == json.loads(json.dumps(whole)) and read["left_out_gpus"] == REPORT["left_out_gpus"]
+    assert card.read_text() == card_of(read, files)
     found = {**REPORT["memory"], "architectures": 14}
-    path = tmp_path / TRANSFER_REPORT_NAME
     path.write_text(json.dumps(sealed({**whole, "memory_checksum": "0" * 64})))
-    write_memory_report(found, transfer, memory, tmp_path)
-    written = load_transfer_accuracy(transfer, memory, tmp_path)
+    section.write(found, folder)
     assert json.loads(path.read_text()) == sealed({**whole, "memory": found})
-    assert (tmp_path / TRANSFER_CARD_NAME).read_text() == transfer_card(written, transfer, memory)
+    assert card.read_text() == card_of(json.loads(path.read_text()), files)
     for content, says in (
         ({**whole, "seed": 6}, "damaged or was changed"),
-        (sealed({**whole, "transfer_checksum": "0" * 64}), r"belongs to another transfer\.json"),
+        (sealed({**whole, "transfer_checksum": "0" * 64}), r"belong to another transfer\.json"),
     ):
         path.write_text(json.dumps(content))
         with pytest.raises(ArtifactError, match=says):
-            write_memory_report(found, transfer, memory, tmp_path)
+            section.write(found, folder)
         assert json.loads(path.read_text()) == content, "left as it was"
-    path.write_text("{")
-    with pytest.raises(ArtifactError, match="damaged or was changed"):
-        write_memory_report(found, transfer, memory, tmp_path)
     path.unlink()
-    with pytest.raises(ArtifactError, match="is missing: run `profet validate --transfer --card`"):
-        write_memory_report(found, transfer, memory, tmp_path)
+    with pytest.raises(ArtifactError, match=r"is missing: .*`profet validate --transfer --card`"):
+        section.write(found, folder)
+
+
+def test_a_new_report_on_cells_keeps_what_was_found_of_pairs(folder):
+    from profet_lab.reports import PARTS
+
+    before = json.loads((folder / "cells_validation.json").read_text())
+    rows = {name: before[name] for name in ("draws", "networks", "workloads", "rows")}
+    written = PARTS["cells"].write(rows, folder)
+    assert written["pairs"] == before["pairs"]
+    PARTS["pairs"].write({**before["pairs"], "made": "2020-01-01"}, folder)
+    assert "`profet validate --pairs` on 2020-01-01" in (folder / "CELLS_CARD.md").read_text()
 
 
 def test_the_verdict_on_memory_follows_from_the_figures(files):
@@ -147,9 +166,74 @@ def test_another_number_is_another_card(files):
     assert [path for path in shown if card_of(one_more(REPORT, path), files) == card] == []
 
 
-def test_the_shipped_card_is_that_of_the_shipped_report(repository, files):
-    found = load_transfer_accuracy(*files, repository / "models")
-    card = transfer_card(found, *files)
-    assert (repository / "models" / TRANSFER_CARD_NAME).read_text() == card
-    worst = found.worst(True)
-    assert f"worst direction {worst.anchor} to {worst.target}" in card
+@pytest.mark.parametrize("name", ["cells", "estimate", "precision", "scaleout", "transfer"])
+def test_the_shipped_card_is_that_of_the_shipped_report(repository, name):
+    from profet_lab.reports import PARTS
+
+    part, models = PARTS[name], repository / "models"
+    report = read_report(models / part.report_name, "", **part.checksums(models))
+    assert (models / part.card_name).read_text() == part.text(report, models)
+
+
+# --- by GPU ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rows(files):
+    return {row.gpu.name: row for row in accuracy_by_gpu(REPORT, files[0])}
+
+
+def tables_of(gpu: str) -> list[dict]:
+    return [row for row in REPORT["published"]["tables"] if row["gpu"] == gpu]
+
+
+def test_every_gpu_has_one_row_the_surest_first(rows, files):
+    assert set(rows) == set(files[0].gpus)
+    places = [list(Source).index(row.evidence.source) for row in rows.values()]
+    assert places == sorted(places)
+
+
+def test_a_profiled_gpu_is_checked_both_ways(rows):
+    row = rows["Tesla K80"]
+    as_target, as_anchor = (
+        REPORT["left_out_gpus"]["by_gpu"]["p2.xlarge"],
+        REPORT["left_out_anchors"]["by_anchor"]["p2.xlarge"],
+    )
+    assert row.evidence.source is Source.PROFILED and row.measured
+    assert [(check.mape, check.bias) for check in row.checks] == [
+        (one["mape_with_latency"], one["bias_with_latency"]) for one in (as_target, as_anchor)
+    ]
+    assert row.half_width == as_target["median_interval_pct_with_latency"]
+
+
+def test_a_derived_gpu_is_checked_by_its_source_and_by_tables(rows, files):
+    row, (table,) = rows["Tesla P100-PCIE-16GB"], tables_of("Tesla P100-PCIE-16GB")
+    source = REPORT["derived"]["gpus"]["Tesla P100-PCIE-16GB"]["mean_with_latency"]
+    assert [(check.how, check.mape) for check in row.checks] == [
+        ("another source", source),
+        ("tables held back", pytest.approx(table["mape"])),
+    ]
+    assert row.checks[0].bias is None and row.checks[1].bias == pytest.approx(table["bias"])
+    law = files[0].derived["Tesla P100-PCIE-16GB"]
+    assert row.half_width == pytest.approx(100 * (math.exp(NORMAL_90 * math.hypot(law.log_sd, law.bias_log_sd)) - 1))
+
+
+def test_several_tables_count_by_their_rows(rows):
+    one, other = tables_of("A100-PCIE-40GB")
+    (check,) = rows["A100-PCIE-40GB"].checks
+    total = one["n"] + other["n"]
+    assert check.mape == pytest.approx((one["n"] * one["mape"] + other["n"] * other["mape"]) / total)
+    logs = [row["n"] * math.log(1 + row["bias"] / 100) for row in (one, other)]
+    assert check.bias == pytest.approx(100 * (math.exp(sum(logs) / total) - 1))
+
+
+def test_an_own_point_measures_nothing(rows, files):
+    row = rows["H200-SXM-141GB"]
+    (own,) = (one for one in REPORT["published"]["self_checks"] if one["gpu"] == row.gpu.name)
+    (check,) = row.checks
+    assert check.how == OWN_POINT and not row.measured
+    # Half as fast again is a third less latency.
+    assert check.bias == pytest.approx(100 * (1 / (1 + own["own_point"] / 100) - 1)) and check.mape == -check.bias
+    width = known_speed(files[0], row.gpu, True).log_half_width
+    assert row.half_width == pytest.approx(100 * (math.exp(width) - 1))
+    assert rows["L4"].checks == () and rows["L4"].evidence.source is Source.KERNELS

@@ -129,6 +129,6 @@ def test_the_member_of_that_name_is_trees_and_reports_the_networks_count_of_step
 
     reported: list[int] = []
     sets = [TrainingRows(*PAIR, everything(bank))]
-    found = fit_member(bank, TREES, sets, latency_known=True, seed=0, steps=7, progress=reported.append)
+    found = fit_member(bank, TREES, sets, True, False, seed=0, steps=7, progress=reported.append)
     assert isinstance(found, BoostedTrees) and found.member == TREES
     assert reported == [7]

@@ -31,10 +31,10 @@ def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
 
 
 def test_latencies_are_one_a_row_and_member_combined_by_the_weighted_geometric_mean(uncompiled, classed):
-    from profet_lab.classes.folds import predict_one_held_out
+    from profet_lab.classes.folds import one_held_out, predict_folds
 
     bank = class_bank(classed)
-    found = predict_one_held_out(bank, [PAIR], latency_known=True, seed=0, steps=3)
+    found = predict_folds(bank, one_held_out(bank.architectures, [PAIR]), latency_known=True, seed=0, steps=3)
     assert set(found.members_ms) == {(PAIR, name) for name in "ABCD"}
     # Each group with weights of its own.
     weights = {name: (0.5, 0.5, 0.0) if name == "A" else (0.0, 0.0, 1.0) for name in "ABCD"}

@@ -105,8 +105,7 @@ def test_one_network_by_hand():
 
 
 def test_the_rate_rises_over_30_percent_of_the_steps_and_falls_to_nothing():
-    from profet_lab.classes.fit_networks import PEAK_RATE
-    from profet_lab.classes.one_cycle import OneCycle
+    from profet_lab.classes.fit_networks import PEAK_RATE, OneCycle
 
     rate = OneCycle(PEAK_RATE, 101)
     assert float(rate(0)) == pytest.approx(PEAK_RATE / 25)

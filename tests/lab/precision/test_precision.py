@@ -9,7 +9,7 @@ import pytest
 
 from profet_core.precision.model import load_precision
 from profet_core.precision.speedup import USUAL_PEAK_RATIO
-from profet_lab.cards.precision import PRECISION_CARD_NAME, PRECISION_REPORT_NAME, precision_card
+from profet_lab.cards.short import precision_card
 from profet_lab.precision.fit import GPU_SDS, chosen_gpu_sd, fit_speedups
 from profet_lab.precision.pairs import POINTS_TABLE, load_pairs
 from profet_lab.precision.shares import NetworkShares, known_network
@@ -83,13 +83,13 @@ def test_a_held_out_network_is_in_no_fit():
 
 def test_the_card_is_made_of_the_shipped_report():
     model = load_precision(MODELS)
-    report = json.loads((MODELS / PRECISION_REPORT_NAME).read_text())
+    report = json.loads((MODELS / "precision_validation.json").read_text())
     assert report["precision_checksum"] == model.checksum
-    assert (MODELS / PRECISION_CARD_NAME).read_text() == precision_card(report, model)
+    assert (MODELS / "PRECISION_CARD.md").read_text() == precision_card(report, model)
 
 
 def test_held_out_errors_are_within_what_was_asked():
-    report = json.loads((MODELS / PRECISION_REPORT_NAME).read_text())
+    report = json.loads((MODELS / "precision_validation.json").read_text())
     networks, gpus = report["networks"], report["gpus"]
     assert networks["mape"] <= 12 and networks["median"] <= 8 and abs(networks["bias"]) <= 4
     assert gpus["mape"] <= 17 and abs(gpus["bias"]) <= 4

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
-from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, load_scaleout_accuracy
+from profet_core.accuracy.reports import read_report
 from profet_core.files import shipped_folder
 from profet_core.scaleout.model import NUMBERS, load_scaleout
-from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
+from profet_lab.cards.short import scaleout_card
 from profet_lab.scaleout.fit import fitted_model
 from profet_lab.scaleout.folds import held_out, network_of
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS
@@ -26,39 +24,40 @@ def law():
 
 @pytest.fixture(scope="module")
 def accuracy(law):
-    return load_scaleout_accuracy(law, MODELS)
+    return read_report(MODELS / "scaleout_validation.json", "", scaleout=law.checksum)
 
 
 @pytest.mark.parametrize("data_set", [TENSORFLOW_2017, THROUGHPUTS])
 def test_the_shipped_figures_are_those_that_were_asked_for(accuracy, data_set):
-    found = accuracy.data_sets[data_set]
-    assert found.networks.every.mape <= 10
-    assert found.gpus.every.mape <= 15
-    for part in (found.networks, found.gpus):
-        assert 85 <= part.covered_90 <= 95
-        assert part.every.mape < part.every.perfect_mape / 1.5
-        assert part.hard.mape < part.hard.perfect_mape / 2
-        assert part.every.n == found.n == sum(row.n for row in part.by_fold.values())
+    found = accuracy["data_sets"][data_set]
+    assert found["networks"]["every"]["mape"] <= 10
+    assert found["gpus"]["every"]["mape"] <= 15
+    for part in (found["networks"], found["gpus"]):
+        every, hard = part["every"], part["hard"]
+        assert 85 <= part["covered_90"] <= 95
+        assert every["mape"] < every["perfect_mape"] / 1.5
+        assert hard["mape"] < hard["perfect_mape"] / 2
+        assert every["n"] == found["n"] == sum(row["n"] for row in part["by_fold"].values())
 
 
 def test_64_gpus_over_a_network(accuracy):
-    assert accuracy.on_64.mape <= 10 and accuracy.on_64.perfect_mape > 15
-    assert max(map(abs, accuracy.network_64.values())) <= 10
-    assert len(accuracy.network_64) == accuracy.on_64.n == 5
+    on_64, by_network = accuracy["on_64"], accuracy["network_64"]
+    assert on_64["mape"] <= 10 and on_64["perfect_mape"] > 15
+    assert max(map(abs, by_network.values())) <= 10
+    assert len(by_network) == on_64["n"] == 5
 
 
 def test_the_card_is_the_report_s(accuracy, law):
-    assert (MODELS / SCALEOUT_CARD_NAME).read_text(encoding="utf-8") == scaleout_card(accuracy, law)
+    assert (MODELS / "SCALEOUT_CARD.md").read_text(encoding="utf-8") == scaleout_card(accuracy, law)
 
 
-def test_a_held_out_network_comes_out_again(published):
-    report = json.loads((MODELS / SCALEOUT_REPORT_NAME).read_text())
+def test_a_held_out_network_comes_out_again(published, accuracy):
     rows = published.kept
     predicted = held_out(rows, network_of, only=["VGG16"]).latency_ms
     for name in (TENSORFLOW_2017, THROUGHPUTS):
         of = np.array([row.network == "VGG16" and row.data_set == name for row in rows])
-        said = report["data_sets"][name]["networks"]["by_fold"]["VGG16"]
-        assert scale_errors(rows, predicted, of).mape == pytest.approx(said["mape"], rel=1e-3)
+        said = accuracy["data_sets"][name]["networks"]["by_fold"]["VGG16"]
+        assert scale_errors(rows, predicted, of)["mape"] == pytest.approx(said["mape"], rel=1e-3)
 
 
 def test_the_shipped_law_is_the_fit_s(published, law):

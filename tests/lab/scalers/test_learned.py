@@ -97,7 +97,7 @@ def test_a_share_unknown_at_one_size_is_that_of_the_nearest(small):
 
 
 def test_the_scaler_held_out_of_real_curves_never_saw_them(measurements):
-    from profet_lab.validation.learned_scaler import OutOfFoldScalers
+    from profet_lab.validation.scalers import OutOfFoldScalers
 
     scalers = OutOfFoldScalers(measurements, "pixels")
     poisoned = scalers.rows.copy()
@@ -122,7 +122,7 @@ def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the
 def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
     """And ends that fall, which serving refuses, are taken as level instead of breaking the report."""
     from profet_lab.validation.documented import mape_percent
-    from profet_lab.validation.learned_scaler import OutOfFoldScalers
+    from profet_lab.validation.scalers import OutOfFoldScalers
 
     anchor, target = "g4dn.xlarge", "p3.2xlarge"
     true_ms = measurements.latency_ms[target]

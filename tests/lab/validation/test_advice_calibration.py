@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from profet_core import load_models
-from profet_core.accuracy.validation import MeasuredPoint
-from profet_core.accuracy.validation_report import load_validation
 from profet_core.advice.certainty import CAME_TRUE_80_TO_90, ERROR_CORRELATION
+from profet_lab.reports import load_validation
 from profet_lab.validation.advice_calibration import (
     PRICE_RATIOS,
     came_true,
@@ -26,12 +25,14 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def shipped() -> pd.DataFrame:
-    return held_out_table(load_validation(load_models()).points)
+    return held_out_table(load_validation(load_models())["scatter"])
 
 
-def point(target: str, model: str, measured_ms: float, half: float = 1.2) -> MeasuredPoint:
+def point(target: str, model: str, measured_ms: float, half: float = 1.2) -> dict[str, object]:
     """Predicted at 100 ms, with an interval of `half` either way."""
-    return MeasuredPoint("anchor", target, model, 32, 16, measured_ms, 100, 100 / half, 100 * half)
+    workload = {"model": model, "pixels": 32, "batch_size": 16}
+    predicted = {"predicted_ms": 100, "low_ms": 100 / half, "high_ms": 100 * half}
+    return {"anchor": "anchor", "target": target, **workload, "measured_ms": measured_ms, **predicted}
 
 
 def test_the_correlation_in_the_core_is_the_measured_one(shipped):

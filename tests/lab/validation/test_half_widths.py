@@ -12,13 +12,13 @@ from tests.lab.conftest import SAME_TRAINING
 def test_spoilt_rows_of_the_held_out_architecture_reach_neither_weights_nor_interval(uncompiled, classed, poisoned):
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
     from profet_lab.classes.calibrate import distances
-    from profet_lab.classes.folds import predict_folds, predict_one_held_out
+    from profet_lab.classes.folds import one_held_out, predict_folds
     from profet_lab.validation.half_widths import nested_half_widths
     from profet_lab.validation.inner_folds import inner_errors, two_held_out
 
     pair, held_out = ("slow", "fast"), classed.architectures == "D"
     clean, spoilt = class_bank(classed), class_bank(poisoned)
-    plain = predict_one_held_out(clean, [pair], latency_known=True, seed=0, steps=3)
+    plain = predict_folds(clean, one_held_out(clean.architectures, [pair]), latency_known=True, seed=0, steps=3)
     half, weights = [], []
     for bank in (clean, spoilt):
         inner = predict_folds(bank, two_held_out(bank, [pair]), latency_known=True, seed=0, steps=3)

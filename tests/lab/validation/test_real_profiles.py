@@ -5,22 +5,29 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from profet_core import InputError, load_models, predict
-from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
 from profet_core.errors import ArtifactError
-from profet_lab.cards.model import CARD_NAME, model_card
+from profet_lab.cards.model import model_card
 from profet_lab.cards.real import real_section
 from profet_lab.measurements.real_index import Measured, read_index
-from profet_lab.validation.real_profiles import DOUBTED, NO_ANCHOR, NO_LATENCY, NO_TRUTH, real_report
-from profet_lab.validation.real_truth import measured_latencies
+from profet_lab.reports import CARD_NAME, REAL_REPORT_NAME, load_real_report, write_real_report
+from profet_lab.validation.real_profiles import (
+    DOUBTED,
+    NO_ANCHOR,
+    NO_LATENCY,
+    NO_TRUTH,
+    measured_latencies,
+    real_report,
+)
+from profet_lab.validation.real_report import figures, read_real_report
 from tests.lab.cards.test_model import MANIFEST, small_report
-from tests.made.real_report import made_real_report
+from tests.made.real_report import READINGS, made_real_report
 
 P100 = "Tesla P100-PCIE-16GB"
 ENTRY = {"file": "a.json", "gpu": "Tesla T4", "framework": "TensorFlow 2.4", "kind": "some CNN", "steps": 1}
@@ -71,15 +78,16 @@ def test_error_and_coverage_by_hand(models, catalog, sample, write):
     assert (check.anchor, check.target, check.target_gpu, check.truth) == ("g4dn.xlarge", "p3.2xlarge", "V100", "me")
     assert check.with_latency.latency_ms == given.latency_ms and check.with_latency.high_ms == given.interval.high_ms
     assert check.without_latency.latency_ms == without.latency_ms
-    assert report.mean.n == 1
-    assert report.mean.error.with_latency == pytest.approx(20)
-    assert report.mean.error.without_latency == pytest.approx(100 * abs(without.latency_ms / truth_ms - 1))
-    assert report.mean.covered.with_latency == (100.0 if truth_ms <= given.interval.high_ms else 0.0)
+    mean = figures(report.of_profiled)
+    assert mean["n"] == 1
+    assert mean["mape_with_latency"] == pytest.approx(20)
+    assert mean["mape_without_latency"] == pytest.approx(100 * abs(without.latency_ms / truth_ms - 1))
+    assert mean["coverage_90"] == (100.0 if truth_ms <= given.interval.high_ms else 0.0)
     # The interval's end decides what is covered.
     for factor, covered in ((0.999, 100.0), (1.001, 0.0)):
         high_ms = given.interval.high_ms * factor
         folder = write({"step_ms": sample.latency_ms, "elsewhere": {"Tesla V100-SXM2-16GB": known(high_ms)}})
-        assert real_report(models, read_index(folder)).mean.covered.with_latency == covered
+        assert real_report(models, read_index(folder)).document()["mean"]["coverage_90"] == covered
 
 
 def test_the_same_workload_in_other_profiles_is_the_truth(models, sample, write):
@@ -125,7 +133,7 @@ def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {P100: known(99.0), "V100": known(75.0)}})
     report = real_report(models, read_index(folder))
     assert {check.target_gpu: check.basis for check in report.checks} == {"P100": "derived", "V100": "measured"}
-    assert report.mean.n == 1 and len(report.pairs) == 2
+    assert len(report.of_profiled) == 1 and len(report.document()["pairs"]) == 2
     folder = write({"step_ms": sample.latency_ms, "gpu": P100, "elsewhere": {"V100": known(75.0)}})
     (check,) = real_report(models, read_index(folder)).checks
     assert (check.anchor_gpu, check.target_gpu, check.basis) == ("P100", "V100", "carried-back")
@@ -142,7 +150,7 @@ def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(
 )
 def test_what_can_t_be_compared_is_read_and_left_out_of_the_mean(models, write, entry, note):
     report = real_report(models, read_index(write(entry)))
-    assert report.mean is None and report.checks == ()
+    assert report.of_profiled == [] and report.checks == ()
     assert [(row.note, row.steps_right, row.refusal) for row in report.readings] == [(note, True, "")]
 
 
@@ -234,19 +242,17 @@ def test_the_card_has_the_report_s_numbers():
     assert "| c.pb | Tesla T4 | LeNet, Adam | 30 | 2 (stated) | 0.37 | XLA joined it. |" in text
     without = replace(report, checks=report.checks[:3])
     assert "translated" not in real_section(without)
-    assert model_card(small_report(), MANIFEST, report).count(text.splitlines()[0]) == 1
+    assert model_card(small_report(), MANIFEST, text).count(text.splitlines()[0]) == 1
 
 
 def test_report_and_card_are_written_beside_the_models(repository, tmp_path):
-    from profet_lab.reports import write_real_report
-
     folder = Path(shutil.copytree(repository / "models", tmp_path / "models"))
     models = load_models(folder)
     report = made_real_report(models.manifest["checksum"])
     (folder / "validation.json").write_text(json.dumps({**small_report(), "models_checksum": "0"}))
     with pytest.raises(ArtifactError, match=r"real_profiles\.json was written, MODEL_CARD\.md was not"):
         write_real_report(report, models)
-    assert load_real_report(models) == report
+    assert load_real_report(models).document() == report.document()
     shutil.copy(repository / "models" / "validation.json", folder)
     write_real_report(report, models)
     assert real_section(report) in (folder / CARD_NAME).read_text()
@@ -258,13 +264,48 @@ def test_the_published_profiles_are_compared_with_what_was_measured(models, meas
     assert all(entry.source and entry.licence for entry in index.profiles)
     report = real_report(models, index, lambda workload: measured_latencies(measurements, workload))
     assert len(report.readings) == len(list((repository / "data" / "real_profiles").rglob("*.gz"))) + 1
+    mean = figures(report.of_profiled)
     truths = {(check.kind, check.target_gpu): round(check.truth_ms, 1) for check in report.checks}
     assert {gpu: truths["ResNet-50", gpu] for gpu in ("T4", "M60", "K80")} == {"T4": 287.8, "M60": 482.7, "K80": 844.4}
     assert all(check.covered(known) for check in report.checks for known in (True, False))
-    assert round(report.mean.error.with_latency, 2) == 7.12 and round(report.mean.error.without_latency, 2) == 6.03
+    assert [round(mean[f"mape_{case}_latency"], 2) for case in ("with", "without")] == [7.12, 6.03]
     assert [round(row.here_ms, 1) for row in report.readings if row.here_ms is not None] == [104.2] * 2
     # Another processor's rounding shows in the seventh digit.
-    shipped, here = (
-        pd.json_normalize(asdict(each.mean)).iloc[0].to_dict() for each in (load_real_report(models), report)
-    )
-    assert shipped == pytest.approx(here, rel=1e-5)
+    assert figures(load_real_report(models).of_profiled) == pytest.approx(mean, rel=1e-5)
+
+
+# --- the report ------------------------------------------------------------------------------------------------------
+
+
+def test_the_document_follows_the_contract():
+    report = made_real_report("x")
+    document = report.document()
+    assert document["mean"] == {
+        "n": 3,
+        "mape_with_latency": pytest.approx((10 + 20 + 15) / 3),
+        "mape_without_latency": pytest.approx((25 + 5 + 30) / 3),
+        "coverage_90": pytest.approx(200 / 3),
+        "coverage_90_without_latency": pytest.approx(100 / 3),
+    }
+    assert document["pairs"][0] == {
+        "anchor": "g4dn.xlarge",
+        "anchor_gpu": "T4",
+        "target": "p3.2xlarge",
+        "target_gpu": "V100",
+        "basis": "measured",
+        "n": 2,
+        "mape_with_latency": pytest.approx(15),
+        "mape_without_latency": pytest.approx(15),
+        "coverage_90": 50.0,
+        "coverage_90_without_latency": 50.0,
+    }
+    # Pairs have derived GPUs too, frameworks and kinds have not.
+    assert [(row["target_gpu"], row["n"]) for row in document["pairs"]] == [("V100", 2), ("P100", 1), ("T4", 1)]
+    assert [(row["framework"], row["n"]) for row in document["frameworks"]] == [("TensorFlow", 2), ("PyTorch", 1)]
+    assert [row["kind"] for row in document["kinds"]] == ["LeNet, Adam", "ResNet-50"]
+    assert document["profiles"][0]["with_latency"] == {"latency_ms": 72.0, "low_ms": 60.0, "high_ms": 90.0}
+    assert [row["steps_right"] for row in document["read"]] == [True, True, True, False]
+    assert replace(READINGS[0], steps=None).steps_right is None
+    assert read_real_report(json.loads(json.dumps(document))).document() == document
+    empty = replace(report, checks=()).document()
+    assert empty["mean"] is None and empty["pairs"] == []

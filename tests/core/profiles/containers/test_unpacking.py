@@ -10,11 +10,11 @@ import zlib
 
 import pytest
 
-from benchmarks.slow_files import slow_files
 from profet_core import ProfileError, read_profile
 from profet_core.profiles.containers import unpacking, watch
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.containers.watch import Watch
+from tests.fuzz.slow_files import slow_files
 
 #: Does not shrink, so that the position in the gzip file moves.
 NOISE = os.urandom(3 * 2**20)

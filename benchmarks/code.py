@@ -1,0 +1,120 @@
+"""Speed and memory of the library, each figure in a fresh process; modules and functions of one answer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from benchmarks import REPOSITORY
+from profet_core.answers.advise import answer_advise
+from profet_core.answers.library import PYTHON
+from profet_core.answers.predict import answer_predict
+from profet_core.answers.questions import AdviseQuestion, Knowledge, PredictQuestion
+from profet_core.artifacts.models import load_models
+from profet_core.artifacts.samples import load_samples
+from profet_core.catalog import load_catalog, load_gpus
+
+_SAMPLE, _ANCHOR, _LATENCY_MS = "sample_traces/vgg16-224px-b16-g3s.json", "g3s.xlarge", 323.0
+_SETUP = f"""
+import sys, time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from profet_core import load_catalog, load_models, predict, predict_many, read_profile
+def timed(call, runs):
+    call()
+    seconds = []
+    for _ in range(runs):
+        start = time.process_time()
+        call()
+        seconds.append(time.process_time() - start)
+    print(median(seconds))
+models, catalog = load_models(), load_catalog()
+profile = read_profile(Path({_SAMPLE!r}).read_bytes())
+"""
+#: What prints seconds of processor time: what else runs on the machine counts little. Any version can run it.
+IMPORT = "import time\nstart = time.process_time()\nimport profet_core\nprint(time.process_time() - start)"
+WARM = f"{_SETUP}timed(lambda: predict(models, catalog, profile, {_ANCHOR!r}, latency_ms={_LATENCY_MS}), 200)"
+MANY = f"""{_SETUP}
+scales = [0.5 + 1.5 * number / 10_000 for number in range(10_000)]
+operations = [{{name: us * one for name, us in profile.operations.items()}} for one in scales]
+profiles = [replace(profile, operations=one) for one in operations]
+latencies = [{_LATENCY_MS} * one for one in scales]
+timed(lambda: predict_many(models, catalog, profiles, {_ANCHOR!r}, latencies_ms=latencies), 3)
+"""
+TRACE = """
+import sys, time
+from profet_core import read_profile
+start = time.process_time()
+with open(sys.argv[1], "rb") as file:
+    assert read_profile(file).steps == int(sys.argv[2])
+print(time.process_time() - start)
+"""
+
+
+def measured(code: str, *arguments: str, checkout: Path = REPOSITORY) -> tuple[float, float]:
+    """Seconds that the code prints, and the process's largest memory in MB, in a checkout of some version."""
+    return _run(["-c", code, *arguments], checkout)
+
+
+def predict_process(checkout: Path = REPOSITORY) -> tuple[float, float]:
+    """Processor time in seconds and largest memory in MB of `profet predict` as a process of its own, all offers."""
+    command = ["-m", "profet_cli", "predict", _SAMPLE, "--anchor", _ANCHOR]
+    return _run([*command, "--latency-ms", str(_LATENCY_MS), "--format", "json"], checkout)
+
+
+def training_process(out: Path) -> tuple[float, float]:
+    """The same of `profet train` on all pairs."""
+    return _run(["-m", "profet_cli", "train", "--out", str(out)], REPOSITORY)
+
+
+def _run(arguments: list[str], checkout: Path) -> tuple[float, float]:
+    """By the checkout's own Python, if it has one: another version may need other libraries."""
+    own = checkout / ".venv" / "bin" / "python"
+    command = [str(own.absolute()) if own.exists() else sys.executable, *arguments]
+    paths = os.pathsep.join([str(checkout.resolve()), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    process = subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    printed = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        raise SystemExit(f"{checkout}: {' '.join(command[:4])} failed")
+    seconds = float(printed) if "-c" in arguments else usage.ru_utime + usage.ru_stime
+    return seconds, usage.ru_maxrss * 1024 / 1e6
+
+
+def answer_calls() -> dict[str, tuple[int, int]]:
+    """Question -> modules and functions of this project that answer it, when all that is loaded once is loaded."""
+    known, sample = Knowledge(load_models(), load_catalog(), load_gpus()), load_samples()[0]
+    asked = {"profile": sample.profile, "anchor": sample.anchor, "latency_ms": sample.latency_ms}
+    calls: dict[str, Callable[[], object]] = {
+        "predict": lambda: answer_predict(known, PredictQuestion(**asked), PYTHON),
+        "advise": lambda: answer_advise(known, AdviseQuestion(**asked, images=50_000), PYTHON),
+    }
+    found = {}
+    for name, call in calls.items():
+        call()
+        found[name] = _counted(call)
+    return found
+
+
+def _counted(call: Callable[[], object]) -> tuple[int, int]:
+    """Without expressions and generated methods."""
+    found: set[tuple[str, str]] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(REPOSITORY)) and not code.co_name.startswith("<"):
+            found.add((code.co_filename, code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return len({module for module, _ in found}), len(found)

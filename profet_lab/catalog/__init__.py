@@ -1,1 +1,0 @@
-"""Write the catalog's tables: offers per cloud and GPU specs."""

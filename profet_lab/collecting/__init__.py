@@ -1,1 +1,0 @@
-"""Choose the first cells of `profet collect` and fit its expected step latency."""

@@ -1,0 +1,72 @@
+"""`profet validate --PART`: what goes with one, and that its card is printed and written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+pytestmark = pytest.mark.training
+
+
+@pytest.fixture
+def models(repository, tmp_path):
+    return shutil.copytree(repository / "models", tmp_path / "models")
+
+
+@pytest.fixture
+def measured(monkeypatch, models):
+    """Parts whose figures are already measured, the shipped ones; tests/lab measures them."""
+    from profet_lab import reports
+
+    def measure(name: str) -> dict:
+        part = reports.PARTS[name]
+        found = json.loads((models / (part.section_of or part).report_name).read_text())
+        found = found[name] if part.section_of else found
+        figures = {key: value for key, value in found.items() if key != "made" and not key.endswith("checksum")}
+        monkeypatch.setitem(reports.PARTS, name, replace(part, make=lambda task: figures))
+        return figures
+
+    return measure
+
+
+def test_what_does_not_go_with_a_part_is_one_line(refused):
+    assert "remove --scaler" in refused("validate", "--transfer", "--scaler")
+    # Parts in the order of their names; one of them is what is done.
+    assert "--memory validates" in refused("validate", "--memory", "--scaler", "--transfer")
+
+
+def test_a_damaged_file_is_said_before_the_work(refused, tmp_path):
+    assert "scaleout.json" in refused("validate", "--scaleout", "--models", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["memory", "pairs", "scaleout"])
+def test_its_json_is_the_report_and_its_text_the_card_with_tables_in_columns(run, document, measured, name):
+    figures = measured(name)
+    found = document("validate", f"--{name}")
+    assert {key: value for key, value in found.items() if key != "made"} == figures
+    status, out, _ = run("validate", f"--{name}")
+    assert status == 0 and "|" not in out
+    lines = [line.split() for line in out.splitlines()]
+    if name == "memory":
+        scores = figures["arithmetic"]
+        (row,) = (line for line in lines if line[:2] == ["layers", "known"])
+        assert row[2:4] == [str(scores["cells"]), str(scores["did_not_run"])]
+        assert row[8] == f"{100 * scores['strict_recall']:.1f}"
+
+
+@pytest.mark.parametrize("name", ["precision", "transfer", "cells"])
+def test_report_and_card_are_written_beside_the_models(run, measured, models, name):
+    before = json.loads((models / f"{name}_validation.json").read_text())
+    measured(name)
+    (models / f"{name.upper()}_CARD.md").unlink()
+    status, _, _ = run("validate", f"--{name}", "--card", "--models", models)
+    assert status == 0
+    after = json.loads((models / f"{name}_validation.json").read_text())
+    changed = ("made", "checksum")
+    assert {key: after[key] for key in after if key not in changed} == {
+        key: before[key] for key in before if key not in changed
+    }
+    assert f"--{name} --card" in (models / f"{name.upper()}_CARD.md").read_text()
