@@ -23,7 +23,8 @@ from tests.cli.cases import written
         ([], "are required: COMMAND (see `profet --help`)"),
         (["guess"], "invalid choice: 'guess'"),
         (["--format", "json"], "argument COMMAND: invalid choice"),
-        (["inspect"], "are required: TRACE (see `profet inspect --help`)"),
+        (["predict", "--anchor", "T4"], "are required: TRACE (see `profet predict --help`)"),
+        (["inspect"], "Name a profile, or list the bounds with --limits."),
     ],
 )
 def test_a_wrong_command_line_is_refused_in_one_line(refused, arguments, says):

@@ -12,7 +12,7 @@ import pytest
 
 from profet_core.accuracy.reports import read_report
 from profet_core.errors import ArtifactError
-from profet_core.latency import NORMAL_90
+from profet_core.latency import quantile
 from profet_core.memory.model import load_memory
 from profet_core.transfer.evidence import Source
 from profet_core.transfer.model import load_transfer
@@ -215,7 +215,7 @@ def test_a_derived_gpu_is_checked_by_its_source_and_by_tables(rows, files):
     ]
     assert row.checks[0].bias is None and row.checks[1].bias == pytest.approx(table["bias"])
     law = files[0].derived["Tesla P100-PCIE-16GB"]
-    assert row.half_width == pytest.approx(100 * (math.exp(NORMAL_90 * math.hypot(law.log_sd, law.bias_log_sd)) - 1))
+    assert row.half_width == pytest.approx(100 * (math.exp(quantile() * math.hypot(law.log_sd, law.bias_log_sd)) - 1))
 
 
 def test_several_tables_count_by_their_rows(rows):
@@ -234,6 +234,6 @@ def test_an_own_point_measures_nothing(rows, files):
     assert check.how == OWN_POINT and not row.measured
     # Half as fast again is a third less latency.
     assert check.bias == pytest.approx(100 * (1 / (1 + own["own_point"] / 100) - 1)) and check.mape == -check.bias
-    width = known_speed(files[0], row.gpu, True).log_half_width
+    width = quantile() * known_speed(files[0], row.gpu, True).step_log_sd
     assert row.half_width == pytest.approx(100 * (math.exp(width) - 1))
     assert rows["L4"].checks == () and rows["L4"].evidence.source is Source.KERNELS
