@@ -152,7 +152,7 @@ def _deviation_of_one_gpu(a: Plan, b: Plan) -> float | None:
     """Standard deviation of the log ratio of both one-GPU steps."""
     for one, other in ((a, b), (b, a)):
         if one.relative is not None and one.relative.instance == other.instance:
-            return one.relative.log_sd
+            return float(one.relative.log_sd)
     of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
     return None if of_a is None or of_b is None else sd_of_ratio(of_a, of_b, _correlation(a, b))
 

@@ -311,7 +311,7 @@ def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_
 
 def _host_share(reach: Reach) -> float:
     """Share of a step that depends on its host, 0 to 1."""
-    return reach.launch_ms / (reach.launch_ms + reach.free_ms)
+    return float(reach.launch_ms / (reach.launch_ms + reach.free_ms))
 
 
 def _fits(

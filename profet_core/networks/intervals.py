@@ -57,7 +57,8 @@ class IntervalScale:
         log_scale = offset + scale_features(member_ms, distance) @ np.array([self.spread, self.distance])
         # Clip before the power too: zero times infinity is NaN.
         scale: FloatArray = np.exp(np.minimum(log_scale, _MOST_LOG_SCALE))
-        return np.minimum(combined_sd(log_sd_of(quantile * scale, self.level), doubt), MOST_LOG_SD)
+        log_sd: FloatArray = np.minimum(combined_sd(log_sd_of(quantile * scale, self.level), doubt), MOST_LOG_SD)
+        return log_sd
 
 
 def scale_features(member_ms: FloatArray, distance: FloatArray) -> FloatArray:

@@ -100,9 +100,9 @@ def _log_sd(
     scale: IntervalScale, batch: ProfileBatch, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray
 ) -> FloatArray:
     """Standard deviation in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
-    return scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt) + unattributed_log_sd(
-        batch.profiles
-    )
+    log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
+    found: FloatArray = log_sd + unattributed_log_sd(batch.profiles)
+    return found
 
 
 def _likeness(scale: IntervalScale, distance: float) -> Likeness:

@@ -18,7 +18,7 @@ from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError, NoPredictionError
-from profet_core.latency import Basis, Reach, StepTime, combined_sd, log_sd_of
+from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
 from profet_core.messages import Code, Note
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import COPY_CLASS, load_operation_classes
@@ -56,7 +56,7 @@ BF16_WARNING = "No BF16 pairs were published: the same speed-up as for FP16 AMP 
 CONVERTED_WARNING = "The profile was recorded in {name} and is converted to FP32 first: the intervals are wider."
 
 
-Row = TypeVar("Row", bound=StepTime)
+Row = TypeVar("Row", bound=Estimate)
 
 
 @dataclass(frozen=True, slots=True)

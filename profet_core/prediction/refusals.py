@@ -93,4 +93,5 @@ def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
     shares = [profile.unknown_share for profile in profiles]
     # That part may take from nothing to about twice its share on another GPU: an interval's half-width.
     halves = [-math.log1p(-share) if WARNED_UNATTRIBUTED_SHARE < share < 1 else 0.0 for share in shares]
-    return log_sd_of(np.array(halves))
+    found: np.ndarray = log_sd_of(np.array(halves))
+    return found

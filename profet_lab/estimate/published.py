@@ -55,11 +55,11 @@ def _estimated(model: EstimateModel, transfer: TransferModel, table: pd.DataFram
             continue
         batch_size, tf32 = int(row["batch_size"]), row["precision"] != "fp32"
         found = estimated_step(model, transfer, Step(network, name, batch_size, tf32=tf32), (gpu, UNKNOWN_HOST))
-        if found.latency_ms is None or found.interval is None:
+        interval = found.interval_at()
+        if interval is None:
             continue
         latency_ms = batch_size / row["images_per_s"] * MS_PER_S
-        ends = found.interval.low_ms, found.interval.high_ms
-        yield PublishedStep(gpu.name, name, latency_ms, found.latency_ms, *ends)
+        yield PublishedStep(gpu.name, name, latency_ms, found.latency_ms, interval.low_ms, interval.high_ms)
 
 
 def published_report(model: EstimateModel, transfer: TransferModel, folder: Path) -> dict:

@@ -222,7 +222,7 @@ def _between_table(measurements: Measurements, found: HeldOutGrowth, anchor: str
         first, last = _profiled_end(low[there], axis, smallest, law), _profiled_end(high[there], axis, largest, law)
         rising = replace(last, log_ms=np.maximum(first.log_ms, last.log_ms))
         carried = carry_two(first, rising, found.errors[str(model)], _along(axis, np.array(inner, float)))
-        error = carried.log_ms - np.log(part[there][list(inner)].to_numpy(float))
+        error = np.log(carried.latency_ms) - np.log(part[there][list(inner)].to_numpy(float))
         half = carried.log_half_width.ravel()
         parts.append(pd.DataFrame({"model": str(model), "log_error": error.ravel(), "log_half_width": half}))
     return pd.concat(parts, ignore_index=True)
