@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from starlette.middleware import Middleware
 from streamlit import App
 
-from profet_core.answers.questions import Knowledge
+from profet_core.answers.questions import Context
 from profet_http.app import Api
+from profet_http.context import SharedKnowledge
 from profet_http.headers import SecurityHeaders
-from profet_http.knowledge import SharedKnowledge
 from profet_http.origins import OwnOrigin
 from ui.content_policy import content_policy
 from ui.delivery.compressed import CompressedPage
@@ -22,15 +22,15 @@ from ui.private import keep_to_itself
 from ui.recorder.route import recorder_route
 
 
-def _knowledge() -> Knowledge:
+def _context() -> Context:
     """What the pages predict from, for the endpoint beside them."""
     from ui.state.resources import load_resources
 
     resources = load_resources()
-    return Knowledge(resources.models, resources.catalog, resources.gpus)
+    return Context(resources.models, resources.catalog, resources.gpus)
 
 
-api = Api(SharedKnowledge(_knowledge))
+api = Api(SharedKnowledge(_context))
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from benchmarks import REPOSITORY
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.library import PYTHON
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import AdviseQuestion, Knowledge, PredictQuestion
+from profet_core.answers.questions import AdviseQuestion, Context, PredictQuestion
 from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import load_samples
 from profet_core.catalog import load_catalog, load_gpus
@@ -90,7 +90,7 @@ def _run(arguments: list[str], checkout: Path) -> tuple[float, float]:
 
 def answer_calls() -> dict[str, tuple[int, int]]:
     """Question -> modules and functions of this project that answer it, when all that is loaded once is loaded."""
-    known, sample = Knowledge(load_models(), load_catalog(), load_gpus()), load_samples()[0]
+    known, sample = Context(load_models(), load_catalog(), load_gpus()), load_samples()[0]
     asked = {"profile": sample.profile, "anchor": sample.anchor, "latency_ms": sample.latency_ms}
     calls: dict[str, Callable[[], object]] = {
         "predict": lambda: answer_predict(known, PredictQuestion(**asked), PYTHON),

@@ -15,7 +15,7 @@ from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME, OwnGpu, own_gpus_path, read_own_gpus
 from profet_core.errors import ProfileError
 from profet_core.fields.field import Fields, Kind
-from profet_core.prediction.steps import read_as
+from profet_core.prediction.checks import read_as
 from profet_core.profiles import Profile, read_profile, read_profile_folder
 
 #: A file that is read sooner than this shows no progress.

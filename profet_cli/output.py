@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from profet_core.latency import StepTime
-from profet_core.prediction.refusals import refusal
+from profet_core.prediction.checks import refusal
 from profet_core.profiles import Profile
 
 #: What a table shows where there is no value.

@@ -11,9 +11,7 @@ True
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,12 +28,12 @@ if TYPE_CHECKING:
         ProfetError,
         ProfileError,
     )
+    from profet_core.prediction.checks import check_latency
     from profet_core.prediction.in_precision import predict_many
-    from profet_core.prediction.latency_doubt import check_latency
     from profet_core.prediction.records import InstancePrediction, Prediction
     from profet_core.profiles import Profile, ProfileMeta, read_profile
-    from profet_core.scaling.context import ScaleContext, head_share, scale_context
-    from profet_core.scaling.scale import ScaledLatency, scale, scale_curve
+    from profet_core.sizes.axes import ScaleContext, head_share, scale_context
+    from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
 
     __version__: str
 
@@ -55,12 +53,12 @@ _EXPORTS = {
         "ProfetError",
         "ProfileError",
     ),
-    "prediction.latency_doubt": ("check_latency",),
+    "prediction.checks": ("check_latency",),
     "prediction.in_precision": ("predict_many",),
     "prediction.records": ("InstancePrediction", "Prediction"),
     "profiles": ("Profile", "ProfileMeta", "read_profile"),
-    "scaling.context": ("ScaleContext", "head_share", "scale_context"),
-    "scaling.scale": ("ScaledLatency", "scale", "scale_curve"),
+    "sizes.axes": ("ScaleContext", "head_share", "scale_context"),
+    "sizes.scaler": ("ScaledLatency", "scale", "scale_curve"),
 }
 _WHERE = {name: module for module, names in _EXPORTS.items() for name in names}
 
@@ -100,18 +98,6 @@ __all__ = [
     "scale_curve",
     "scaleout",
 ]
-
-
-class _Library(ModuleType):
-    """The package itself; it exports `estimate` and `scaleout` as functions although subpackages share those names."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        # Python sets a package's submodules as its attributes when they are imported.
-        if not (name in _WHERE and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Library
 
 
 def __getattr__(name: str) -> object:

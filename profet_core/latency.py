@@ -40,7 +40,7 @@ class Basis(StrEnum):
     CARRIED = "carried"
     CARRIED_BACK = "carried-back"
     SCALED_OUT = "scaled-out"
-    SHARPENED = "sharpened"
+    CALIBRATED = "calibrated"
 
     @property
     def words(self) -> str:
@@ -60,7 +60,7 @@ class Basis(StrEnum):
     @property
     def is_rough(self) -> bool:
         """Whether no models were trained on profiles of the GPU, or of the anchor's."""
-        return self in (Basis.DERIVED, Basis.TRANSFERRED, Basis.CARRIED_BACK, Basis.SHARPENED)
+        return self in (Basis.DERIVED, Basis.TRANSFERRED, Basis.CARRIED_BACK, Basis.CALIBRATED)
 
 
 _WORDS = {
@@ -70,7 +70,7 @@ _WORDS = {
     Basis.TRANSFERRED: "estimated for this unprofiled GPU from specs and benchmarks",
     Basis.CARRIED: "scaled to another batch or pixel size",
     Basis.CARRIED_BACK: "predicted from a profile of a GPU that the models have no profiles of",
-    Basis.SHARPENED: "estimated and calibrated with steps measured on this GPU",
+    Basis.CALIBRATED: "estimated and calibrated with steps measured on this GPU",
     Basis.SCALED_OUT: "one GPU's step, scaled out to all GPUs of the machine",
 }
 

@@ -18,13 +18,13 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from profet_core.errors import ProfetError
+from profet_http.context import SharedKnowledge
 from profet_http.docs_page import PAGE, PAGE_POLICY
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
 from profet_http.failures import BUSY, NOT_ALLOWED, NOT_FOUND, NOT_READY, RequestError, failure_of
 from profet_http.fields import check_complete
 from profet_http.headers import ANSWER_POLICY, SecurityHeaders
 from profet_http.health import Health
-from profet_http.knowledge import SharedKnowledge
 from profet_http.limits import ANSWER_THREADS, FILE_THREADS, MAX_ANSWERS, MAX_FILES
 from profet_http.openapi import openapi_document
 from profet_http.profiles import with_profiles
@@ -40,13 +40,13 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Api:
-    """The endpoints over one knowledge, with the threads that answer."""
+    """The endpoints over one context, with the threads that answer."""
 
-    def __init__(self, knowledge: SharedKnowledge | None = None) -> None:
-        self._knowledge = knowledge or SharedKnowledge()
+    def __init__(self, context: SharedKnowledge | None = None) -> None:
+        self._context = context or SharedKnowledge()
         self._answers = Workers("answer", ANSWER_THREADS, MAX_ANSWERS)
         self._files = Workers("file", FILE_THREADS, MAX_FILES)
-        self._health = Health(self._knowledge.get)
+        self._health = Health(self._context.get)
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -83,7 +83,7 @@ class Api:
 
     def _load(self) -> None:
         try:
-            self._knowledge.get()
+            self._context.get()
         except ProfetError as error:
             _LOG.error("The models can't be used: %s", error)
         # What is loaded lasts: the garbage collector need not go through it again and again.
@@ -115,7 +115,7 @@ class Api:
     def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
         """The answer's JSON. For a thread."""
         values = with_profiles(endpoint.fields, sent)
-        return _dumped(endpoint.document.document(endpoint.answer(self._knowledge.get(), values)))
+        return _dumped(endpoint.document.document(endpoint.answer(self._context.get(), values)))
 
 
 @cache

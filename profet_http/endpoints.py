@@ -13,10 +13,10 @@ from profet_core.answers.instances import answer_instances
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import (
     AdviseQuestion,
+    Context,
+    FieldNames,
     InstancesQuestion,
-    Knowledge,
     PredictQuestion,
-    Spelling,
     TrainingQuestion,
 )
 from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout, scaleout_question
@@ -32,7 +32,7 @@ from profet_core.fields.scaleout import SCALEOUT
 from profet_core.fields.training import ADVISE, COST, INSTANCES, PREDICT
 
 #: Requests name fields as questions do.
-REQUEST = Spelling("profile", lambda name: name)
+REQUEST = FieldNames("profile", lambda name: name)
 
 Values = Mapping[str, Any]
 
@@ -49,29 +49,29 @@ class Endpoint:
 
     summary: str
     fields: Fields
-    answer: Callable[[Knowledge, Values], object]
+    answer: Callable[[Context, Values], object]
     document: Type
 
 
 def _asked(
-    answer: Callable[[Knowledge, Any, Spelling], object], question: Callable[..., Any]
-) -> Callable[[Knowledge, Values], object]:
+    answer: Callable[[Context, Any, FieldNames], object], question: Callable[..., Any]
+) -> Callable[[Context, Values], object]:
     """The answer to a question of the values; custom GPUs are part of what it is asked of."""
 
-    def answered(knowledge: Knowledge, values: Values) -> object:
-        return answer(*_with_own_gpus(knowledge, values, question), REQUEST)
+    def answered(context: Context, values: Values) -> object:
+        return answer(*_with_own_gpus(context, values, question), REQUEST)
 
     return answered
 
 
-def _with_own_gpus(knowledge: Knowledge, values: Values, question: Callable[..., Any]) -> tuple[Knowledge, Any]:
-    """The knowledge with the request's own GPUs, and the question of its other values."""
-    own = [own_gpu_of(cells, knowledge.gpus) for cells in values.get("own_gpus", ())]
+def _with_own_gpus(context: Context, values: Values, question: Callable[..., Any]) -> tuple[Context, Any]:
+    """The context with the request's own GPUs, and the question of its other values."""
+    own = [own_gpu_of(cells, context.gpus) for cells in values.get("own_gpus", ())]
     for row in own:
-        if row.instance in knowledge.catalog:
+        if row.instance in context.catalog:
             raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
     others = {name: value for name, value in values.items() if name != "own_gpus"}
-    return knowledge.with_own_gpus(checked_own_gpus(own)), question(**others)
+    return context.with_own_gpus(checked_own_gpus(own)), question(**others)
 
 
 def _scaleout(**values: Any) -> ScaleoutQuestion:
@@ -82,8 +82,8 @@ def _estimate(**values: Any) -> EstimateQuestion:
     return named_question(**with_profiled(values, REQUEST))
 
 
-def _instances(knowledge: Knowledge, values: Values) -> object:
-    return answer_instances(knowledge.models, knowledge.catalog, InstancesQuestion(**values))
+def _instances(context: Context, values: Values) -> object:
+    return answer_instances(context.models, context.catalog, InstancesQuestion(**values))
 
 
 #: Path -> the question that is posted there.

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from profet_core.answers.questions import Knowledge
+from profet_core.answers.questions import Context
 from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import load_samples
 from profet_core.documents.records import Document
@@ -26,18 +26,16 @@ class UnhealthyError(ProfetError):
     """A prediction that should come out does not."""
 
 
-def check(knowledge: Knowledge) -> Document:
+def check(context: Context) -> Document:
     """Check the models on the disk, file by file, and those in memory by a prediction whose truth is known.
 
     Raises
     ------
     ProfetError : they can't be used, or predict something else.
     """
-    load_models(knowledge.models.folder).verify()
+    load_models(context.models.folder).verify()
     sample = load_samples()[0]
-    prediction = predict(
-        knowledge.models, knowledge.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms
-    )
+    prediction = predict(context.models, context.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
     for instance, measured_ms in sample.measured_ms.items():
         predicted_ms = prediction.latencies_ms.get(instance)
         if predicted_ms is None or abs(predicted_ms / measured_ms - 1) > TOLERANCE:
@@ -48,8 +46,8 @@ def check(knowledge: Knowledge) -> Document:
 class Health:
     """The last check's result, checked again when it is old: however often it is asked, the work stays the same."""
 
-    def __init__(self, knowledge: Callable[[], Knowledge]) -> None:
-        self._knowledge = knowledge
+    def __init__(self, context: Callable[[], Context]) -> None:
+        self._context = context
         self._lock = asyncio.Lock()
         self._checked_at_s = -CHECKED_FOR_S
         self._found: Document | None = None
@@ -64,7 +62,7 @@ class Health:
 
     def _check(self) -> Document | None:
         try:
-            return check(self._knowledge())
+            return check(self._context())
         except Exception as error:
             _LOG.error("Not healthy: %s", error, exc_info=not isinstance(error, ProfetError))
             return None

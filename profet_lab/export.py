@@ -12,9 +12,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
-from profet_core.fitted.dense import DenseStack
-from profet_core.fitted.files import Fitted, written
-from profet_core.fitted.trees import TreeStack
+from profet_core.ensemble.fitted import DenseStack, Fitted, TreeStack, written
 from profet_core.units import US_PER_MS
 from profet_lab.documented.dense import DenseWeights
 

@@ -9,15 +9,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from profet_core.artifacts.models import MANIFEST_NAME
-from profet_core.artifacts.own_layers import LAYERS_FOLDER, OWN_PAIRS_NAME
+from profet_core.artifacts.models import LAYERS_FOLDER, MANIFEST_NAME, OWN_PAIRS_NAME
 from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME
 from profet_core.errors import ArtifactError
 from profet_core.files import put_aside
 from profet_core.memory.model import MEMORY_NAME
-from profet_core.scaling.growth_file import GROWTH_NAME
-from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME
+from profet_core.sizes.growth import GROWTH_NAME
+from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.whole_files import lock_path, only_one
 
 #: Files that a custom folder may have before models: separately fitted coefficients and its catalog.
@@ -27,7 +26,7 @@ _CATALOG = (OWN_NAME, OWN_GPUS_NAME)
 MEASUREMENTS = ("collected", "data")
 
 #: What `profet train` adds of a user's own measurements; it belongs to the models beside it and goes with them.
-OWN_PARTS = (SHARPENED_NAME, OWN_PAIRS_NAME, LAYERS_FOLDER)
+OWN_PARTS = (CALIBRATED_NAME, OWN_PAIRS_NAME, LAYERS_FOLDER)
 
 
 @contextmanager

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from profet_core.accuracy.reports import read_report
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
-from profet_core.estimate.model import ESTIMATE_NAME, ESTIMATE_VERSION, load_estimate
 from profet_core.files import read_coefficients
+from profet_core.from_layers.model import ESTIMATE_NAME, ESTIMATE_VERSION, load_estimate
 from profet_core.memory.model import load_memory
+from profet_core.multi_gpu.law import load_scaleout
 from profet_core.precision.model import load_precision
-from profet_core.scaleout.model import load_scaleout
 from profet_core.transfer.model import load_transfer
 from profet_core.whole_files import write_whole
 from profet_lab.cards.model import model_card

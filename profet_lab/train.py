@@ -12,10 +12,10 @@ import numpy as np
 from tqdm import tqdm
 
 from profet_core.artifacts.models import MANIFEST_NAME, SCHEMA_VERSION
+from profet_core.ensemble.fitted import Fitted
+from profet_core.features.clusters import FeatureSpec
 from profet_core.files import sha256_hex
-from profet_core.fitted.files import Fitted
-from profet_core.operations.clusters import FeatureSpec
-from profet_core.scaling.axes import AXIS_RANGE
+from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import US_PER_MS
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.default_method import STACKS, train_default

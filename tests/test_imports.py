@@ -48,14 +48,14 @@ latency
 units, files, sandbox, whole_files
 catalog, collected, profiles, typed_numbers
 frames
-cost, energy, manycore, operations, precision
-fitted, layers, memory, networks, scaling
-scaleout, transfer
+cost, energy, features, manycore, precision, sizes
+ensemble, layers, memory
+multi_gpu, transfer
 artifacts
 prediction
-estimate
+from_layers
 accuracy
-advice, training
+advice
 answers
 documents, fields
 """

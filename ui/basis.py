@@ -13,7 +13,7 @@ SHORT_BASIS = {
     Basis.CARRIED: "carried over",
     Basis.CARRIED_BACK: "from an unprofiled GPU",
     Basis.SCALED_OUT: "scaled out",
-    Basis.SHARPENED: "few steps measured",
+    Basis.CALIBRATED: "few steps measured",
 }
 #: The four words of charts and tables; `Basis` has the finer ones that documents have.
 GIVEN, MEASURED, DERIVED, ESTIMATED = "Given", "Measured", "Derived", "Estimated"
@@ -23,7 +23,7 @@ FOUR_WORDS = {
     Basis.DERIVED: DERIVED,
     Basis.CARRIED: DERIVED,
     Basis.SCALED_OUT: DERIVED,
-    Basis.SHARPENED: DERIVED,
+    Basis.CALIBRATED: DERIVED,
     Basis.TRANSFERRED: ESTIMATED,
     Basis.CARRIED_BACK: ESTIMATED,
 }

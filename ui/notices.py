@@ -8,8 +8,8 @@ import streamlit as st
 
 from profet_core.catalog import Instance
 from profet_core.catalog.price_age import price_age_years
+from profet_core.prediction.checks import input_wait_warning
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
-from profet_core.prediction.input_wait import input_wait_warning
 from ui.errors import show_error
 from ui.inputs.steps import besides_steps
 from ui.predicted.network import Network

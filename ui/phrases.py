@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core import Models, Prediction
-from profet_core.artifacts.methods import EnsembleRule
+from profet_core.artifacts.models import EnsembleRule
 from ui.state.held import Held
 from ui.texts import plain
 

@@ -9,10 +9,10 @@ import streamlit as st
 
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.layers.reading import FORMATS
-from profet_core.prediction.refusals import MOST_UNATTRIBUTED_SHARE
+from profet_core.multi_gpu.step import MOST_GPUS
+from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
 from profet_core.prediction.unprofiled import basis_by_instance
-from profet_core.scaleout.strategies import MOST_GPUS
-from profet_core.scaling.axes import axis_range
+from profet_core.sizes.axes import axis_range
 from profet_core.units import listed_price
 from profet_core.version import VERSION
 from ui.basis import SHORT_BASIS

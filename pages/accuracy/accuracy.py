@@ -69,7 +69,7 @@ def _own_models(resources: Resources) -> None:
             for layer in own.layers
         ]
         show_table(rows, "Profiled machines")
-    if own.sharpened:
+    if own.calibrated:
         rows = [
             {
                 "GPU": plain(one.gpu),
@@ -79,7 +79,7 @@ def _own_models(resources: Resources) -> None:
                 "Networks": f"{one.networks}",
                 "Interval": f"+{100 * math.expm1(quantile() * one.log_sd):.0f}%",
             }
-            for one in own.sharpened
+            for one in own.calibrated
         ]
         show_table(rows, "Measured GPUs")
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 from profet_core import InstancePrediction, NoPredictionError, Prediction, Profile
-from profet_core.answers.compare import answer_compare
+from profet_core.answers.predict import answer_compare
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.predict_each import EachPrediction, RecordedProfile
 from ui.inputs.steps import besides_steps
 from ui.predicted.network import current_network
-from ui.predicted.outcome import Outcome, knowledge_of
+from ui.predicted.outcome import Outcome, context_of
 from ui.state.held import held_in
 from ui.state.own_profiles import OwnProfile, own_profiles
 from ui.state.page_keys import LISTED
@@ -107,7 +107,7 @@ def compare(
     shown : what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in candidates]
-    found = answer_compare(knowledge_of(resources), recorded, method=method, precision=precision)
+    found = answer_compare(context_of(resources), recorded, method=method, precision=precision)
     return [
         _as_shown(candidate, shown)
         if candidate.on_predict and shown is not None and each.prediction is not None

@@ -10,16 +10,15 @@ import streamlit as st
 from pages.compare.candidates import Candidate
 from pages.compare.inside_figures import busy_and_idle, class_bars, time_bars
 from profet_core import Profile
-from profet_core.answers.compare import Side, answer_inside
-from profet_core.operations.classes import NOTABLE_SHARE
-from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis
-from profet_core.prediction.placement import Placement
+from profet_core.answers.predict import Side, answer_inside
+from profet_core.features.classes import NOTABLE_SHARE
+from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX
 from profet_core.units import US_PER_MS, format_ms
 from ui.charts.style import show_chart
 from ui.errors import show_warning
 from ui.inputs.steps import steps_words
-from ui.predicted.outcome import knowledge_of
+from ui.predicted.outcome import context_of
 from ui.state.resources import Resources
 from ui.tables import MISSING, download_buttons, show_table
 from ui.texts import plain
@@ -44,7 +43,7 @@ _UNITS = {"step_latency_ms": " ms", "peak_memory_mib": " MiB"}
 
 def show_inside(resources: Resources, candidate: Candidate) -> None:
     """What limits the step, the time of each operation, what the file says, and how the models see each operation."""
-    answer = answer_inside(knowledge_of(resources), candidate.profile, candidate.latency_ms)
+    answer = answer_inside(context_of(resources), candidate.profile, candidate.latency_ms)
     for line in answer.warnings:
         show_warning(line)
     _diagnosis(answer.diagnosis)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from profet_core.answers.compare import Side
-from profet_core.prediction.placement import Placement
+from profet_core.answers.predict import Side
+from profet_core.prediction.diagnosis import Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
 from ui.charts.style import BLUE, GREY, GRID, ORANGE, Part, framed, name_axis, value_axis

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.compare.candidates import Candidate, Compared, own_key
 from profet_core import Profile, ProfileError
-from profet_core.prediction.steps import counted
+from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json.writer import write_profile
 from profet_core.units import format_ms
 from ui.errors import show_error
@@ -118,8 +118,8 @@ def _facts(resources: Resources, one: Compared) -> Iterator[str]:
         yield f"{plain(format_ms(candidate.latency_ms))}/step"
     if one.refusal:
         yield "**no prediction**"
-    elif one.prediction is not None and one.prediction.likeness is not None:
-        yield f"{one.prediction.likeness.words} the training data"
+    elif one.prediction is not None and one.prediction.similarity is not None:
+        yield f"{one.prediction.similarity.words} the training data"
 
 
 def _load_examples(names: Sequence[str]) -> None:

@@ -10,8 +10,7 @@ import streamlit as st
 
 from pages.compare.candidates import Compared
 from profet_core import Catalog, InstancePrediction
-from profet_core.advice.rentable import lowest_to_rent
-from profet_core.advice.rows import OfferRow
+from profet_core.advice.advise import OfferRow, lowest_to_rent
 from profet_core.units import format_ms, format_significant, format_usd
 from ui.basis import marked
 from ui.charts.gpu_look import COLORS
@@ -169,7 +168,7 @@ def _labels(names: Sequence[str]) -> list[str]:
 def table_row(one: Compared, metric: str, instances: Sequence[str]) -> dict[str, object]:
     """Numbers as numbers, so that a click on a column sorts it."""
     meta, prediction = one.candidate.profile.meta, one.prediction
-    likeness = None if prediction is None else prediction.likeness
+    similarity = None if prediction is None else prediction.similarity
     lowest = lowest_to_rent(one.predictions, lambda found: value_of(found, metric))
     return {
         "Profile": one.name,
@@ -178,7 +177,7 @@ def table_row(one: Compared, metric: str, instances: Sequence[str]) -> dict[str,
         **{name: _number(one.on(name), metric) for name in instances},
         "Batch size": meta.batch_size,
         "Image size": meta.pixels,
-        "Similarity": "" if likeness is None else likeness.words,
+        "Similarity": "" if similarity is None else similarity.words,
     }
 
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pages.estimate.inputs import METHOD_LABELS
+from profet_core.advice.advise import offer_label
 from profet_core.advice.plans import Plan
-from profet_core.advice.rows import offer_label
 from profet_core.catalog import Instance
-from profet_core.estimate.disagreement import Disagreement
-from profet_core.estimate.model import METHODS
-from profet_core.estimate.regimes import Regime
+from profet_core.from_layers.estimate import Disagreement
+from profet_core.from_layers.model import METHODS, Regime
 from profet_core.latency import Interval
 from profet_core.memory.fit import FitAnswer
 from profet_core.units import format_ms, format_time, format_usd
@@ -22,9 +21,9 @@ from ui.result_table.plan_columns import (
     MEMORY,
     STEP,
     TRAINING_COST,
+    confidence_column,
     hidden,
     step_range_column,
-    sureness_column,
 )
 
 
@@ -91,7 +90,7 @@ def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
             tip="Which part of the question was not measured.",
         ),
         *(_by_method(name) for name in METHODS),
-        sureness_column("latency_ms"),
+        confidence_column("latency_ms"),
     )
 
 

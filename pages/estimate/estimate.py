@@ -10,15 +10,20 @@ import streamlit as st
 from pages.estimate.columns import EstimateRow, estimate_columns
 from pages.estimate.inputs import network_question
 from profet_core import NoPredictionError
-from profet_core.advice.plans import plan_of
-from profet_core.advice.request import Limits, Request, Workload
+from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.answers.estimate import EstimateQuestion, other_sizes
-from profet_core.answers.narrowed import market_offers, narrowed_rows
-from profet_core.estimate.amounts import WORK, step_amounts
-from profet_core.estimate.corrections import BoostedTrees, LogLinear
-from profet_core.estimate.disagreement import disagreement_words, disagreements
-from profet_core.estimate.estimate import NetworkEstimate, estimate
-from profet_core.estimate.model import LIGHTGBM, LOG_LINEAR, XGBOOST, EstimateModel, estimate_model_of
+from profet_core.answers.questions import market_offers, narrowed_rows
+from profet_core.from_layers.costs import WORK, step_amounts
+from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements, estimate
+from profet_core.from_layers.model import (
+    LIGHTGBM,
+    LOG_LINEAR,
+    XGBOOST,
+    BoostedTrees,
+    EstimateModel,
+    LogLinear,
+    estimate_model_of,
+)
 from profet_core.layers.counts import Counts
 from profet_core.prediction.records import Prediction
 from profet_core.units import format_ms, format_significant
@@ -26,7 +31,7 @@ from ui.errors import show_warning
 from ui.frame import run_page
 from ui.inputs.narrowing import chosen_narrowing, chosen_rows, filter_button, preset_choice
 from ui.inputs.offers import offer_values, prices_button
-from ui.predicted.outcome import knowledge_of, predict_slot
+from ui.predicted.outcome import context_of, predict_slot
 from ui.result_table.show import result_table
 from ui.state.held import held_in
 from ui.state.page_keys import estimate_keys
@@ -117,7 +122,7 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
     )
     request = Request(workload, Limits())
     offers, names = market_offers(
-        knowledge_of(resources),
+        context_of(resources),
         narrowing,
         values["market"],
         price=values["price"],

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question
-from profet_core.estimate.estimate import MOST_BATCH
-from profet_core.estimate.model import LAW, LIGHTGBM, LOG_LINEAR, XGBOOST
+from profet_core.from_layers.estimate import MOST_BATCH
+from profet_core.from_layers.model import LAW, LIGHTGBM, LOG_LINEAR, XGBOOST
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, measured_networks, named_networks
 from profet_core.layers.reading import FORMATS
 from ui.errors import show_error

@@ -8,9 +8,8 @@ import streamlit as st
 
 from pages.predict.rows import Per
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.plans import Plan
+from profet_core.advice.plans import Limits, Plan, Workload
 from profet_core.advice.recommend import Recommendation, recommendations, within
-from profet_core.advice.request import Limits, Workload
 from profet_core.catalog.naming import machine_words
 from profet_core.units import format_usd_range
 from ui.tables import plan_gpus

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import streamlit as st
 
 from pages.predict.rows import COSTED_STEPS, Per
-from profet_core.advice.frontier import frontier
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Limits, Workload
-from profet_core.advice.rows import OfferRow
+from profet_core.advice.advise import OfferRow
+from profet_core.advice.plans import Limits, Plan, Workload
+from profet_core.advice.recommend import frontier
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
 from profet_core.memory.fit import does_not_fit

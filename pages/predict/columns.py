@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pages.predict.rows import Per, TableRow
 from profet_core.advice.certainty import format_certainty
+from profet_core.catalog.collection import is_guess
 from profet_core.catalog.naming import cloud_words
-from profet_core.catalog.offers import is_guess
 from profet_core.units import format_co2e, format_energy, format_usd, format_usd_range, time_unit
 from ui.result_table.columns import MISSING, Column
 from ui.result_table.plan_columns import (
     IMAGES,
     MEMORY,
     STEP,
+    confidence_column,
     hidden,
     machine_cell,
     range_column,
-    sureness_column,
 )
 from ui.tables import plan_gpus, price_cell, price_source
 
@@ -145,6 +145,6 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             },
             tip="Of the whole machine, with all its GPUs. A year marks a price more than a year old.",
         ),
-        sureness_column("cost"),
+        confidence_column("cost"),
         *(hidden(column) for column in (cost_range, *_MORE, *energy, *_PRICE)),
     )

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.predict.charts import why_not
+from profet_core.advice.advise import OfferRow
 from profet_core.advice.comparison import compare
-from profet_core.advice.comparison_words import basis_caveats, comparison_sentences
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Request
-from profet_core.advice.rows import OfferRow
-from profet_core.advice.shortlist import others_of_gpus
+from profet_core.advice.plans import Plan, Request
+from profet_core.advice.recommend import others_of_gpus
+from profet_core.advice.words import basis_caveats, comparison_sentences
 from profet_core.artifacts.samples import Sample
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER

@@ -12,11 +12,10 @@ from pages.predict.columns import predict_columns
 from pages.predict.details import show_details
 from pages.predict.rows import Per, table_rows
 from profet_core import ProfetError
-from profet_core.advice.advise import Advice
-from profet_core.advice.rows import OfferRow, Sort, sorted_rows
+from profet_core.advice.advise import Advice, OfferRow, Sort, sorted_rows
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.documents.report import report_html, report_source
-from profet_core.energy.regions import load_regions
+from profet_core.energy.estimate import load_regions
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field
 from ui.inputs.method import method_input, precision_input
@@ -28,7 +27,7 @@ from ui.inputs.sizes import size_sliders
 from ui.inputs.training import validation_input, workload_input
 from ui.notices import price_line, show_notices
 from ui.predicted.network import Network, current_network
-from ui.predicted.outcome import PAGE, knowledge_of
+from ui.predicted.outcome import PAGE, context_of
 from ui.result_table.show import result_table
 from ui.state.held import held_in
 from ui.state.page_keys import predict_keys
@@ -55,7 +54,7 @@ def body(resources: Resources) -> None:
     try:
         network = current_network(resources)
         latency_question(resources, PROFILE_SLOT, network.outcome)
-        answer = answer_advise(knowledge_of(resources), with_offers(resources, network.question), PAGE)
+        answer = answer_advise(context_of(resources), with_offers(resources, network.question), PAGE)
     except ProfetError:
         # The way out may be a wider filter, or an anchor of the visitor's own.
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Workload
-from profet_core.advice.rows import OfferRow
+from profet_core.advice.advise import OfferRow
+from profet_core.advice.plans import Plan, Workload
 from profet_core.catalog.gpus import Gpus
-from profet_core.energy.estimate import Energy, training_energy
-from profet_core.energy.regions import Region
+from profet_core.energy.estimate import Energy, Region, training_energy
 from profet_core.memory.fit import FitAnswer
 from profet_core.units import format_time, format_usd
 

@@ -11,12 +11,12 @@ from ui.result_table.plan_columns import (
     IMAGES,
     MEMORY,
     STEP,
+    confidence_column,
     fit_data,
     hidden,
     machine_cell,
     range_column,
     step_range_column,
-    sureness_column,
 )
 from ui.tables import price_words
 
@@ -99,7 +99,7 @@ OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
         tip="All machines together.",
         narrow_under="epoch_usd",
     ),
-    sureness_column("epoch_usd"),
+    confidence_column("epoch_usd"),
     Column(
         "strategy",
         "Strategy",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS, Strategy
 from profet_core.profiles.record import ProfileMeta
-from profet_core.scaleout.strategies import CHECKED_ON, MOST_GPUS, Strategy
 from ui.inputs.fields import choice, number_field
 from ui.inputs.network import network_input
 from ui.inputs.parameters import gradients_input, parameters_input

@@ -14,8 +14,8 @@ from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.catalog.naming import machine_words
 from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
-from profet_core.scaleout.strategies import Strategy
-from profet_core.scaleout.training import CurveRow, ScaledEpoch, ScaledTraining
+from profet_core.multi_gpu.offers import CurveRow, ScaledEpoch, ScaledTraining
+from profet_core.multi_gpu.step import Strategy
 from profet_core.units import format_significant, format_time, format_usd
 from ui.charts.curves import Curve, curves
 from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look
@@ -30,7 +30,7 @@ from ui.inputs.parameters import chosen_parameters, typed_network
 from ui.links import page_path
 from ui.notices import price_line, show_notices
 from ui.predicted.network import current_network
-from ui.predicted.outcome import PAGE, knowledge_of
+from ui.predicted.outcome import PAGE, context_of
 from ui.result_table.show import result_table
 from ui.state.page_keys import scale_out_keys
 from ui.state.resources import Resources
@@ -68,7 +68,7 @@ def body(resources: Resources) -> None:
     question = _question(resources)
     if question is None:
         return
-    answering = scaleout_plans(knowledge_of(resources), question, PAGE)
+    answering = scaleout_plans(context_of(resources), question, PAGE)
     if not answering.plans:
         raise InputError(_why_none(question))
     rows = _shown(answering.plans)

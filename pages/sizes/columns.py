@@ -11,10 +11,10 @@ from ui.result_table.plan_columns import (
     MEMORY,
     STEP,
     TRAINING_COST,
+    confidence_column,
     hidden,
     range_column,
     step_range_column,
-    sureness_column,
 )
 
 _COST_RANGE: Column[SizePoint] = range_column(
@@ -36,5 +36,5 @@ SIZE_COLUMNS: tuple[Column[SizePoint], ...] = (
     TRAINING_COST,
     hidden(_COST_RANGE),
     hidden(MEMORY),
-    sureness_column("training_usd"),
+    confidence_column("training_usd"),
 )

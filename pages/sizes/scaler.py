@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core.advice.rows import ORIGINAL
+from profet_core.advice.advise import ORIGINAL
 from profet_core.answers.scale import ScaleQuestion, answer_scale
-from profet_core.scaling.axes import axis_range
+from profet_core.sizes.axes import axis_range
 from profet_core.units import format_ms
 from ui.charts.curves import Curve, curves
 from ui.charts.gpu_look import gpu_look
@@ -14,7 +14,7 @@ from ui.charts.scales import LATENCY, size_axis
 from ui.charts.style import show_chart
 from ui.inputs.fields import choice, number_field
 from ui.inputs.sizes import SIZE_LABELS, size_stops
-from ui.predicted.outcome import knowledge_of
+from ui.predicted.outcome import context_of
 from ui.state.resources import Resources
 from ui.state.settings import scaler_key
 
@@ -53,7 +53,7 @@ def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
         at=state[at_key],
         method=state["scaler_method"],
     )
-    answer = answer_scale(knowledge_of(resources), question, range(smallest, largest + 1))
+    answer = answer_scale(context_of(resources), question, range(smallest, largest + 1))
     st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {question.at}", f"{format_ms(answer.scaled.latency_ms)}/step")
     offer = resources.catalog[question.instance]
     look = gpu_look(offer.gpu)

@@ -14,7 +14,7 @@ from pages.sizes.scaler import show_scaler
 from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
-from profet_core.scaling.axes import KNOTS, axis_range
+from profet_core.sizes.axes import KNOTS, axis_range
 from profet_core.units import MS_PER_S, format_significant, format_time, format_usd
 from ui.charts.curves import Curve, curves
 from ui.charts.gpu_look import gpu_look
@@ -29,7 +29,7 @@ from ui.inputs.sizes import SIZE_LABELS, size_sliders
 from ui.inputs.training import validation_input, workload_input
 from ui.notices import price_line, show_notices
 from ui.predicted.network import Network, current_network
-from ui.predicted.outcome import PAGE, knowledge_of
+from ui.predicted.outcome import PAGE, context_of
 from ui.result_table.show import result_table
 from ui.state.page_keys import sizes_keys
 from ui.state.resources import Resources
@@ -90,7 +90,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     at = _chosen_size(network, axis)
     smallest, largest = axis_range(axis)
     answer = answer_sizes(
-        knowledge_of(resources),
+        context_of(resources),
         with_offers(resources, network.question),
         axis,
         sorted(_GRID[axis] | ({at} if at and smallest <= at <= largest else set())),

@@ -12,7 +12,7 @@ from profet_cli.inputs import read_trace
 from profet_cli.output import print_json, print_profile_warnings
 from profet_core.documents.records import Document
 from profet_core.errors import InputError
-from profet_core.prediction.steps import counted, steps_note
+from profet_core.prediction.checks import counted, steps_note
 from profet_core.profiles import Profile, ProfileMeta, write_profile
 from profet_core.units import positive_number
 from profet_core.whole_files import write_whole

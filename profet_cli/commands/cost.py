@@ -9,7 +9,7 @@ from profet_cli.inputs import given_values
 from profet_cli.memory import fit_cell
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, print_json, print_notes, print_table, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_knowledge
+from profet_cli.questions import COMMAND_LINE, open_context
 from profet_core.answers.cost import CostAnswer, answer_cost
 from profet_core.answers.questions import TrainingQuestion
 from profet_core.cost import CostRow
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Predict, cost and print."""
     question = TrainingQuestion(**given_values(options, COST))
-    answer = answer_cost(open_knowledge(options), question, COMMAND_LINE)
+    answer = answer_cost(open_context(options), question, COMMAND_LINE)
     training = answer.training
     if options.format == "json":
         print_json(COSTS.document(answer))

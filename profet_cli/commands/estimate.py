@@ -10,7 +10,7 @@ from profet_cli.inputs import given_values
 from profet_cli.memory import fit_cell
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_knowledge
+from profet_cli.questions import COMMAND_LINE, open_context
 from profet_core.answers.estimate import (
     EstimateAnswer,
     EstimateQuestion,
@@ -20,9 +20,9 @@ from profet_core.answers.estimate import (
 from profet_core.cost import CostRow
 from profet_core.documents.answers import ESTIMATE
 from profet_core.errors import InputError
-from profet_core.estimate.disagreement import disagreement_words
 from profet_core.fields.estimate import ESTIMATE as FIELDS
 from profet_core.fields.estimate import with_profiled
+from profet_core.from_layers.estimate import disagreement_words
 from profet_core.layers.reading import FORMATS, read_network
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_duration, format_ms, format_usd
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Estimate and print."""
     question = _question(options)
-    answer = answer_estimate(open_knowledge(options), question, COMMAND_LINE)
+    answer = answer_estimate(open_context(options), question, COMMAND_LINE)
     if options.format == "json":
         print_json(ESTIMATE.document(answer))
     else:

@@ -12,11 +12,9 @@ from profet_cli.output import MISSING, print_json, print_profile_warnings, print
 from profet_core.documents.parts import UNKNOWN_OPERATIONS
 from profet_core.documents.records import Document
 from profet_core.errors import InputError
-from profet_core.operations.classes import load_operation_classes
-from profet_core.prediction.diagnosis import Diagnosis, diagnose
-from profet_core.prediction.placement import Placement, placements
-from profet_core.prediction.refusals import refusal_by
-from profet_core.prediction.steps import counted, steps_note
+from profet_core.features.classes import load_operation_classes
+from profet_core.prediction.checks import counted, refusal_by, steps_note
+from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
 from profet_core.profiles import Profile
 from profet_core.profiles.limits import LIMITS
 from profet_core.units import US_PER_MS, format_ms

@@ -10,14 +10,14 @@ from profet_cli.inputs import given_values
 from profet_cli.memory import fit_cell
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_knowledge
+from profet_cli.questions import COMMAND_LINE, open_context
 from profet_core.answers.predict import PredictAnswer, answer_predict
 from profet_core.answers.questions import PredictQuestion
 from profet_core.documents.answers import PREDICTION
 from profet_core.fields.training import PREDICT
+from profet_core.prediction.checks import input_wait_warning
 from profet_core.prediction.diagnosis import diagnose
-from profet_core.prediction.estimates import Likeness
-from profet_core.prediction.input_wait import input_wait_warning
+from profet_core.prediction.members import Similarity
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Predict and print."""
     question = PredictQuestion(**given_values(options, PREDICT))
-    answer = answer_predict(open_knowledge(options), question, COMMAND_LINE)
+    answer = answer_predict(open_context(options), question, COMMAND_LINE)
     if options.format == "json":
         print_json(PREDICTION.document(answer))
     else:
@@ -60,17 +60,17 @@ def _print_prediction(answer: PredictAnswer, kept: Collection[str], *, every: bo
     print_old_prices(row.offer for row in shown)
     bases = dict.fromkeys(row.basis for row in shown)
     print("Basis: " + "; ".join(f"{basis}: {basis.words}" for basis in bases) + ".")
-    if prediction.likeness and not prediction.likeness.warned_of:
-        print(_likeness_text(prediction.likeness))
+    if prediction.similarity and not prediction.similarity.warned_of:
+        print(_likeness_text(prediction.similarity))
     diagnosis = diagnose(profile, prediction.anchor_latency_ms)
     if not diagnosis.another_gpu_helps and not (diagnosis.kind == "input" and input_wait_warning(profile)):
         print(diagnosis.sentence)
 
 
-def _likeness_text(likeness: Likeness) -> str:
+def _likeness_text(similarity: Similarity) -> str:
     return (
-        f"This network is {likeness.phrase} the training data; held-out networks at this distance had a mean error "
-        f"of {likeness.error_words}."
+        f"This network is {similarity.phrase} the training data; held-out networks at this distance had a mean error "
+        f"of {similarity.error_words}."
     )
 
 

@@ -7,7 +7,7 @@ import argparse
 from profet_cli.arguments import add_format, add_models
 from profet_cli.inputs import read_profile_file
 from profet_cli.output import print_json
-from profet_cli.questions import open_knowledge
+from profet_cli.questions import open_context
 from profet_core.answers.scale import ScaleQuestion, answer_scale
 from profet_core.documents.answers import SCALED
 from profet_core.units import format_ms
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
         largest=None if options.largest is None else read_profile_file(options.largest),
         fixed_classes=options.fixed_classes,
     )
-    scaled = answer_scale(open_knowledge(options), question).scaled
+    scaled = answer_scale(open_context(options), question).scaled
     if options.format == "json":
         print_json(SCALED.document(scaled))
     else:

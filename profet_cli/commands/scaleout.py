@@ -9,15 +9,13 @@ from profet_cli.inputs import given_values
 from profet_cli.memory import fit_words
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, cell, print_json, print_table, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_knowledge
-from profet_core.answers.parameters import NetworkParameters
+from profet_cli.questions import COMMAND_LINE, open_context
+from profet_core.answers.questions import NetworkParameters
 from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.documents.answers import SCALED_OUT
 from profet_core.fields.scaleout import SCALEOUT
-from profet_core.scaleout.offers import NodePlan
-from profet_core.scaleout.step import ScaledStep
-from profet_core.scaleout.strategies import CHECKED_ON
-from profet_core.scaleout.training import CurveRow, ScaledTraining
+from profet_core.multi_gpu.offers import CurveRow, NodePlan, ScaledTraining
+from profet_core.multi_gpu.step import CHECKED_ON, ScaledStep
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 
 _PLAN_COLUMNS = (
@@ -37,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Answer and print."""
     question = scaleout_question(given_values(options, SCALEOUT), COMMAND_LINE)
-    answer = answer_scaleout(open_knowledge(options), question, COMMAND_LINE)
+    answer = answer_scaleout(open_context(options), question, COMMAND_LINE)
     if options.format == "json":
         print_json(SCALED_OUT.document(answer))
         return

@@ -1,19 +1,105 @@
-"""Time, cost and probability of meeting the limits on each offer."""
+"""What a training takes and costs on each offer, and the chance that it keeps to a deadline and a budget."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import final
 
 from profet_core.advice.certainty import chance_at_most, surest_certainty
-from profet_core.advice.request import Request
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import OWN_HARDWARE
 from profet_core.catalog.naming import gpu_and_cloud, machine_words
-from profet_core.cost import cost_usd
-from profet_core.latency import Basis, Interval, Relative, StepTime
-from profet_core.units import MS_PER_S, positive_number
+from profet_core.cost import MEASURED_EPOCH_FACTOR, cost_usd, epoch_steps
+from profet_core.errors import InputError
+from profet_core.latency import LEVEL, Basis, Interval, Relative, StepTime, log_sd_of
+from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
+
+#: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
+CERTAINTY = 0.90
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Training images and validation images per epoch, and epochs.
+
+    The last, smaller batch is a step.
+
+    Attributes
+    ----------
+    with_loading : add the time that measured epochs took beyond their steps, for data loading and start-up
+        (`MEASURED_EPOCH_FACTOR`).
+    """
+
+    images: int
+    batch_size: int
+    epochs: int = 1
+    validation_images: int = 0
+    with_loading: bool = False
+
+    @property
+    def steps(self) -> float:
+        """Number of training steps with the same total duration. Raises InputError for counts that aren't positive."""
+        epochs = whole_number("The number of epochs", self.epochs)
+        return epochs * epoch_steps(self.images, self.batch_size, self.validation_images)
+
+    @property
+    def loading_factors(self) -> tuple[float, float, float]:
+        """Factors on the steps' time: lowest, middle, highest; all 1 without loading.
+
+        >>> Workload(1, 1).loading_factors
+        (1.0, 1.0, 1.0)
+        >>> [round(factor, 3) for factor in Workload(1, 1, with_loading=True).loading_factors]
+        [1.06, 1.075, 1.09]
+        """
+        if not self.with_loading:
+            return 1.0, 1.0, 1.0
+        low, high = MEASURED_EPOCH_FACTOR
+        return low, (low + high) / 2, high
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of the user, each None if absent, and the required confidence.
+
+    Attributes
+    ----------
+    deadline_h : hours until the deadline. budget_usd : US dollars.
+    certainty : probability with which the limits must be met, 0.5 to 1.
+
+    Raises
+    ------
+    InputError : a limit is not a positive number, or a certainty is out of range.
+    """
+
+    deadline_h: float | None = None
+    budget_usd: float | None = None
+    certainty: float = CERTAINTY
+
+    def __post_init__(self) -> None:
+        if self.deadline_h is not None:
+            positive_number("The deadline in hours", self.deadline_h)
+        if self.budget_usd is not None:
+            positive_number("The budget in US dollars", self.budget_usd)
+        if not 0.5 <= self.certainty < 1:
+            raise InputError(
+                f"The certainty must be at least 0.5 and less than 1, such as 0.9, not {self.certainty:g}."
+            )
+
+    @property
+    def deadline_s(self) -> float | None:
+        """Seconds until the deadline."""
+        return None if self.deadline_h is None else self.deadline_h * S_PER_HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A training, its limits, and the level of the step latencies' intervals, 0 to 1."""
+
+    workload: Workload
+    limits: Limits
+    interval_level: float = LEVEL
 
 
 @final
@@ -197,3 +283,62 @@ def _chance(limit: float | None, expected: float, deviation: float | None, basis
     if limit is None or deviation is None:
         return None
     return chance_at_most(limit / expected, deviation, surest_certainty(basis))
+
+
+#: Upper bounds of the log standard deviation for good and fair: 90% intervals of +20% and +50%.
+GOOD_LOG_SD, FAIR_LOG_SD = log_sd_of(math.log(1.2)), log_sd_of(math.log(1.5))
+
+
+class Confidence(IntEnum):
+    """The three levels, ascending."""
+
+    ROUGH = 1
+    FAIR = 2
+    GOOD = 3
+
+    @property
+    def word(self) -> str:
+        """'good', 'fair' or 'rough'."""
+        return self.name.lower()
+
+    @property
+    def mark(self) -> str:
+        """'●●○': one filled dot per level of confidence."""
+        return "●" * self + "○" * (len(Confidence) - self)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredErrors:
+    """Errors of a confidence level on held-out networks, percent: mean and 90th percentile."""
+
+    mean_pct: float
+    one_in_ten_pct: float
+
+
+#: Errors of the default method on held-out networks with the anchor's latency given, by the confidence level of their
+#: intervals; `tests/core/advice/test_confidence.py` recomputes them from `validation.json`.
+MEASURED_ERRORS = {Confidence.GOOD: MeasuredErrors(4.8, 11.4), Confidence.FAIR: MeasuredErrors(10.8, 22.1)}
+
+
+def confidence(basis: Basis, log_sd: float | None) -> Confidence:
+    """Confidence in a latency, or in a number computed from it.
+
+    The interval decides. It widens with ensemble disagreement and with distance from the training data. Unprofiled GPUs
+    and multi-GPU predictions are never "good": no measurement could check their intervals.
+
+    >>> confidence(Basis.GIVEN, None).word, confidence(Basis.MEASURED, 0.1).word
+    ('good', 'good')
+    >>> confidence(Basis.DERIVED, 0.1).word, confidence(Basis.CARRIED, None).word
+    ('fair', 'rough')
+    """
+    if basis.is_exact:
+        return Confidence.GOOD
+    if log_sd is None or log_sd > FAIR_LOG_SD:
+        return Confidence.ROUGH
+    unmeasured = basis.is_rough or basis is Basis.SCALED_OUT
+    return Confidence.FAIR if unmeasured or log_sd > GOOD_LOG_SD else Confidence.GOOD
+
+
+def plan_confidence(plan: Plan) -> Confidence:
+    """Confidence in a plan's time and cost: that of its step latency."""
+    return confidence(plan.basis, plan.deviation)

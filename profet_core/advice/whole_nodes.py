@@ -10,12 +10,17 @@ from profet_core.catalog import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.latency import Basis, StepTime
 from profet_core.messages import Code, Note
-from profet_core.scaleout.caveats import shares_host_memory
-from profet_core.scaleout.model import ScaleoutModel
-from profet_core.scaleout.offers import NodePlan
-from profet_core.scaleout.step import ScaledStep, best_step
-from profet_core.scaleout.strategies import BEST, MOST_GPUS, strategies_of
-from profet_core.scaleout.work import GpuStep
+from profet_core.multi_gpu.law import ScaleoutModel
+from profet_core.multi_gpu.offers import NodePlan
+from profet_core.multi_gpu.step import (
+    BEST,
+    MOST_GPUS,
+    GpuStep,
+    ScaledStep,
+    best_step,
+    shares_host_memory,
+    strategies_of,
+)
 from profet_core.units import positive_number
 
 

@@ -1,4 +1,4 @@
-"""Advice as sentences, for the app and the command line."""
+"""Advice in sentences."""
 
 from __future__ import annotations
 
@@ -6,17 +6,77 @@ from collections.abc import Iterable
 
 from profet_core.advice.advise import Advice, Dominated, Upgrade
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.claims import is_claimed, why_too_close
-from profet_core.advice.comparison import compare
-from profet_core.advice.comparison_words import basis_caveats
-from profet_core.advice.picks import Pick, Rival
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Limits, Request
-from profet_core.advice.within import Within
+from profet_core.advice.comparison import Comparison, compare, is_claimed, same_speed, why_too_close
+from profet_core.advice.plans import Limits, Plan, Request
+from profet_core.advice.recommend import Pick, Rival, Within
+from profet_core.catalog.collection import is_guess
 from profet_core.catalog.instance import SPOT
-from profet_core.catalog.offers import is_guess
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.units import S_PER_HOUR, format_duration, format_usd
+from profet_core.latency import Basis
+from profet_core.units import S_PER_HOUR, format_duration, format_significant, format_usd
+
+
+def comparison_sentences(found: Comparison) -> tuple[str, ...]:
+    """State which of two plans is cheaper and faster, the confidence, and the break-even."""
+    a, b = found.a, found.b
+    lines = [_verdict(a, b, found.cheaper, "cheaper", b.total_usd / a.total_usd)]
+    if found.latency_ratio == 1 and same_speed(a, b):
+        return (*lines, f"Both have the same GPU ({a.offer.gpu}) and take the same time.")
+    lines.append(_verdict(a, b, found.faster, "faster", 1 / found.latency_ratio))
+    ratios, prices = _ends(found)
+    what = "A step" if a.gpus == b.gpus else "It"
+    lines.append(
+        f"{what} takes {format_significant(found.latency_ratio)} times as long on {a.label} as on "
+        f"{b.label}{ratios}; at these prices {a.label} is cheaper below "
+        f"{format_significant(found.break_even_ratio)} times."
+    )
+    lines.append(
+        f"{a.label} is cheaper below {format_usd(found.break_even_usd_per_hour)}/h{prices}; it costs "
+        f"{format_usd(a.offer.usd_per_hour)}/h."
+    )
+    return (*lines, *basis_caveats((a, b)))
+
+
+def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
+    """State the basis of each unmeasured time, one sentence per kind."""
+    for basis, words in (
+        (Basis.DERIVED, "Derived from third-party timings, which are biased, not from a profile of this GPU"),
+        (Basis.TRANSFERRED, "Rough estimate for an unprofiled GPU"),
+        (Basis.CALIBRATED, "Estimated and calibrated with a few steps measured on this GPU"),
+        (Basis.CARRIED_BACK, "Predicted from a profile of a GPU that the models have no profiles of"),
+    ):
+        names = dict.fromkeys(plan.instance for plan in plans if plan.basis == basis)
+        if names:
+            yield f"{words}: {' and '.join(names)}."
+
+
+def _ends(found: Comparison) -> tuple[str, str]:
+    """' (between 0.48 and 0.61)' for the ratio and for the break-even price; empty without an interval."""
+    known = found.uncertainty
+    if known is None or known.latency_ratio_low == known.latency_ratio_high:
+        return "", ""
+    ratios = (format_significant(ratio) for ratio in (known.latency_ratio_low, known.latency_ratio_high))
+    prices = (format_usd(price) for price in (known.break_even_low, known.break_even_high))
+    return f" (between {' and '.join(ratios)})", f" (between {' and '.join(prices)})"
+
+
+def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
+    """'A is cheaper than B with 87% certainty (1.9 times by the estimate)'; the likelier plan comes first.
+
+    Parameters
+    ----------
+    chance : probability that A is. gain : how many times cheaper or faster A is by the estimate.
+    """
+    if gain < 1:
+        return _verdict(b, a, None if chance is None else 1 - chance, word, 1 / gain)
+    by = f" (about {format_significant(gain)} times)"
+    if chance is None:
+        return f"{a.label} is {word} than {b.label}{by}; without intervals the confidence is unknown."
+    if not is_claimed(chance, a, b):
+        sure = f"{format_certainty(chance)} confidence{by}{why_too_close(chance)}"
+        return f"Neither is clearly {word}: {a.label} with {sure}."
+    return f"{a.label} is {word} than {b.label} with {format_certainty(chance)} confidence{by}."
+
 
 SPOT_CAVEAT = (
     "Spot instances can be interrupted at any time: save checkpoints. These numbers don't include time and money "
@@ -231,4 +291,62 @@ def _start_up_caveat(request: Request, plan: Plan) -> str:
     return (
         f"This is close: measured epochs took {100 * low - 100:.0f}% to {100 * high - 100:.0f}% longer than their "
         "steps because of data loading and start-up."
+    )
+
+
+#: A faster plan is mentioned if it is faster by this factor.
+_WORTH_NAMING = 1.05
+
+
+def headline(advice: Advice) -> str:
+    """'Rent g5.xlarge (A10G, AWS): about 10 min, $0.17 ($0.13–0.22); g6e.xlarge is 1.6 times as fast for $0.19.'"""
+    within, plan = advice.within, advice.answer
+    if within is not None and within.is_out_of_reach:
+        return out_of_reach_sentences(within)[0]
+    pick = advice.cheapest if within is None else within.sure_pick
+    kept = "" if within is None else f", {_kept(within, plan)}"
+    return f"{plan.verb} {plan_summary(plan)}{kept}{_beside(advice, plan, pick)}."
+
+
+def plan_summary(plan: Plan) -> str:
+    """'g5.xlarge (A10G, AWS): about 10 min 3 s, $0.17 ($0.13–0.22)'."""
+    return f"{plan.title} ({plan.gpu_words}): about {format_duration(plan.total_s)}, {_cost_phrase(plan)}"
+
+
+def _cost_phrase(plan: Plan) -> str:
+    """'$0.17 ($0.13–0.22)', with the range if there is one."""
+    if plan.interval is None:
+        return format_usd(plan.total_usd)
+    low, high = (format_usd(usd) for usd in (plan.interval.low_usd, plan.interval.high_usd))
+    return f"{format_usd(plan.total_usd)} ({low}\N{EN DASH}{high.removeprefix('$')})"
+
+
+def _kept(within: Within, plan: Plan) -> str:
+    """State that the limits are met, with the confidence."""
+    chance = plan.within_limits
+    if chance is None:
+        return f"expected to be {limits_phrase(within.limits)}"
+    expected = "" if within.sure is not None else "expected to be "
+    return f"{expected}{limits_phrase(within.limits)} ({format_certainty(chance)} likely)"
+
+
+def _beside(advice: Advice, plan: Plan, pick: Pick | None) -> str:
+    """Mention a plan that is statistically tied with the recommendation, or one that is faster."""
+    if pick is not None and (close := pick.close_rival) is not None:
+        rival = close.plan
+        totals = f"{format_duration(rival.total_s)}, {format_usd(rival.total_usd)}"
+        return f". Statistically tied: {rival.title} ({rival.gpu_words}; {totals})"
+    fastest = advice.fastest.plan
+    faster = plan.total_s / fastest.total_s
+    if faster < _WORTH_NAMING or (advice.within is not None and not _keeps(advice.within, fastest)):
+        return ""
+    times = format_significant(faster, 2)
+    name = f"{fastest.title} ({fastest.gpu_words})"
+    return f"; {name} is {times} times as fast for {format_usd(fastest.total_usd)}"
+
+
+def _keeps(within: Within, plan: Plan) -> bool:
+    limits = within.limits
+    return (limits.deadline_s is None or plan.total_s <= limits.deadline_s) and (
+        limits.budget_usd is None or plan.total_usd <= limits.budget_usd
     )

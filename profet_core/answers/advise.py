@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from profet_core.advice.advise import Advice, advise
+from profet_core.advice.advise import Advice, OfferRow, advise, offer_rows
 from profet_core.advice.comparison import Comparison, compare
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Limits, Workload
-from profet_core.advice.rows import OfferRow, offer_rows
+from profet_core.advice.plans import Limits, Plan, Workload
 from profet_core.advice.whole_nodes import Gradients, WholeNodes, whole_nodes
-from profet_core.answers.narrowed import market_offers, narrowed_rows
-from profet_core.answers.parameters import asked_parameters
-from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
+from profet_core.answers.questions import (
+    AdviseQuestion,
+    Context,
+    FieldNames,
+    asked_parameters,
+    market_offers,
+    narrowed_rows,
+)
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import nearest
@@ -51,7 +54,7 @@ class AdviseAnswer:
         return frame_of(_plan_cells(plan) for plan in self.advice.plans)
 
 
-def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spelling) -> AdviseAnswer:
+def answer_advise(context: Context, question: AdviseQuestion, field_names: FieldNames) -> AdviseAnswer:
     """Predict and advise.
 
     Raises
@@ -61,14 +64,14 @@ def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spel
     limits = Limits(question.deadline_hours, question.budget_usd, question.certainty)
     narrowing = question.narrowing
     offers, names = market_offers(
-        knowledge, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
+        context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
     )
-    training = predicted_training(knowledge, question, spelling)
+    training = predicted_training(context, question, field_names)
     steps = training.steps
     pixels = steps.pixels or training.pixels
-    nodes = node_rows(knowledge, question, training, steps.step_times, offers, (steps.batch_size, pixels), spelling)
+    nodes = node_rows(context, question, training, steps.step_times, offers, (steps.batch_size, pixels), field_names)
     rows = narrowed_rows(nodes.rows, narrowing, names, training.prediction.anchor)
-    fits = fits_in_training(knowledge, training, steps.latencies_ms)
+    fits = fits_in_training(context, training, steps.latencies_ms)
     advice = advise(
         [row for row in rows if row.instance in names],
         offers,
@@ -87,18 +90,18 @@ def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spel
     )
     anchor = training.prediction.anchor
     table = offer_rows(advice, offers, fits, anchor)
-    comparison = None if question.compare is None else _compared(advice, question.compare, spelling)
+    comparison = None if question.compare is None else _compared(advice, question.compare, field_names)
     return AdviseAnswer(training, advice, tuple(table), comparison)
 
 
 def node_rows(
-    knowledge: Knowledge,
+    context: Context,
     question: AdviseQuestion,
     training: PredictedTraining,
     rows: Sequence[StepTime],
     offers: Sequence[Instance],
     size: tuple[int, int | None],
-    spelling: Spelling,
+    field_names: FieldNames,
 ) -> WholeNodes:
     """Scale steps to whole nodes if the question asks for them.
 
@@ -113,24 +116,24 @@ def node_rows(
     batch_size, pixels = size
     known = asked_parameters(question.network, question.parameters, training.profile.meta, pixels)
     if known is None:
-        network, parameters = spelling.option("network"), spelling.option("parameters")
+        network, parameters = field_names.option("network"), field_names.option("parameters")
         raise InputError(
             f"Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it."
         )
-    if knowledge.models.scaleout is None:
+    if context.models.scaleout is None:
         raise InputError(NO_SCALEOUT)
     gradients = Gradients(known.count, pixels=pixels)
-    return whole_nodes(knowledge.models.scaleout, rows, offers, gradients, batch_size)
+    return whole_nodes(context.models.scaleout, rows, offers, gradients, batch_size)
 
 
-def _compared(advice: Advice, chosen: Sequence[str], spelling: Spelling) -> Comparison:
+def _compared(advice: Advice, chosen: Sequence[str], field_names: FieldNames) -> Comparison:
     """Compare the two plans that `compare` names by instance, or by 'instance market'."""
     by_name: dict[str, Plan] = {plan.instance: plan for plan in reversed(advice.plans)}
     by_name |= {plan.label: plan for plan in advice.plans}
     unknown = next((name for name in chosen if name not in by_name), None)
     if unknown is not None or len(chosen) != 2:
         wrong = f"{len(chosen)} of them" if unknown is None else f"{unknown!r}: {nearest(unknown, by_name)}"
-        raise InputError(f"{spelling.option('compare')} takes two of the plans, not {wrong}.")
+        raise InputError(f"{field_names.option('compare')} takes two of the plans, not {wrong}.")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b, advice.request.interval_level)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
-from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
+from profet_core.answers.questions import Context, FieldNames, TrainingQuestion, narrowed_context, narrowed_rows
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.cost import CostTable, cost_table
-from profet_core.energy.estimate import Energy, training_energy
-from profet_core.energy.regions import load_regions
+from profet_core.energy.estimate import Energy, load_regions, training_energy
 from profet_core.memory.fit import FitAnswer
 
 
@@ -24,7 +22,7 @@ class CostAnswer:
     energy: Mapping[str, Energy | None]
 
 
-def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling) -> CostAnswer:
+def answer_cost(context: Context, question: TrainingQuestion, field_names: FieldNames) -> CostAnswer:
     """Predict and cost.
 
     Raises
@@ -32,24 +30,24 @@ def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spel
     ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     narrowing = question.narrowing
-    knowledge, names = narrowed_knowledge(knowledge, narrowing)
-    knowledge = replace(knowledge, catalog=knowledge.catalog.with_prices(question.price))
-    training = predicted_training(knowledge, question, spelling)
+    context, names = narrowed_context(context, narrowing)
+    context = replace(context, catalog=context.catalog.with_prices(question.price))
+    training = predicted_training(context, question, field_names)
     anchor = training.prediction.anchor
     wanted = {row.instance for row in narrowed_rows(training.steps.step_times, narrowing, names, anchor)}
     table = cost_table(
         {name: latency_ms for name, latency_ms in training.steps.latencies_ms.items() if name in wanted},
-        knowledge.catalog,
+        context.catalog,
         images=training.steps.batch_size if question.images is None else question.images,
         validation_images=question.validation_images,
         batch_size=training.steps.batch_size,
         epochs=question.epochs,
         anchor=anchor,
     )
-    fits = fits_in_training(knowledge, training, [row.instance for row in table.rows])
+    fits = fits_in_training(context, training, [row.instance for row in table.rows])
     regions = load_regions()
     energy = {
-        row.instance: training_energy(row.total_s, knowledge.catalog[row.instance], knowledge.gpus, regions)
+        row.instance: training_energy(row.total_s, context.catalog[row.instance], context.gpus, regions)
         for row in table.rows
     }
     return CostAnswer(training, table, fits, energy)

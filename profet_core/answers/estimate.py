@@ -6,20 +6,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
 from profet_core.answers.predict import predicted_profile
-from profet_core.answers.questions import Knowledge, OffersQuestion, ProfileQuestion, Spelling
-from profet_core.catalog.narrowing import Narrowing
-from profet_core.catalog.offers import NoOffersError
+from profet_core.answers.questions import (
+    Context,
+    FieldNames,
+    OffersQuestion,
+    ProfileQuestion,
+    narrowed_context,
+    narrowed_rows,
+)
+from profet_core.catalog.collection import Narrowing, NoOffersError
 from profet_core.cost import CostTable, cost_table
 from profet_core.errors import InputError
-from profet_core.estimate.disagreement import Disagreement, disagreements
-from profet_core.estimate.estimate import NetworkEstimate, estimate
+from profet_core.from_layers.estimate import Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.precision.names import AS_PROFILED
+from profet_core.prediction.checks import read_as
 from profet_core.prediction.records import Prediction, rows_frame
-from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile
 
 #: Default image size of named networks.
@@ -38,7 +42,7 @@ class EstimateQuestion(OffersQuestion):
     is_named : `name` is one of `layers.named_networks`.
     caveats : uncertainty in its counts.
     targets : instances; None: all offers. method, optimiser : as `estimate.estimate.estimate` takes them.
-    precision : as in `ProfileQuestion`. sureness : as in `ProfileQuestion`.
+    precision : as in `ProfileQuestion`. confidence : as in `ProfileQuestion`.
     images, validation_images : per epoch; None: no epoch cost is requested.
     profiled : the same network, profiled at this size and batch size.
     """
@@ -52,7 +56,7 @@ class EstimateQuestion(OffersQuestion):
     method: str = "default"
     optimiser: str = "sgd"
     precision: str = AS_PROFILED
-    sureness: str | None = None
+    confidence: str | None = None
     images: int | None = None
     validation_images: int = 0
     epochs: int = 1
@@ -61,7 +65,7 @@ class EstimateQuestion(OffersQuestion):
     @property
     def narrowing(self) -> Narrowing:
         """Requested offers and minimum confidence."""
-        return self.narrowed_to(self.sureness)
+        return self.narrowed_to(self.confidence)
 
 
 def named_question(
@@ -104,7 +108,7 @@ class EstimateAnswer:
         return rows_frame(self.estimate.rows)
 
 
-def answer_estimate(knowledge: Knowledge, question: EstimateQuestion, spelling: Spelling) -> EstimateAnswer:
+def answer_estimate(context: Context, question: EstimateQuestion, field_names: FieldNames) -> EstimateAnswer:
     """Estimate, cost, and compare.
 
     Raises
@@ -112,11 +116,11 @@ def answer_estimate(knowledge: Knowledge, question: EstimateQuestion, spelling: 
     ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     narrowing = question.narrowing
-    knowledge, names = narrowed_knowledge(knowledge, narrowing)
-    _check_wanted(question.targets, names, knowledge, spelling)
+    context, names = narrowed_context(context, narrowing)
+    _check_wanted(question.targets, names, context, field_names)
     found = estimate(
-        knowledge.models,
-        knowledge.catalog,
+        context.models,
+        context.catalog,
         question.network,
         batch_size=question.batch_size,
         name=question.name if question.is_named else "",
@@ -126,10 +130,10 @@ def answer_estimate(knowledge: Knowledge, question: EstimateQuestion, spelling: 
         precision=question.precision,
     )
     found = _narrowed(replace(found, name=question.name), narrowing, names)
-    profiled, said = _profiled(knowledge, question, spelling)
+    profiled, said = _profiled(context, question, field_names)
     return EstimateAnswer(
         estimate=found,
-        costs=_costs(knowledge, question, found),
+        costs=_costs(context, question, found),
         profiled=profiled,
         disagreements=() if profiled is None else disagreements(found.rows, profiled),
         warnings=(*question.caveats, *found.warnings, *said),
@@ -137,12 +141,13 @@ def answer_estimate(knowledge: Knowledge, question: EstimateQuestion, spelling: 
 
 
 def _check_wanted(
-    targets: Sequence[str] | None, names: Collection[str], knowledge: Knowledge, spelling: Spelling
+    targets: Sequence[str] | None, names: Collection[str], context: Context, field_names: FieldNames
 ) -> None:
-    unwanted = [name for name in targets or () if name in knowledge.catalog and name not in names]
+    unwanted = [name for name in targets or () if name in context.catalog and name not in names]
     if unwanted:
         raise NoOffersError(
-            f"Not among the selected offers: {', '.join(unwanted)}. Remove {spelling.option('targets')} or the filters."
+            f"Not among the selected offers: {', '.join(unwanted)}. "
+            f"Remove {field_names.option('targets')} or the filters."
         )
 
 
@@ -156,14 +161,14 @@ def _narrowed(found: NetworkEstimate, narrowing: Narrowing, names: Collection[st
     return replace(found, rows=rows, regimes=of(found.regimes), fits=of(found.fits))
 
 
-def _costs(knowledge: Knowledge, question: EstimateQuestion, found: NetworkEstimate) -> CostTable | None:
+def _costs(context: Context, question: EstimateQuestion, found: NetworkEstimate) -> CostTable | None:
     if question.images is None:
         if question.validation_images:
             raise InputError("Also give the training images per epoch.")
         return None
     return cost_table(
         {row.instance: row.latency_ms for row in found.rows if row.latency_ms is not None},
-        knowledge.catalog,
+        context.catalog,
         images=question.images,
         validation_images=question.validation_images,
         batch_size=question.batch_size,
@@ -172,14 +177,14 @@ def _costs(knowledge: Knowledge, question: EstimateQuestion, found: NetworkEstim
 
 
 def _profiled(
-    knowledge: Knowledge, question: EstimateQuestion, spelling: Spelling
+    context: Context, question: EstimateQuestion, field_names: FieldNames
 ) -> tuple[Prediction | None, tuple[str, ...]]:
     """The prediction from the profile, and its caveats."""
     asked = question.profiled
     if asked is None:
         return None, ()
     profile = read_as(asked.profile, asked.steps)
-    profile, prediction = predicted_profile(knowledge, asked, spelling, profile, asked.latency_ms)
+    profile, prediction = predicted_profile(context, asked, field_names, profile, asked.latency_ms)
     said = [f"The profile: {text}" for text in prediction.warnings]
     return prediction, (*said, *other_sizes(profile, question))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
-from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
+from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
 from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.artifacts import models as artifacts
 from profet_core.artifacts.models import Models
@@ -16,14 +16,14 @@ from profet_core.catalog import load
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
+from profet_core.multi_gpu.offers import ScaledTraining
 from profet_core.prediction import in_precision
 from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import Profile
-from profet_core.scaleout.training import ScaledTraining
 from profet_core.transfer.own_gpu import with_own_gpus
 
 #: Messages use the argument names.
-PYTHON = Spelling("profile", lambda name: name)
+PYTHON = FieldNames("profile", lambda name: name)
 
 
 def load_models(folder: Path | str | None = None) -> Models:
@@ -125,7 +125,7 @@ def advise(
     ProfetError : one line that says what is wrong and what to do.
     """
     question = AdviseQuestion(profile=profile, anchor=anchor, images=images, epochs=epochs, **more)
-    return answer_advise(_knowledge(models, catalog), question, PYTHON)
+    return answer_advise(_context(models, catalog), question, PYTHON)
 
 
 def estimate(
@@ -144,7 +144,7 @@ def estimate(
     ProfetError : one line that says what is wrong and what to do.
     """
     question = named_question(network, batch=batch_size, pixels=pixels, **more)
-    return answer_estimate(_knowledge(models, catalog), question, PYTHON)
+    return answer_estimate(_context(models, catalog), question, PYTHON)
 
 
 def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, **question: Any) -> ScaledTraining:
@@ -162,11 +162,11 @@ def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, *
     ProfetError : one line that says what is wrong and what to do.
     """
     asked = scaleout_question({"profile": profile, **question}, PYTHON)
-    return answer_scaleout(_knowledge(models, catalog), asked, PYTHON)
+    return answer_scaleout(_context(models, catalog), asked, PYTHON)
 
 
-def _knowledge(models: Models, catalog: Catalog) -> Knowledge:
-    return Knowledge(models, catalog, load_gpus() if models.transfer is None else models.transfer.gpus)
+def _context(models: Models, catalog: Catalog) -> Context:
+    return Context(models, catalog, load_gpus() if models.transfer is None else models.transfer.gpus)
 
 
 def _own_gpus() -> tuple[OwnGpu, ...]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
+from profet_core.answers.questions import Context, FieldNames, TrainingQuestion
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.errors import InputError
 from profet_core.latency import Basis, StepTime
 from profet_core.memory.fit import FitAnswer
+from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.profiles.record import ProfileMeta
-from profet_core.training.known import BATCH_SIZES
 from profet_core.units import positive_number, whole_number
 
 
@@ -24,20 +24,20 @@ class PredictedOneGpu:
     Properties: the source GPU and instance, the batch and pixel size, the instances with a known step, and warnings.
     """
 
-    knowledge: Knowledge
+    context: Context
     question: TrainingQuestion
-    spelling: Spelling
+    field_names: FieldNames
     _trainings: dict[int, PredictedTraining] = field(default_factory=dict)
 
     @cached_property
     def _first(self) -> PredictedTraining:
-        return predicted_training(self.knowledge, self.question, self.spelling)
+        return predicted_training(self.context, self.question, self.field_names)
 
     @property
     def gpu(self) -> str:
         """GPU of the anchor."""
         anchor = self._first.prediction.anchor
-        found = self.knowledge.catalog.get(anchor)
+        found = self.context.catalog.get(anchor)
         return anchor if found is None else found.gpu
 
     @property
@@ -84,7 +84,7 @@ class PredictedOneGpu:
         InputError : the anchor's latency is missing, or scaling would need an offer with the GPU.
         """
         given_ms = self._first.prediction.anchor_latency_ms
-        is_a_gpu = instance == self.instance and instance not in self.knowledge.catalog
+        is_a_gpu = instance == self.instance and instance not in self.context.catalog
         steps = self._at(batch_size).steps
         if is_a_gpu and given_ms is not None and not steps.carried:
             return StepTime(instance=instance, latency_ms=given_ms, basis=Basis.GIVEN)
@@ -97,11 +97,11 @@ class PredictedOneGpu:
 
     def _offers_with(self, gpu: str) -> list[str]:
         """Instances with this GPU, fewest GPUs first."""
-        having = [offer for offer in self.knowledge.catalog.values() if offer.gpu == gpu]
+        having = [offer for offer in self.context.catalog.values() if offer.gpu == gpu]
         return [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
 
     def _not_known(self, instance: str, batch_size: int, given_ms: float | None) -> str:
-        option = self.spelling.option
+        option = self.field_names.option
         if given_ms is None:
             return (
                 f"The step latency on {instance} is unknown: give it ({option('latency_ms')}) or name another instance."
@@ -112,14 +112,14 @@ class PredictedOneGpu:
 
     def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
         """Whether the step fits in the memory of one GPU there; None without a memory model."""
-        return fits_in_training(self.knowledge, self._at(batch_size), [instance]).get(instance)
+        return fits_in_training(self.context, self._at(batch_size), [instance]).get(instance)
 
     def _at(self, batch_size: int) -> PredictedTraining:
         if batch_size == self.batch_size:
             return self._first
         if batch_size not in self._trainings:
             question = replace(self.question, at_batch=batch_size)
-            self._trainings[batch_size] = predicted_training(self.knowledge, question, self.spelling)
+            self._trainings[batch_size] = predicted_training(self.context, question, self.field_names)
         return self._trainings[batch_size]
 
 
@@ -169,7 +169,7 @@ OneGpu: TypeAlias = PredictedOneGpu | MeasuredOneGpu
 
 
 def measured_one_gpu(
-    knowledge: Knowledge, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None, spelling: Spelling
+    context: Context, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None, field_names: FieldNames
 ) -> MeasuredOneGpu:
     """A step measured on one named GPU.
 
@@ -179,14 +179,14 @@ def measured_one_gpu(
     """
     gpus = [gpus] if isinstance(gpus, str) else gpus
     if len(gpus) != 1:
-        raise InputError(f"Give the GPU that the step was measured on: {spelling.option('gpu')} V100.")
+        raise InputError(f"Give the GPU that the step was measured on: {field_names.option('gpu')} V100.")
     if batch_size is None:
-        raise InputError(f"Give the batch size that the step was measured at: {spelling.option('batch')} 64.")
+        raise InputError(f"Give the batch size that the step was measured at: {field_names.option('batch')} 64.")
     # Parse the name like an anchor's: "A100" is ambiguous, and PCIe and SXM4 steps differ.
-    gpu = knowledge.gpus.find(gpus[0]).name
+    gpu = context.gpus.find(gpus[0]).name
     return MeasuredOneGpu(
         latency_ms=positive_number("The step latency", latency_ms),
         batch_size=whole_number("The batch size", batch_size),
         gpu=gpu,
-        known=frozenset(name for name, offer in knowledge.catalog.items() if offer.gpu == gpu),
+        known=frozenset(name for name, offer in context.catalog.items() if offer.gpu == gpu),
     )

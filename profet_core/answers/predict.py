@@ -1,4 +1,4 @@
-"""Step latency and memory fit of a profiled network on every instance."""
+"""Predict step latency from one profile, or side by side from several."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.answers.anchor import question_anchor
-from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
-from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling
+from profet_core.answers.questions import (
+    Context,
+    FieldNames,
+    PredictQuestion,
+    ProfileQuestion,
+    narrowed_context,
+    narrowed_rows,
+    question_anchor,
+)
 from profet_core.catalog import Catalog
-from profet_core.catalog.offers import NoOffersError
+from profet_core.catalog.collection import NoOffersError
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError
 from profet_core.memory.fit import FitAnswer, fits_by_instance
+from profet_core.precision.names import AS_PROFILED
+from profet_core.prediction.checks import counted, read_as, refusal
 from profet_core.prediction.correction import correct_by_measurement
+from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
 from profet_core.prediction.in_precision import activation_growth, predict
+from profet_core.prediction.predict_each import EachPrediction, RecordedProfile, predict_each
 from profet_core.prediction.records import Prediction
-from profet_core.prediction.steps import counted, read_as
-from profet_core.profiles import Profile
+from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
 from profet_core.units import whole_number
 
 SIZE_WORDS = {"batch_size": "batch size", "pixels": "pixel size"}
@@ -32,7 +41,7 @@ class PredictAnswer:
     fits: Mapping[str, FitAnswer]
 
 
-def answer_predict(knowledge: Knowledge, question: PredictQuestion, spelling: Spelling) -> PredictAnswer:
+def answer_predict(context: Context, question: PredictQuestion, field_names: FieldNames) -> PredictAnswer:
     """Predict, corrected by latencies measured on targets.
 
     Raises
@@ -41,63 +50,64 @@ def answer_predict(knowledge: Knowledge, question: PredictQuestion, spelling: Sp
     """
     narrowing = question.narrowing
     if question.targets is not None:
-        question = replace(question, targets=_instances_of(knowledge, question.targets))
-    knowledge, names = narrowed_knowledge(knowledge, narrowing)
-    _check_wanted(knowledge, question, spelling, names)
-    profile, prediction = predicted_question(knowledge, question, spelling, question.targets)
-    prediction = corrected(knowledge, question, spelling, profile, prediction)
+        question = replace(question, targets=_instances_of(context, question.targets))
+    context, names = narrowed_context(context, narrowing)
+    _check_wanted(context, question, field_names, names)
+    profile, prediction = predicted_question(context, question, field_names, question.targets)
+    prediction = corrected(context, question, field_names, profile, prediction)
     rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
     prediction = replace(prediction, predictions=tuple(rows))
     instances = [row.instance for row in prediction.predictions]
     fits = fits_by_instance(
-        knowledge.models.memory,
-        knowledge.catalog,
-        knowledge.gpus,
+        context.models.memory,
+        context.catalog,
+        context.gpus,
         profile,
         prediction.anchor,
         instances,
-        precision_growth=activation_growth(knowledge.models, profile, prediction.precision),
+        precision_growth=activation_growth(context.models, profile, prediction.precision),
     )
     return PredictAnswer(profile, prediction, fits)
 
 
-def _instances_of(knowledge: Knowledge, targets: Sequence[str]) -> list[str]:
+def _instances_of(context: Context, targets: Sequence[str]) -> list[str]:
     """Instances of targets; a target that is a GPU selects all instances with it."""
     found: list[str] = []
     for target in targets:
-        gpus = set() if target in knowledge.catalog else {gpu.name for gpu in knowledge.gpus.meant(target)}
-        having = [name for name, offer in knowledge.catalog.items() if offer.gpu in gpus]
+        gpus = set() if target in context.catalog else {gpu.name for gpu in context.gpus.meant(target)}
+        having = [name for name, offer in context.catalog.items() if offer.gpu in gpus]
         # Unknown names are rejected when they are read.
         found += having or [target]
     return list(dict.fromkeys(found))
 
 
-def _check_wanted(knowledge: Knowledge, question: PredictQuestion, spelling: Spelling, names: Collection[str]) -> None:
+def _check_wanted(context: Context, question: PredictQuestion, field_names: FieldNames, names: Collection[str]) -> None:
     """Reject targets that the filters exclude; unknown ones are rejected when they are read."""
-    others = [name for name in question.targets or () if name in knowledge.catalog and name != question.anchor]
+    others = [name for name in question.targets or () if name in context.catalog and name != question.anchor]
     unwanted = [name for name in others if name not in names]
     if unwanted:
         raise NoOffersError(
-            f"Not among the selected offers: {', '.join(unwanted)}. Remove {spelling.option('targets')} or the filters."
+            f"Not among the selected offers: {', '.join(unwanted)}. "
+            f"Remove {field_names.option('targets')} or the filters."
         )
 
 
 def predicted_question(
-    knowledge: Knowledge, question: ProfileQuestion, spelling: Spelling, targets: Sequence[str] | None = None
+    context: Context, question: ProfileQuestion, field_names: FieldNames, targets: Sequence[str] | None = None
 ) -> tuple[Profile, Prediction]:
     """Predict the question's own profile.
 
     Returns it with the known sizes and the number of steps used for the prediction.
     """
     profile = read_as(question.profile, question.steps)
-    profile = sized(profile, question.profiled_batch, question.profiled_pixels, spelling, "profiled")
-    return predicted_profile(knowledge, question, spelling, profile, question.latency_ms, targets)
+    profile = sized(profile, question.profiled_batch, question.profiled_pixels, field_names, "profiled")
+    return predicted_profile(context, question, field_names, profile, question.latency_ms, targets)
 
 
 def predicted_profile(
-    knowledge: Knowledge,
+    context: Context,
     question: ProfileQuestion,
-    spelling: Spelling,
+    field_names: FieldNames,
     profile: Profile,
     latency_ms: float | None,
     targets: Sequence[str] | None = None,
@@ -112,13 +122,13 @@ def predicted_profile(
     ------
     NoPredictionError : nothing can be predicted from the profile.
     """
-    anchor = question_anchor(knowledge, question, spelling)
+    anchor = question_anchor(context, question, field_names)
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
     try:
         prediction = predict(
-            knowledge.models,
-            knowledge.catalog,
+            context.models,
+            context.catalog,
             profile,
             anchor,
             latency_ms=latency_ms,
@@ -128,12 +138,12 @@ def predicted_profile(
             precision=question.precision,
         )
     except LatencyDoubtError as doubt:
-        steps = f"{spelling.option('steps')} {doubt.suggested_steps} if so, " if doubt.suggested_steps else ""
-        raise doubt.advised(f" Use {steps}{spelling.option('trust_latency')} if it is right.") from None
+        steps = f"{field_names.option('steps')} {doubt.suggested_steps} if so, " if doubt.suggested_steps else ""
+        raise doubt.advised(f" Use {steps}{field_names.option('trust_latency')} if it is right.") from None
     return counted(profile, prediction.anchor_latency_ms), prediction
 
 
-def sized(profile: Profile, batch_size: int | None, pixels: int | None, spelling: Spelling, which: str) -> Profile:
+def sized(profile: Profile, batch_size: int | None, pixels: int | None, field_names: FieldNames, which: str) -> Profile:
     """The profile with its batch and pixel size, as given or recorded.
 
     Parameters
@@ -151,14 +161,14 @@ def sized(profile: Profile, batch_size: int | None, pixels: int | None, spelling
         if given is not None and recorded is not None and given != recorded:
             raise InputError(
                 f"The profile says it was recorded at {SIZE_WORDS[name]} {recorded}, not {given}: remove "
-                f"{spelling.option(f'{which}_{option}')}."
+                f"{field_names.option(f'{which}_{option}')}."
             )
         found[name] = recorded if given is None else whole_number(f"The {SIZE_WORDS[name]}", given)
     return replace(profile, meta=replace(meta, **found))
 
 
 def corrected(
-    knowledge: Knowledge, question: ProfileQuestion, spelling: Spelling, profile: Profile, prediction: Prediction
+    context: Context, question: ProfileQuestion, field_names: FieldNames, profile: Profile, prediction: Prediction
 ) -> Prediction:
     """Correct the prediction by the latencies in `measured`, which may belong to another profile of the network.
 
@@ -173,15 +183,15 @@ def corrected(
     if question.measured_trace is not None:
         try:
             measured, reference = predicted_profile(
-                knowledge,
+                context,
                 question,
-                spelling,
+                field_names,
                 question.measured_trace,
                 question.measured_trace_latency_ms,
                 targets,
             )
         except NoPredictionError as error:
-            raise NoPredictionError(f"{spelling.option('measured_trace')}: {error}") from None
+            raise NoPredictionError(f"{field_names.option('measured_trace')}: {error}") from None
         reference_meta = measured.meta
     try:
         return correct_by_measurement(
@@ -190,7 +200,7 @@ def corrected(
             question.measured,
             meta=profile.meta,
             reference_meta=reference_meta,
-            same_gpu=_same_gpu(knowledge.catalog, prediction, question.measured),
+            same_gpu=_same_gpu(context.catalog, prediction, question.measured),
         )
     except InputError as error:
         raise OptionalInputError(str(error), "measured") from None
@@ -202,3 +212,72 @@ def _same_gpu(catalog: Catalog, prediction: Prediction, measured: Collection[str
     rows = [row for row in prediction.predictions if row.instance in catalog and row.instance != prediction.anchor]
     found = {row.instance: by_gpu.get(catalog[row.instance].gpu) for row in rows}
     return {name: target for name, target in found.items() if target is not None and name not in measured}
+
+
+def answer_compare(
+    context: Context,
+    profiles: Sequence[RecordedProfile],
+    *,
+    method: str = "default",
+    precision: str = AS_PROFILED,
+) -> list[EachPrediction]:
+    """Predict each profile from its own anchor and latency.
+
+    A failure does not affect the others.
+
+    Raises
+    ------
+    InputError : unknown method, or an anchor without models.
+    """
+    return predict_each(context.models, context.catalog, profiles, method=method, precision=precision)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Time of the GPU's or the host's profile rows, microseconds."""
+
+    name: str
+    busy_us: float
+    idle_us: float
+
+    @property
+    def total_us(self) -> float:
+        """Total recorded time."""
+        return self.busy_us + self.idle_us
+
+
+@dataclass(frozen=True, slots=True)
+class InsideAnswer:
+    """Contents of a profile.
+
+    Attributes
+    ----------
+    profile : of one step. warnings : one sentence each; the reason for a missing prediction comes first.
+    operations : longest first, with each operation's class in the models.
+    """
+
+    profile: Profile
+    warnings: tuple[str, ...]
+    diagnosis: Diagnosis
+    operations: tuple[Placement, ...]
+    host: Side
+    gpu: Side
+
+
+def answer_inside(context: Context, profile: Profile, latency_ms: float | None) -> InsideAnswer:
+    """Inspect a profile.
+
+    Parameters
+    ----------
+    latency_ms : step latency on its anchor; None if unknown.
+    """
+    found = counted(profile, latency_ms)
+    idle_us = {prefix: found.operations.get(f"{prefix}IDLE", 0.0) for prefix in (HOST_PREFIX, DEVICE_PREFIX)}
+    return InsideAnswer(
+        profile=found,
+        warnings=tuple(dict.fromkeys(line for line in (refusal(found), *found.warnings) if line)),
+        diagnosis=diagnose(found, latency_ms),
+        operations=tuple(placements(context.models, found)),
+        host=Side("host", found.host_total_us - idle_us[HOST_PREFIX], idle_us[HOST_PREFIX]),
+        gpu=Side("GPU", found.device_total_us - idle_us[DEVICE_PREFIX], idle_us[DEVICE_PREFIX]),
+    )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.answers.questions import Knowledge
+from profet_core.answers.questions import Context
 from profet_core.profiles import Profile
-from profet_core.scaling.context import ScaleContext, scale_context
-from profet_core.scaling.scale import ScaledLatency, scale, scale_curve
+from profet_core.sizes.axes import ScaleContext, scale_context
+from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class ScaleAnswer:
     curve_ms: tuple[float, ...]
 
 
-def answer_scale(knowledge: Knowledge, question: ScaleQuestion, sizes: Sequence[int] = ()) -> ScaleAnswer:
+def answer_scale(context: Context, question: ScaleQuestion, sizes: Sequence[int] = ()) -> ScaleAnswer:
     """Scale a latency to the requested size.
 
     Parameters
@@ -55,19 +55,19 @@ def answer_scale(knowledge: Knowledge, question: ScaleQuestion, sizes: Sequence[
     ------
     InputError : unknown instance, axis or method, size out of range, or the largest latency is not above the smallest.
     """
-    known = question.instance in knowledge.catalog or bool(knowledge.gpus.named(question.instance))
+    known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
     # An instance or GPU without measurements uses the curve shared by all measured ones.
-    curve_of = knowledge.models.profiled(question.instance) if known else question.instance
-    ends = (knowledge.models, curve_of, question.axis, question.min_ms, question.max_ms)
-    context = _context(question)
-    scaled = scale(*ends, question.at, method=question.method, context=context)
-    curve = scale_curve(*ends, list(sizes), method=question.method, context=context) if sizes else ()
+    curve_of = context.models.profiled(question.instance) if known else question.instance
+    ends = (context.models, curve_of, question.axis, question.min_ms, question.max_ms)
+    curve_context = _curve_context(question)
+    scaled = scale(*ends, question.at, method=question.method, context=curve_context)
+    curve = scale_curve(*ends, list(sizes), method=question.method, context=curve_context) if sizes else ()
     return ScaleAnswer(replace(scaled, instance=question.instance), tuple(sizes), tuple(map(float, curve)))
 
 
-def _context(question: ScaleQuestion) -> ScaleContext:
+def _curve_context(question: ScaleQuestion) -> ScaleContext:
     """Additional inputs beside both latencies; a given size overrides the profile's."""
     if question.largest is None:
         return ScaleContext(other_size=question.other_size, fixed_classes=question.fixed_classes)
-    context = scale_context(question.axis, question.largest, fixed_classes=question.fixed_classes)
-    return context if question.other_size is None else replace(context, other_size=question.other_size)
+    curve_context = scale_context(question.axis, question.largest, fixed_classes=question.fixed_classes)
+    return curve_context if question.other_size is None else replace(curve_context, other_size=question.other_size)

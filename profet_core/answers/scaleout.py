@@ -7,32 +7,47 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from profet_core.advice.plans import plan_of
-from profet_core.advice.request import Limits, Request, Workload
-from profet_core.advice.sureness import plan_sureness
+from profet_core.advice.plans import Limits, Request, Workload, plan_confidence, plan_of
 from profet_core.advice.whole_nodes import Gradients, WholeNodePlan, on_gpus
 from profet_core.answers.advise import NO_SCALEOUT
-from profet_core.answers.narrowed import market_offers, narrowed_knowledge
 from profet_core.answers.one_gpu import OneGpu, PredictedOneGpu, measured_one_gpu
-from profet_core.answers.parameters import NetworkParameters, asked_parameters
-from profet_core.answers.questions import Knowledge, OffersQuestion, Spelling, TrainingQuestion
+from profet_core.answers.questions import (
+    Context,
+    FieldNames,
+    NetworkParameters,
+    OffersQuestion,
+    TrainingQuestion,
+    asked_parameters,
+    market_offers,
+    narrowed_context,
+)
+from profet_core.catalog.collection import Narrowing, NoOffersError
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.catalog.narrowing import Narrowing
-from profet_core.catalog.offers import NoOffersError
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
 from profet_core.memory.fit import does_not_fit
+from profet_core.multi_gpu.law import ScaleoutModel
+from profet_core.multi_gpu.offers import (
+    CurveRow,
+    ScaledEpoch,
+    ScaledTraining,
+    batch_per_gpu,
+    stops_paying,
+    usual_counts,
+)
+from profet_core.multi_gpu.step import (
+    MOST_GPUS,
+    GpuStep,
+    ScaledStep,
+    Strategy,
+    best_step,
+    scaled_step,
+    scaling_warnings,
+    strategies_of,
+)
 from profet_core.precision.names import AS_PROFILED
-from profet_core.scaleout.caveats import scaling_warnings
-from profet_core.scaleout.curve import batch_per_gpu, usual_counts
-from profet_core.scaleout.model import ScaleoutModel
-from profet_core.scaleout.offers import stops_paying
-from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
-from profet_core.scaleout.strategies import MOST_GPUS, Strategy, strategies_of
-from profet_core.scaleout.training import CurveRow, ScaledEpoch, ScaledTraining
-from profet_core.scaleout.work import GpuStep
-from profet_core.training.known import BATCH_SIZES
+from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.units import MS_PER_S, positive_number, whole_number
 
 #: Default images per epoch: ImageNet's.
@@ -58,7 +73,7 @@ class ScaleoutQuestion(OffersQuestion):
     gradients : precision in which gradients are sent, fp32, fp16 or bf16: frameworks keep FP32 gradients in mixed
         precision by default.
     images, validation_images : per epoch; None: those of `training`, else ImageNet's and none.
-    sureness, price, spot_discount : as in `AdviseQuestion`.
+    confidence, price, spot_discount : as in `AdviseQuestion`.
     """
 
     training: TrainingQuestion | None = None
@@ -76,14 +91,14 @@ class ScaleoutQuestion(OffersQuestion):
     images: int | None = None
     validation_images: int | None = None
     total_gpus: int | None = None
-    sureness: str | None = None
+    confidence: str | None = None
     price: Mapping[str, float] = field(default_factory=dict)
     spot_discount: float | None = None
 
     @property
     def narrowing(self) -> Narrowing:
         """Requested offers and minimum confidence."""
-        return self.narrowed_to(self.sureness)
+        return self.narrowed_to(self.confidence)
 
     @property
     def epoch_images(self) -> int:
@@ -103,7 +118,7 @@ class ScaleoutQuestion(OffersQuestion):
 OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels")
 
 
-def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQuestion:
+def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> ScaleoutQuestion:
     """Build the question from option and request field names.
 
     These are `profile` with `OF_PROFILE` and `batch`, or `step_ms` with `batch`; and fields of `ScaleoutQuestion`.
@@ -116,11 +131,11 @@ def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQ
     of_profile = {name: given[name] for name in OF_PROFILE if given.get(name) is not None}
     if given.get("profile") is None:
         if of_profile:
-            named = ", ".join(spelling.option(name) for name in of_profile)
-            raise InputError(f"{named} needs {spelling.profile}.")
+            named = ", ".join(field_names.option(name) for name in of_profile)
+            raise InputError(f"{named} needs {field_names.profile}.")
         return ScaleoutQuestion(**rest, batch=given.get("batch"))
     if given.get("batch") is not None and given.get("global_batch") is not None:
-        each, of_all = (spelling.option(name) for name in ("batch", "global_batch"))
+        each, of_all = (field_names.option(name) for name in ("batch", "global_batch"))
         raise InputError(f"{each} is the batch per GPU, {of_all} the global batch: give one of them.")
     images = rest.get("images", USUAL_IMAGES)
     training = TrainingQuestion(
@@ -133,34 +148,34 @@ def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQ
     return ScaleoutQuestion(**rest, training=training)
 
 
-def answer_scaleout(knowledge: Knowledge, question: ScaleoutQuestion, spelling: Spelling) -> ScaledTraining:
+def answer_scaleout(context: Context, question: ScaleoutQuestion, field_names: FieldNames) -> ScaledTraining:
     """Predict one GPU's step if needed, and scale it out.
 
     Raises
     ------
     ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
-    return scaleout_plans(knowledge, question, spelling).on(question.instance)
+    return scaleout_plans(context, question, field_names).on(question.instance)
 
 
-def scaleout_plans(knowledge: Knowledge, question: ScaleoutQuestion, spelling: Spelling) -> ScaleoutPlans:
+def scaleout_plans(context: Context, question: ScaleoutQuestion, field_names: FieldNames) -> ScaleoutPlans:
     """As `answer_scaleout`, with the instance chosen by its plan; raises the same errors."""
-    model = knowledge.models.scaleout
+    model = context.models.scaleout
     if model is None:
         raise ArtifactError(NO_SCALEOUT)
     strategies_of(question.strategy)
     if question.total_gpus is not None and whole_number("The number of GPUs", question.total_gpus) > MOST_GPUS:
         raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {question.total_gpus}.")
-    return ScaleoutPlans(knowledge, question, spelling, model)
+    return ScaleoutPlans(context, question, field_names, model)
 
 
 @dataclass(frozen=True)
 class ScaleoutPlans:
     """Plans of every offer, with the scaling curve on any of them."""
 
-    knowledge: Knowledge
+    context: Context
     question: ScaleoutQuestion
-    spelling: Spelling
+    field_names: FieldNames
     model: ScaleoutModel
 
     def on(self, instance: str | None) -> ScaledTraining:
@@ -199,10 +214,10 @@ class ScaleoutPlans:
         question, narrowing = self.question, self.question.narrowing
         if question.market is not None:
             found, _ = market_offers(
-                self.knowledge, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
+                self.context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
             )
-            return found, {**self.knowledge.catalog, **{offer.name: offer for offer in found}}
-        wanted, names = narrowed_knowledge(self.knowledge, narrowing)
+            return found, {**self.context.catalog, **{offer.name: offer for offer in found}}
+        wanted, names = narrowed_context(self.context, narrowing)
         catalog = wanted.catalog.with_prices(question.price)
         return tuple(catalog[name] for name in catalog if name in names), catalog
 
@@ -214,16 +229,16 @@ class ScaleoutPlans:
     @cached_property
     def source(self) -> OneGpu:
         """Source of one GPU's step."""
-        question, spelling = self.question, self.spelling
+        question, field_names = self.question, self.field_names
         if (question.training is None) == (question.step_ms is None):
-            raise InputError(f"Give either {spelling.profile} or {spelling.option('step_ms')}.")
+            raise InputError(f"Give either {field_names.profile} or {field_names.option('step_ms')}.")
         if question.training is not None:
-            return PredictedOneGpu(self.knowledge, question.training, spelling)
-        return measured_one_gpu(self.knowledge, question.gpu, question.step_ms or 0.0, question.batch, spelling)
+            return PredictedOneGpu(self.context, question.training, field_names)
+        return measured_one_gpu(self.context, question.gpu, question.step_ms or 0.0, question.batch, field_names)
 
     @cached_property
     def _network(self) -> NetworkParameters:
-        question, option = self.question, self.spelling.option
+        question, option = self.question, self.field_names.option
         found = asked_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
         if found is None:
             raise InputError(
@@ -336,11 +351,11 @@ class ScaleoutPlans:
         NoOffersError : no number reaches that confidence.
         """
         found = [plan for offer in self._offers[0] if (plan := self._plan(offer)) is not None]
-        least = self.question.narrowing.least_sureness
-        sure = [plan for plan in found if plan_sureness(plan.plan) >= least]
+        least = self.question.narrowing.least_confidence
+        sure = [plan for plan in found if plan_confidence(plan.plan) >= least]
         if found and not sure:
-            best = max(plan_sureness(plan.plan) for plan in found)
-            raise NoOffersError(f"No prediction has confidence {self.question.sureness}: the highest is {best.word}.")
+            best = max(plan_confidence(plan.plan) for plan in found)
+            raise NoOffersError(f"No prediction has confidence {self.question.confidence}: the highest is {best.word}.")
         return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
 
     def _plan(self, offer: Instance) -> WholeNodePlan | None:

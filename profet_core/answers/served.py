@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from profet_core.answers.questions import Knowledge
-from profet_core.artifacts.models import MANIFEST_NAME, load_models
-from profet_core.artifacts.own_layers import OWN_PAIRS_NAME
+from profet_core.answers.questions import Context
+from profet_core.artifacts.models import MANIFEST_NAME, OWN_PAIRS_NAME, load_models
 from profet_core.catalog import OWN_LEFT_OUT, load_gpus, load_served_catalog
 from profet_core.catalog.own import served_own_path
 from profet_core.catalog.own_gpus import read_own_gpus, served_own_gpus_path
 from profet_core.errors import CatalogError, InputError
 from profet_core.files import default_models_folder
-from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME
+from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 
 _LOG = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ class Served:
     own_left_out : the server's custom list of instances or GPUs can't be read and is skipped; its log says so.
     """
 
-    knowledge: Knowledge
+    context: Context
     files: Mapping[Path, int | None]
     own_left_out: bool
 
@@ -53,19 +52,19 @@ def load_served() -> Served:
     models = load_models()
     models.verify()
     catalog, problem = load_served_catalog()
-    knowledge, left_out = Knowledge(models, catalog, load_gpus()), problem is not None
+    context, left_out = Context(models, catalog, load_gpus()), problem is not None
     try:
-        knowledge = knowledge.with_own_gpus(read_own_gpus(served_own_gpus_path(), load_gpus()))
+        context = context.with_own_gpus(read_own_gpus(served_own_gpus_path(), load_gpus()))
     except (CatalogError, InputError):
         left_out = True
     if left_out:
         _LOG.warning(OWN_LEFT_OUT)
-    return Served(knowledge, files, left_out)
+    return Served(context, files, left_out)
 
 
 def _changing() -> Iterator[Path]:
     folder = default_models_folder()
-    yield from (folder / name for name in (MANIFEST_NAME, TRANSFER_NAME, SHARPENED_NAME, OWN_PAIRS_NAME))
+    yield from (folder / name for name in (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME, OWN_PAIRS_NAME))
     try:
         lists = served_own_path(), served_own_gpus_path()
     except CatalogError:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from profet_core.advice.advise import OfferRow
 from profet_core.advice.plans import Plan, plan_of
-from profet_core.advice.rows import OfferRow
 from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
-from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
+from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
 from profet_core.answers.training import NO_BATCH, fits_at, training_curves
 from profet_core.errors import InputError
 from profet_core.memory.fit import FitAnswer, does_not_fit
-from profet_core.scaling.axes import KNOTS, axis_range
+from profet_core.sizes.axes import KNOTS, axis_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class SizesAnswer:
 
 
 def answer_sizes(
-    knowledge: Knowledge,
+    context: Context,
     question: AdviseQuestion,
     axis: str,
     sizes: Sequence[int],
-    spelling: Spelling,
+    field_names: FieldNames,
     *,
     choose: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
     at_largest: bool = False,
@@ -77,12 +77,12 @@ def answer_sizes(
     ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     axis_range(axis)
-    advice = answer_advise(knowledge, question, spelling)
+    advice = answer_advise(context, question, field_names)
     if advice.training.profile.meta.batch_size is None:
         raise InputError(NO_BATCH)
     if axis == "pixels" and advice.training.pixels is None:
-        raise InputError(f"Enter the image size of the profile: {spelling.option('profiled_pixels')}.")
-    along = _Along(knowledge, question, spelling, advice, axis)
+        raise InputError(f"Enter the image size of the profile: {field_names.option('profiled_pixels')}.")
+    along = _Along(context, question, field_names, advice, axis)
     # An offer that doesn't fit at this size has a curve but no plan.
     rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
     points = along.points(rows, sizes)
@@ -98,9 +98,9 @@ def answer_sizes(
 class _Along:
     """One axis of an advised training."""
 
-    knowledge: Knowledge
+    context: Context
     question: AdviseQuestion
-    spelling: Spelling
+    field_names: FieldNames
     advice: AdviseAnswer
     axis: str
 
@@ -110,7 +110,7 @@ class _Along:
         names = {row.offer.name for row in rows}
         batch_size, pixels = training.steps.batch_size, training.steps.pixels or training.pixels
         other = pixels if self.axis == "batch" else batch_size
-        steps = training_curves(self.knowledge, training, self.axis, sizes, other, names)
+        steps = training_curves(self.context, training, self.axis, sizes, other, names)
         known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
         shown = [row for row in rows if row.offer.name in known]
         offers = [row.offer for row in shown]
@@ -119,7 +119,7 @@ class _Along:
         for place, size in enumerate(sizes):
             at = self._size(size)
             one_gpu = [found[place] for found in known.values()]
-            nodes = node_rows(self.knowledge, self.question, training, one_gpu, offers, at, self.spelling)
+            nodes = node_rows(self.context, self.question, training, one_gpu, offers, at, self.field_names)
             by_name = {step.instance: step for step in nodes.rows}
             asked = replace(request, workload=replace(request.workload, batch_size=at[0]))
             for row in shown:
@@ -131,7 +131,7 @@ class _Along:
     def largest_fits(self, instances: Sequence[str]) -> Mapping[str, int]:
         """Instance -> `SizeCurve.largest_fit`."""
         sizes = KNOTS[self.axis]
-        fits = {size: fits_at(self.knowledge, self.advice.training, instances, *self._size(size)) for size in sizes}
+        fits = {size: fits_at(self.context, self.advice.training, instances, *self._size(size)) for size in sizes}
         found = {}
         for name in instances:
             beyond = [size for size in sizes if does_not_fit(fits[size].get(name))]

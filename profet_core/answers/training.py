@@ -6,17 +6,23 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from profet_core.answers.predict import corrected, predicted_profile, predicted_question, sized
-from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
+from profet_core.answers.questions import Context, FieldNames, TrainingQuestion
 from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer, fits_by_instance
+from profet_core.prediction.checks import read_as
 from profet_core.prediction.in_precision import activation_growth
 from profet_core.prediction.records import Prediction
-from profet_core.prediction.steps import read_as
+from profet_core.prediction.sizes import (
+    KnownStep,
+    TrainingSteps,
+    curves_at,
+    joint_predictions,
+    other_networks,
+    steps_as_profiled,
+    steps_at,
+)
 from profet_core.profiles import Profile
-from profet_core.training.ends import other_networks
-from profet_core.training.sizes import KnownStep, curves_at, joint_predictions, steps_at
-from profet_core.training.steps import TrainingSteps, steps_as_profiled
 
 #: Caveat where latencies are scaled to other pixel sizes: what changes besides the images.
 CLASSES_GROW = (
@@ -54,7 +60,7 @@ class PredictedTraining:
         return self.known[1].sized_profile if len(self.known) > 1 else None
 
 
-def predicted_training(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling) -> PredictedTraining:
+def predicted_training(context: Context, question: TrainingQuestion, field_names: FieldNames) -> PredictedTraining:
     """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
 
     Raises
@@ -62,26 +68,26 @@ def predicted_training(knowledge: Knowledge, question: TrainingQuestion, spellin
     InputError : a size is out of range, unknown, or contradicts a profile.
     OptionalInputError : `second` or `measured` can't be used.
     """
-    profile, prediction = predicted_question(knowledge, question, spelling)
-    prediction = corrected(knowledge, question, spelling, profile, prediction)
+    profile, prediction = predicted_question(context, question, field_names)
+    prediction = corrected(context, question, field_names, profile, prediction)
     first = KnownStep(profile, prediction, profile.meta.batch_size, profile.meta.pixels)
     if first.batch_size is None and question.images is not None:
         raise InputError(NO_BATCH)
     if question.at_pixels is not None and first.pixels is None:
-        raise InputError(f"Give the pixel size it was recorded at: {spelling.option('profiled_pixels')}.")
+        raise InputError(f"Give the pixel size it was recorded at: {field_names.option('profiled_pixels')}.")
     known: tuple[KnownStep, ...] = (first,)
     warnings = list(first.prediction.warnings)
     if question.second is not None:
-        second = _second_step(knowledge, question, spelling, first)
+        second = _second_step(context, question, field_names, first)
         warnings += [f"Second profile: {text}" for text in second.prediction.warnings if text not in warnings]
         known = joint_predictions((first, second))
     if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in known):
         warnings.append(CLASSES_GROW)
-    return PredictedTraining(profile, known[0].prediction, _steps(knowledge, question, known), tuple(warnings), known)
+    return PredictedTraining(profile, known[0].prediction, _steps(context, question, known), tuple(warnings), known)
 
 
 def training_curves(
-    knowledge: Knowledge,
+    context: Context,
     training: PredictedTraining,
     axis: str,
     sizes: Sequence[int],
@@ -94,19 +100,19 @@ def training_curves(
     ------
     InputError : a size is out of range or unknown.
     """
-    return curves_at(knowledge.models, training.known, axis, sizes, other_size, instances=instances)
+    return curves_at(context.models, training.known, axis, sizes, other_size, instances=instances)
 
 
 def fits_in_training(
-    knowledge: Knowledge, training: PredictedTraining, instances: Iterable[str]
+    context: Context, training: PredictedTraining, instances: Iterable[str]
 ) -> Mapping[str, FitAnswer]:
     """Instance -> whether a training step fits in its memory; empty without a memory model."""
     batch_size = None if training.profile.meta.batch_size is None else training.steps.batch_size
-    return fits_at(knowledge, training, instances, batch_size, training.steps.pixels or training.pixels)
+    return fits_at(context, training, instances, batch_size, training.steps.pixels or training.pixels)
 
 
 def fits_at(
-    knowledge: Knowledge,
+    context: Context,
     training: PredictedTraining,
     instances: Iterable[str],
     batch_size: int | None,
@@ -114,20 +120,20 @@ def fits_at(
 ) -> Mapping[str, FitAnswer]:
     """As `fits_in_training`, at another size."""
     return fits_by_instance(
-        knowledge.models.memory,
-        knowledge.catalog,
-        knowledge.gpus,
+        context.models.memory,
+        context.catalog,
+        context.gpus,
         training.profile,
         training.prediction.anchor,
         instances,
         batch_size=batch_size,
         pixels=pixels,
         second=training.second,
-        precision_growth=activation_growth(knowledge.models, training.profile, training.prediction.precision),
+        precision_growth=activation_growth(context.models, training.profile, training.prediction.precision),
     )
 
 
-def _steps(knowledge: Knowledge, question: TrainingQuestion, known: Sequence[KnownStep]) -> TrainingSteps:
+def _steps(context: Context, question: TrainingQuestion, known: Sequence[KnownStep]) -> TrainingSteps:
     first = known[0]
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
     pixels = first.pixels if question.at_pixels is None else question.at_pixels
@@ -136,10 +142,10 @@ def _steps(knowledge: Knowledge, question: TrainingQuestion, known: Sequence[Kno
     if first.is_at(batch_size, pixels):
         # Sizes beyond the scaling range are valid if they were profiled.
         return replace(steps_as_profiled(first.prediction, batch_size), pixels=pixels)
-    return steps_at(knowledge.models, known, batch_size=batch_size, pixels=pixels)
+    return steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
 
 
-def _second_step(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling, first: KnownStep) -> KnownStep:
+def _second_step(context: Context, question: TrainingQuestion, field_names: FieldNames, first: KnownStep) -> KnownStep:
     """`second` and its prediction.
 
     Raises
@@ -147,11 +153,11 @@ def _second_step(knowledge: Knowledge, question: TrainingQuestion, spelling: Spe
     OptionalInputError : it can't be combined with the first; the message says why.
     """
     try:
-        found = _predicted_second(knowledge, question, spelling)
-        _check_together(first, found, spelling)
+        found = _predicted_second(context, question, field_names)
+        _check_together(first, found, field_names)
     except ProfetError as error:
         text = str(error)
-        name = spelling.option("second")
+        name = field_names.option("second")
         kind = NoSecondPredictionError if isinstance(error, NoPredictionError) else OptionalInputError
         raise kind(text if text.startswith(name) else f"{name}: {text}", "second") from None
     return found
@@ -161,23 +167,23 @@ class NoSecondPredictionError(OptionalInputError, NoPredictionError):
     """Nothing can be predicted from the second profile."""
 
 
-def _predicted_second(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling) -> KnownStep:
+def _predicted_second(context: Context, question: TrainingQuestion, field_names: FieldNames) -> KnownStep:
     if question.second is None:
         raise InputError("it is missing.")
     profile = read_as(question.second, question.second_steps)
-    profile = sized(profile, question.second_batch, question.second_pixels, spelling, "second")
-    counted, prediction = predicted_profile(knowledge, question, spelling, profile, question.second_latency_ms)
+    profile = sized(profile, question.second_batch, question.second_pixels, field_names, "second")
+    counted, prediction = predicted_profile(context, question, field_names, profile, question.second_latency_ms)
     return KnownStep(counted, prediction, counted.meta.batch_size, counted.meta.pixels)
 
 
-def _check_together(first: KnownStep, second: KnownStep, spelling: Spelling) -> None:
+def _check_together(first: KnownStep, second: KnownStep, field_names: FieldNames) -> None:
     """Reject a second profile that is not another size of the first one's network."""
     if second.profile.operations == first.profile.operations:
         raise InputError("it is the same as the first profile: give a profile at another size.")
     if second.batch_size is None:
-        raise InputError(f"give the batch size it was recorded at: {spelling.option('second_batch')}.")
+        raise InputError(f"give the batch size it was recorded at: {field_names.option('second_batch')}.")
     if first.pixels is not None and second.pixels is None:
-        raise InputError(f"give the pixel size it was recorded at: {spelling.option('second_pixels')}.")
+        raise InputError(f"give the pixel size it was recorded at: {field_names.option('second_pixels')}.")
     if lines := other_networks(first.profile, second.profile):
         raise InputError(lines[0])
     if (first.batch_size, first.pixels) == (second.batch_size, second.pixels):

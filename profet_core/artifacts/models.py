@@ -1,4 +1,4 @@
-"""Load a models folder, with its files on first use."""
+"""Loads the models of a folder."""
 
 from __future__ import annotations
 
@@ -14,23 +14,203 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from profet_core.artifacts.member_stack import MemberStack
-from profet_core.artifacts.methods import Method, method_of
-from profet_core.artifacts.own_layers import OWN_PAIRS_NAME, LayerRecord, OwnMachine, read_layers
-from profet_core.artifacts.training_range import training_range
+from profet_core.ensemble.fitted import Fitted, read_fitted
+from profet_core.ensemble.intervals import IntervalScale
 from profet_core.errors import ArtifactError, InputError
-from profet_core.files import manifest_checksum, models_folder, put_aside, sha256_hex, shown
-from profet_core.fitted.files import Fitted, read_fitted
+from profet_core.features.clusters import FeatureSpec, OperationCluster
+from profet_core.files import (
+    JsonObject,
+    damaged,
+    finite_number,
+    manifest_checksum,
+    models_folder,
+    put_aside,
+    read_coefficients,
+    sha256_hex,
+    shown,
+)
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
-from profet_core.networks.intervals import IntervalScale
-from profet_core.operations.clusters import FeatureSpec, OperationCluster
+from profet_core.multi_gpu.law import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.precision.model import PRECISION_NAME, PrecisionModel, load_precision
-from profet_core.scaleout.model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
-from profet_core.scaling.axes import axis_range
-from profet_core.scaling.documented import DocumentedScaler
-from profet_core.scaling.growth_file import GROWTH_NAME, GrowthModel, load_growth
-from profet_core.scaling.learned import LearnedScaler, learned_scaler
+from profet_core.sizes.axes import axis_range
+from profet_core.sizes.growth import GROWTH_NAME, GrowthModel, load_growth
+from profet_core.sizes.scaler import DocumentedScaler, LearnedScaler, learned_scaler
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transfer
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRange:
+    """Range of one instance's training profiles; predictions outside it are extrapolations.
+
+    Attributes
+    ----------
+    latency_ms, device_total_us : minimum and maximum in the training data.
+    latency_per_device_total : minimum and maximum ratio of step latency to the sum of all device rows.
+    """
+
+    latency_ms: tuple[float, float]
+    device_total_us: tuple[float, float]
+    latency_per_device_total: tuple[float, float]
+    median_latency_per_device_total: float
+
+
+def training_range(values: Mapping[str, Any]) -> TrainingRange:
+    """Parse the range from its manifest entry."""
+    return TrainingRange(
+        latency_ms=tuple(values["latency_ms"]),
+        device_total_us=tuple(values["device_total_us"]),
+        latency_per_device_total=tuple(values["latency_per_device_total"]),
+        median_latency_per_device_total=values["median_latency_per_device_total"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStack:
+    """One ensemble member of the default method, for every target of an anchor.
+
+    Attributes
+    ----------
+    targets : instances, in the order of the first axis of all arrays.
+    constants, typical_log_ratio : as `stacks.member_latency` takes them.
+    """
+
+    targets: tuple[str, ...]
+    fitted: Fitted
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+
+    def run(self, seen: np.ndarray) -> np.ndarray:
+        """Raw outputs, (profiles, inputs) -> (targets, profiles, outputs)."""
+        return self.fitted.run(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleRule:
+    """Members that a method uses, and how it combines their latencies: "median", "mean" or "geometric mean".
+
+    Attributes
+    ----------
+    weights : of the geometric mean, one per member; None: equal weights.
+    """
+
+    members: tuple[str, ...]
+    combine: str
+    weights: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A prediction method: one rule with the anchor's latency and one without.
+
+    Attributes
+    ----------
+    kind : "classes": one network for all targets of an anchor, over classes of operations; "pairs": one model per
+        anchor and target, over clusters of operations.
+    """
+
+    name: str
+    with_latency: EnsembleRule
+    without_latency: EnsembleRule
+    kind: str = "pairs"
+
+    def rule(self, latency_known: bool) -> EnsembleRule:
+        """The rule for this case."""
+        return self.with_latency if latency_known else self.without_latency
+
+
+def method_of(name: str, values: Mapping[str, Any]) -> Method:
+    """Parse a method from its manifest entry."""
+    return Method(name, _rule(values["with_latency"]), _rule(values["without_latency"]), values.get("kind", "pairs"))
+
+
+def _rule(values: Mapping[str, Any]) -> EnsembleRule:
+    weights = values.get("weights")
+    return EnsembleRule(tuple(values["members"]), values["combine"], None if weights is None else tuple(weights))
+
+
+# Each layer is a models folder inside the base models folder. The base folder stays unchanged.
+
+OWN_PAIRS_NAME, OWN_PAIRS_VERSION = "own_pairs.json", 1
+#: Subfolder of the models folder that holds one folder per layer.
+LAYERS_FOLDER = "own_pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMachine:
+    """A custom machine: its name, its GPU's full name, and whether its steps ran in TF32."""
+
+    instance: str
+    gpu: str
+    tf32: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRecord:
+    """Entry of a layer in `own_pairs.json`.
+
+    Attributes
+    ----------
+    folder : relative to the models folder. checksum : of its manifest.
+    machines : measured by the user, one or two; the layer's other instances are those of the base models.
+    workloads, networks : that its instances have in common.
+    law_share : weight of the analytical model in the geometric mean with these models, 0 to 1.
+    """
+
+    folder: str
+    checksum: str
+    machines: tuple[OwnMachine, ...]
+    workloads: int
+    networks: int
+    law_share: float
+
+
+def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
+    """Layers over the models in `folder`; empty without `own_pairs.json`.
+
+    Raises
+    ------
+    ArtifactError : the file is damaged, has another version, or was trained with other base models.
+    """
+    path = folder / OWN_PAIRS_NAME
+    if not path.exists():
+        return ()
+    content = read_coefficients(path, OWN_PAIRS_VERSION)
+    if content.get("base_checksum") != base_checksum:
+        raise ArtifactError(f"{shown(path)} was made for other models: run `profet train` with its data again.")
+    try:
+        return tuple(_layer(row) for row in content["layers"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged(path) from None
+
+
+def layer_content(record: LayerRecord) -> dict[str, object]:
+    """Content in the format of `read_layers`."""
+    return {
+        "folder": record.folder,
+        "checksum": record.checksum,
+        "machines": [{"instance": one.instance, "gpu": one.gpu, "tf32": one.tf32} for one in record.machines],
+        "workloads": record.workloads,
+        "networks": record.networks,
+        "law_share": record.law_share,
+    }
+
+
+def _layer(row: JsonObject) -> LayerRecord:
+    folder = str(row["folder"])
+    if folder != f"{LAYERS_FOLDER}/{folder.rpartition('/')[2]}" or not folder.rpartition("/")[2].isalnum():
+        raise ValueError("a layer lies below its models")
+    share = finite_number(row["law_share"])
+    if not 0 <= share <= 1:
+        raise ValueError("a share is 0 to 1")
+    return LayerRecord(
+        folder=folder,
+        checksum=str(row["checksum"]),
+        machines=tuple(OwnMachine(str(one["instance"]), str(one["gpu"]), bool(one["tf32"])) for one in row["machines"]),
+        workloads=int(row["workloads"]),
+        networks=int(row["networks"]),
+        law_share=share,
+    )
+
 
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 2

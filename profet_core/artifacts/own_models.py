@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from profet_core.artifacts.models import MANIFEST_NAME, Models
-from profet_core.artifacts.own_layers import OWN_PAIRS_NAME, LayerRecord
+from profet_core.artifacts.models import MANIFEST_NAME, OWN_PAIRS_NAME, LayerRecord, Models
 from profet_core.files import shipped_folder, strict_json
-from profet_core.transfer.model import SHARPENED_NAME
-from profet_core.transfer.sharpened import SharpenedGpu
+from profet_core.transfer.model import CALIBRATED_NAME, CalibratedGpu
 
-_FILES = (MANIFEST_NAME, SHARPENED_NAME, OWN_PAIRS_NAME)
+_FILES = (MANIFEST_NAME, CALIBRATED_NAME, OWN_PAIRS_NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class OwnModels:
     ----------
     written : date of its newest file, UTC, ISO 8601; empty if the files are gone.
     instances : with profiles in the training data. networks : that were profiled there.
-    sharpened : GPUs calibrated with a few measured workloads.
+    calibrated : GPUs calibrated with a few measured workloads.
     layers : models of custom machines over these.
     base_ships : the base models are those that ship with this version.
     """
@@ -32,7 +30,7 @@ class OwnModels:
     written: str
     instances: tuple[str, ...]
     networks: tuple[str, ...]
-    sharpened: tuple[SharpenedGpu, ...]
+    calibrated: tuple[CalibratedGpu, ...]
     layers: tuple[LayerRecord, ...]
     base_ships: bool
 
@@ -42,18 +40,18 @@ def own_models(models: Models) -> OwnModels | None:
 
     Raises
     ------
-    ArtifactError : `transfer.json` or `sharpened.json` is damaged.
+    ArtifactError : `transfer.json` or `calibrated.json` is damaged.
     """
     shipped = shipped_folder("models")
     if models.folder.resolve() == shipped.resolve():
         return None
     networks = models.manifest.get("training_data", {}).get("architectures", ())
-    sharpened = models.transfer.sharpened.values() if models.transfer else ()
+    calibrated = models.transfer.calibrated.values() if models.transfer else ()
     return OwnModels(
         written=_written(models.folder),
         instances=models.instances,
         networks=tuple(map(str, networks)),
-        sharpened=tuple(sorted(sharpened, key=lambda one: (one.instance, one.tf32))),
+        calibrated=tuple(sorted(calibrated, key=lambda one: (one.instance, one.tf32))),
         layers=tuple(layer.record for layer in models.own_layers),
         base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
 
-#: Clouds' own spelling of their names; others stay as written.
+#: Clouds' own field_names of their names; others stay as written.
 _CLOUDS = {
     "aws": "AWS",
     "azure": "Azure",
@@ -19,12 +19,12 @@ _CLOUDS = {
     "vast": "Vast",
     "verda": "Verda",
 }
-#: Form factors in NVIDIA's spelling, and models sold with several memory sizes.
+#: Form factors in NVIDIA's field_names, and models sold with several memory sizes.
 _FORMS, _BY_MEMORY = {"SXM": "SXM", "PCIE": "PCIe", "NVL": "NVL"}, ("A100",)
 
 
 def cloud_words(provider: str) -> str:
-    """A cloud's name in its own spelling; 'your own' for custom hardware.
+    """A cloud's name in its own field_names; 'your own' for custom hardware.
 
     >>> cloud_words("gcp"), cloud_words("own"), cloud_words("acme")
     ('GCP', 'your own', 'acme')

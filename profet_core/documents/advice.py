@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.advice.comparison_words import comparison_sentences
-from profet_core.advice.words import answer_sentences
+from profet_core.advice.words import answer_sentences, comparison_sentences
 from profet_core.documents.parts import BASIS, MEMORY, PER_GPU, PLAN, TEXTS
 from profet_core.documents.records import FLAG, NUMBER, TEXT, WHOLE, at, many, maybe, record, under
 

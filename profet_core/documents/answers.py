@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from profet_core.cost import CostRow
     from profet_core.energy.estimate import Energy
     from profet_core.latency import StepTime
+    from profet_core.multi_gpu.offers import CurveRow
     from profet_core.prediction.records import InstancePrediction
-    from profet_core.scaleout.training import CurveRow
 
 #: Share of held-out latencies inside the intervals.
 _LEVEL = at(lambda _: LEVEL, NUMBER)
@@ -70,7 +70,7 @@ PREDICTION = record(
         ),
         interval_level=maybe(NUMBER),
         unknown_operations=UNKNOWN_OPERATIONS,
-        likeness=maybe(record(distance=NUMBER, words=TEXT, error_percent=maybe(NUMBER))),
+        similarity=maybe(record(distance=NUMBER, words=TEXT, error_percent=maybe(NUMBER))),
         warnings=TEXTS,
     ),
     memory=at("fits", MEMORY),

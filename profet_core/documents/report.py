@@ -11,12 +11,9 @@ from string import Template
 
 from profet_core.advice.advise import Advice
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.headline import headline
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Request
-from profet_core.advice.shortlist import plan_a_gpu, shortlist
-from profet_core.advice.sureness import MEASURED_ERRORS, Sureness, plan_sureness
-from profet_core.advice.words import answer_sentences, named_plans
+from profet_core.advice.plans import MEASURED_ERRORS, Confidence, Plan, Request, plan_confidence
+from profet_core.advice.recommend import plan_a_gpu, shortlist
+from profet_core.advice.words import answer_sentences, headline, named_plans
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import OWN_PROVIDER
@@ -128,7 +125,7 @@ def _plan_row(advice: Advice, plan: Plan) -> str:
     of_all = f"{plan.gpus} × " if plan.gpus > 1 else ""
     cloud = "" if offer.provider == OWN_PROVIDER else f", {cloud_words(offer.provider)}"
     retired = ", retired" if offer.status == "retired" else ""
-    step = plan_sureness(plan)
+    step = plan_confidence(plan)
     cells = [
         _cell(of_all + gpu_words(offer) + several + cloud + retired),
         _number(format_duration(plan.total_s)),
@@ -162,7 +159,7 @@ def _price_of(offer: Instance) -> str:
 
 def _notes(advice: Advice, source: ReportSource) -> str:
     """Warnings, bases and price sources, each once."""
-    good, fair = MEASURED_ERRORS[Sureness.GOOD], MEASURED_ERRORS[Sureness.FAIR]
+    good, fair = MEASURED_ERRORS[Confidence.GOOD], MEASURED_ERRORS[Confidence.FAIR]
     sure = (
         f"Ranges are {100 * advice.request.interval_level:.0f}% prediction intervals. On held-out networks, the "
         f"mean error of good predictions was {good.mean_pct:.0f}%, of fair ones {fair.mean_pct:.0f}%; rough ones "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from profet_core.answers.questions import ProfileQuestion, Spelling
+from profet_core.answers.questions import FieldNames, ProfileQuestion
 from profet_core.errors import InputError
-from profet_core.estimate.memory import OPTIMISERS
 from profet_core.fields.field import Field, Fields, Kind, some
 from profet_core.fields.training import COST, NARROWED
+from profet_core.from_layers.estimate import OPTIMISERS
 
 ESTIMATE: Fields = {
     "network": Field(Kind.TEXT, "network name, such as ResNet50", "NAME", required=True),
@@ -26,7 +26,7 @@ ESTIMATE: Fields = {
 }
 
 
-def with_profiled(values: dict[str, Any], spelling: Spelling) -> dict[str, Any]:
+def with_profiled(values: dict[str, Any], field_names: FieldNames) -> dict[str, Any]:
     """The values, with those that are of the profile as its question.
 
     Raises
@@ -38,7 +38,7 @@ def with_profiled(values: dict[str, Any], spelling: Spelling) -> dict[str, Any]:
     if not of_profile:
         return others
     if "profile" not in of_profile:
-        anchor, latency, profile = (spelling.option(name) for name in ("anchor", "latency_ms", "profile"))
+        anchor, latency, profile = (field_names.option(name) for name in ("anchor", "latency_ms", "profile"))
         raise InputError(f"{anchor} and {latency} need a profile: name it with {profile}.")
     precision = {name: values[name] for name in ("precision",) if name in values}
     return {**others, "profiled": ProfileQuestion(**of_profile, **precision)}

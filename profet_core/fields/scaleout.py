@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from profet_core.fields.field import Field, Fields, Kind, some
 from profet_core.fields.training import ADVISE, NARROWED, ONE_GPU
-from profet_core.scaleout.strategies import STRATEGY_CHOICES
-from profet_core.scaleout.work import GRADIENT_BYTES
+from profet_core.multi_gpu.step import GRADIENT_BYTES, STRATEGY_CHOICES
 
 SCALEOUT: Fields = {
     "profile": Field(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.catalog.narrowing import SURENESS_WORDS
-from profet_core.catalog.offers import MARKET_CHOICES
+from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES
 from profet_core.fields.field import Field, Fields, Kind, some
 from profet_core.precision.names import PRECISIONS
 
@@ -24,7 +23,7 @@ OFFERS: Fields = {
 }
 NARROWED: Fields = {
     **OFFERS,
-    "sureness": Field(Kind.TEXT, "only predictions with at least this confidence", choices=tuple(SURENESS_WORDS)),
+    "confidence": Field(Kind.TEXT, "only predictions with at least this confidence", choices=tuple(CONFIDENCE_WORDS)),
 }
 INSTANCES: Fields = {"all": Field(Kind.FLAG, "every offer, in all regions and markets"), **OFFERS}
 

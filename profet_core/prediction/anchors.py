@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
 from profet_core.errors import InputError
-from profet_core.transfer.hosts import REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
+from profet_core.transfer.targets import REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
@@ -43,7 +43,7 @@ def anchor_names(models: Models) -> tuple[str, ...]:
     if models.transfer is None:
         return tuple(models.instances)
     profiled = {row.gpu for row in models.transfer.step.instances.values()}
-    measured = {name for name, _ in models.transfer.sharpened}
+    measured = {name for name, _ in models.transfer.calibrated}
     others = (name for name in models.transfer.gpus if name not in profiled)
     return (*models.instances, *sorted(others, key=lambda name: (name not in measured, name.lower())))
 

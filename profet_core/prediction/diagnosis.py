@@ -1,13 +1,20 @@
-"""Bottleneck of a profiled step: GPU, input, or kernel gaps."""
+"""What holds a step up, where its operations belong, and what makes a prediction less certain."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from profet_core.prediction.input_wait import waits_for_loader
-from profet_core.profiles.record import HOST_PREFIX, Profile
-from profet_core.units import US_PER_MS
+from profet_core.artifacts.models import Models, TrainingRange
+from profet_core.catalog import gpu_model
+from profet_core.features.classes import load_operation_classes
+from profet_core.features.operations import UnknownOperations, is_set_aside, kind_of
+from profet_core.prediction.anchors import Anchor, anchor_gpu
+from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_warning, steps_note, waits_for_loader
+from profet_core.prediction.members import ProfileEstimates
+from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, UNKNOWN_DEVICE_OPERATION, Profile
+from profet_core.units import US_PER_MS, format_ms
 
 Kind = Literal["busy", "idle", "input", "no GPU"]
 
@@ -94,3 +101,182 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
 def _is_input(name: str) -> bool:
     """Whether the row is `tf.data` prefetching, the step's wait for it, or a DataLoader wait."""
     return name == f"{HOST_PREFIX}Dataset" or name.startswith(f"{HOST_PREFIX}Iterator")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One operation.
+
+    Attributes
+    ----------
+    share : part of the profile's busy (not idle) time, 0 to 1; None for idle time.
+    kind : its kind; None if unknown.
+    operation_class : class in the default method; None if there is none.
+    cluster : feature of the documented method, a cluster of device operations or a host operation; None if there is
+        none.
+    class_known, cluster_known : seen in training; otherwise it went to the class of its kind and the cluster with the
+        most similar names, or to none.
+    stands_in : its class had no operation of this kind in training, or it has no class.
+    set_aside : communication between GPUs, excluded from everything.
+    """
+
+    operation: str
+    time_us: float
+    share: float | None
+    kind: str | None
+    operation_class: str | None
+    class_known: bool
+    cluster: str | None
+    cluster_known: bool
+    stands_in: bool
+    set_aside: bool
+
+    @property
+    def on_device(self) -> bool:
+        """Whether it is a GPU row."""
+        return self.operation.startswith(DEVICE_PREFIX)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is idle time of the GPU or of the host's threads."""
+        return self.operation in IDLE_OPERATIONS
+
+
+def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
+    """All operations of `profile`, longest first."""
+    classes, features = load_operation_classes(), models.features
+    names = tuple(profile.operations)
+    class_columns, cluster_columns = classes.place(names), features.place(names)
+    busy_us = profile.busy_total_us
+    found = [
+        Placement(
+            operation=name,
+            time_us=time_us,
+            share=None if name in IDLE_OPERATIONS or busy_us == 0 else time_us / busy_us,
+            kind=_kind_name(name),
+            operation_class=_named(classes.names, class_columns[name]),
+            class_known=name in classes.columns,
+            cluster=_named(features.names, cluster_columns[name]),
+            cluster_known=name in features.columns,
+            stands_in=name.startswith(DEVICE_PREFIX) and classes.stands_in(name),
+            set_aside=is_set_aside(name),
+        )
+        for name, time_us in profile.operations.items()
+    ]
+    return tuple(sorted(found, key=lambda row: (-row.time_us, row.operation)))
+
+
+def _kind_name(operation: str) -> str | None:
+    kind = kind_of(operation)
+    return None if kind is None else kind.name
+
+
+def _named(names: tuple[str, ...], column: int | None) -> str | None:
+    return None if column is None else names[column]
+
+
+#: Unknown operations matter above this share of busy time.
+NOTABLE_UNKNOWN_SHARE = 0.05
+
+
+def caveats(
+    models: Models,
+    profile: Profile,
+    anchor: Anchor,
+    estimates: ProfileEstimates,
+    own_range: TrainingRange | None = None,
+) -> tuple[str, ...]:
+    """Caveats of `estimates`, which a method made from `profile`: one sentence each, most serious first.
+
+    Parameters
+    ----------
+    own_range : training range of the anchor, if custom models were trained on its profiles.
+    """
+    known = own_range or (None if anchor.gpu else models.ranges[anchor.instance])
+    found = [
+        *profile.warnings,
+        _wrong_gpu_warning(models, profile, anchor),
+        None if own_range else _unprofiled_anchor_warning(anchor),
+        _compiled_warning(profile),
+        steps_note(profile),
+        _unattributed_warning(profile),
+        input_wait_warning(profile),
+        _unknown_warning(estimates.unknown),
+        *estimates.warnings,
+        None if known is None else _range_warning(known, profile, anchor.name),
+        _floor_warning(estimates.at_floor),
+    ]
+    # The recorder may already have written the same note into the profile.
+    return tuple(dict.fromkeys(text for text in found if text))
+
+
+def _wrong_gpu_warning(models: Models, profile: Profile, anchor: Anchor) -> str | None:
+    recorded = profile.meta.gpu
+    gpu = anchor_gpu(models, anchor)
+    if recorded is None or gpu is None or _same_gpu(models, recorded, gpu):
+        return None
+    given = f"the anchor is {gpu}" if anchor.name == gpu else f"{anchor.name} has {gpu}"
+    return f"The profile says it was recorded on {recorded}, but {given}: check the anchor."
+
+
+def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:
+    """Whether a profile's GPU name can denote a GPU; a missing form factor or memory size is no contradiction."""
+    if gpu_model(recorded) == gpu_model(gpu):
+        return True
+    return models.transfer is not None and gpu in {one.name for one in models.transfer.gpus.named(recorded)}
+
+
+def _unprofiled_anchor_warning(anchor: Anchor) -> str | None:
+    if anchor.gpu is None:
+        return None
+    return (
+        f"The models have no profiles of {anchor.gpu.name}: the profile is scaled to profiled GPUs by their speed "
+        "at each kind of operation. All predictions are less certain."
+    )
+
+
+def _compiled_warning(profile: Profile) -> str | None:
+    if not profile.meta.compiled:
+        return None
+    return (
+        "This step was compiled (XLA or torch.compile), which fuses operations. The models were trained on "
+        "uncompiled steps: intervals are wider."
+    )
+
+
+def _unattributed_warning(profile: Profile) -> str | None:
+    if profile.unknown_share <= WARNED_UNATTRIBUTED_SHARE:
+        return None
+    return f"{profile.unknown_share:.0%} of the GPU time belongs to no named operation: the interval is wider."
+
+
+def _unknown_warning(unknown: UnknownOperations) -> str | None:
+    # Time without an operation has its own warning if it matters.
+    if not set(unknown.names) - ({UNKNOWN_DEVICE_OPERATION} & set(unknown.left_out)):
+        return None
+    parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
+    parts += [f"{name} ignored" for name in unknown.left_out]
+    shown = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
+    weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "negligible"
+    count = len(unknown.names)
+    noun = "operation" if count == 1 else "operations"
+    return f"The models don't know {count} {noun}, {unknown.share:.1%} of the busy time ({weight}): {shown}."
+
+
+def _range_warning(known: TrainingRange, profile: Profile, anchor: str) -> str | None:
+    low, high = known.device_total_us
+    total = profile.device_total_us
+    if total == 0 or low * 0.8 <= total <= high * 1.25:
+        return None
+    side = "shorter" if total < low else "longer"
+    return (
+        f"This step's GPU time is {side} than any in the training data of {anchor} ({format_ms(total / US_PER_MS)} "
+        f"of device time, known {format_ms(low / US_PER_MS)} to {format_ms(high / US_PER_MS)}): the prediction is "
+        "an extrapolation."
+    )
+
+
+def _floor_warning(at_floor: Sequence[str]) -> str | None:
+    if not at_floor:
+        return None
+    return f"The prediction for {', '.join(at_floor)} fell below all measurements and was set to half the fastest step."

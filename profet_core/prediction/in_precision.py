@@ -17,28 +17,23 @@ import numpy as np
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
+from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
+from profet_core.features.classes import COPY_CLASS, load_operation_classes
 from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
 from profet_core.messages import Code, Note
-from profet_core.networks.batch import ProfileBatch
-from profet_core.operations.classes import COPY_CLASS, load_operation_classes
-from profet_core.precision.model import PrecisionModel, has_tensor_cores
+from profet_core.precision.model import Factors, PrecisionModel, has_tensor_cores
 from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, asked_precision, canonical, is_half
-from profet_core.precision.speedup import Factors
 from profet_core.prediction import predict as unasked
 from profet_core.prediction.anchors import Anchor, find_anchor
-from profet_core.prediction.host_time import host_times_ms
-from profet_core.prediction.latency_doubt import check_latency
+from profet_core.prediction.checks import check_latency, check_predictable, counted, host_times_ms
 from profet_core.prediction.records import InstancePrediction, Prediction
-from profet_core.prediction.refusals import check_predictable
-from profet_core.prediction.steps import counted
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
-from profet_core.transfer.anchor import ForeignSteps, carry_back
-from profet_core.transfer.evidence import Source
-from profet_core.transfer.hosts import Host, host_named
+from profet_core.transfer.carry import ForeignSteps, carry_back
+from profet_core.transfer.law import CONVOLUTION, PRODUCT, StepParts, kind_of_class, step_parts
 from profet_core.transfer.model import TransferModel
-from profet_core.transfer.parts import CONVOLUTION, PRODUCT, StepParts, kind_of_class, step_parts
 from profet_core.transfer.speed import evidence_of, target_of
+from profet_core.transfer.targets import Host, Source, host_named
 
 #: Assumed half-width of a compiled step, a factor of 1.25 up or down: the effect of fusion elsewhere is not measured.
 COMPILED_LOG_SD = log_sd_of(math.log(1.25))

@@ -8,28 +8,28 @@ from functools import partial
 
 import numpy as np
 
-from profet_core.artifacts.methods import Method
-from profet_core.artifacts.models import Models
+from profet_core.artifacts.models import Method, Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.naming import nearest
+from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.messages import Note
-from profet_core.networks.batch import ProfileBatch
 from profet_core.precision.names import TF32, canonical, is_half
 from profet_core.prediction.anchors import Anchor, find_anchor
-from profet_core.prediction.by_class import class_estimates
-from profet_core.prediction.caveats import caveats
-from profet_core.prediction.documented import documented_estimates
-from profet_core.prediction.estimates import Estimates, ProfileEstimates
-from profet_core.prediction.foreign import foreign_estimates
-from profet_core.prediction.input_wait import without_input_wait
-from profet_core.prediction.latency_doubt import check_latency
-from profet_core.prediction.own_models import NOTHING_TOLD, OwnTold, own_rows, own_told, with_own_models
+from profet_core.prediction.checks import check_latency, check_predictable, counted, without_input_wait
+from profet_core.prediction.diagnosis import caveats
+from profet_core.prediction.foreign import (
+    NO_OWN_ANSWERS,
+    OwnAnswers,
+    foreign_estimates,
+    own_answers,
+    own_rows,
+    with_own_models,
+)
+from profet_core.prediction.members import Estimates, ProfileEstimates, class_estimates, documented_estimates
 from profet_core.prediction.records import InstancePrediction, Prediction, Predictions, priced_row
-from profet_core.prediction.refusals import check_predictable
-from profet_core.prediction.steps import counted
 from profet_core.prediction.unprofiled import (
     PlacedOffers,
     UnprofiledAnchor,
@@ -39,7 +39,7 @@ from profet_core.prediction.unprofiled import (
     unprofiled_steps,
 )
 from profet_core.profiles.record import Profile
-from profet_core.transfer.known import AnchorSteps
+from profet_core.transfer.carry import AnchorSteps
 from profet_core.units import positive_number
 
 
@@ -169,7 +169,7 @@ def predict_many(
     if models.transfer is not None:
         known = estimates.by_target
         reached = unprofiled_steps(models.transfer, recorded, batch.profiles, known, request.offers, tf32=tf32)
-    told = _own_told(request, batch, ran_in_tf32=False, tf32=tf32)
+    told = _own_answers(request, batch, ran_in_tf32=False, tf32=tf32)
     return _Predicted(request, steps, estimates, recorded, reached, told).all
 
 
@@ -191,7 +191,7 @@ def _in_one_precision(
 ) -> _Predicted:
     transfer = request.models.transfer
     assert transfer is not None
-    told = _own_told(request, batch, ran_in_tf32=ran_in_tf32, tf32=tf32)
+    told = _own_answers(request, batch, ran_in_tf32=ran_in_tf32, tf32=tf32)
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
     found = with_own_models(told, found)
     log_sd = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_sd
@@ -203,11 +203,11 @@ def _in_one_precision(
     return _Predicted(request, steps, found.estimates, found.recorded, reached, told, own.note)
 
 
-def _own_told(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32: bool) -> OwnTold:
+def _own_answers(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32: bool) -> OwnAnswers:
     """Predictions of custom models; none for the documented ensemble, which stays unchanged."""
     if request.method.kind != "classes":
-        return NOTHING_TOLD
-    return own_told(request.models, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
+        return NO_OWN_ANSWERS
+    return own_answers(request.models, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
 
 
 def _in_tf32(profile: Profile, tf32: bool) -> bool:
@@ -311,7 +311,7 @@ class _Predicted:
     estimates: Estimates
     recorded: AnchorSteps
     reached: UnprofiledSteps | None
-    told: OwnTold
+    told: OwnAnswers
     carried_note: Note | None = None
 
     @property
@@ -332,7 +332,7 @@ class _Predicted:
             unknown_operations=estimates.unknown,
             steps=step.profile.steps,
             steps_basis=step.profile.steps_basis,
-            likeness=told.likeness(number) or estimates.likeness,
+            similarity=told.similarity(number) or estimates.similarity,
             warnings=caveats(request.models, step.profile, request.anchor, estimates, told.anchor_range),
             read_by=request.anchor.instance,
         )

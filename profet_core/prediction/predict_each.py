@@ -10,11 +10,9 @@ from profet_core.catalog import Catalog
 from profet_core.errors import InputError
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.anchors import find_anchor
+from profet_core.prediction.checks import check_latency, counted, refusal_by
 from profet_core.prediction.in_precision import predict_many
-from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.records import Prediction
-from profet_core.prediction.refusals import refusal_by
-from profet_core.prediction.steps import counted
 from profet_core.profiles.record import Profile
 
 

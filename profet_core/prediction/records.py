@@ -9,12 +9,12 @@ from typing import Any, overload
 
 from profet_core.catalog import Instance
 from profet_core.cost import cost_usd
+from profet_core.features.operations import UnknownOperations
 from profet_core.frames import frame_of, offer_cells, step_cells
 from profet_core.latency import Estimate, StepTime
 from profet_core.messages import Code, Note
-from profet_core.operations.unknown import UnknownOperations
 from profet_core.precision.names import AS_PROFILED
-from profet_core.prediction.estimates import Likeness
+from profet_core.prediction.members import Similarity
 from profet_core.profiles.record import StepsBasis
 
 
@@ -69,7 +69,7 @@ class Prediction:
     predictions: tuple[InstancePrediction, ...]
     interval_level: float | None
     unknown_operations: UnknownOperations
-    likeness: Likeness | None
+    similarity: Similarity | None
     warnings: tuple[str, ...]
     steps: int = 1
     steps_basis: StepsBasis = "assumed"

@@ -12,26 +12,25 @@ import numpy as np
 
 from profet_core.catalog import Catalog, gpu_model
 from profet_core.catalog.gpus import Gpu, Gpus
+from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError
+from profet_core.features.classes import load_operation_classes
 from profet_core.latency import Basis, Estimate, Reach, Relative
 from profet_core.messages import Code, Note
-from profet_core.networks.batch import ProfileBatch
-from profet_core.operations.classes import load_operation_classes
-from profet_core.prediction.host_time import host_times_ms
-from profet_core.prediction.own_models import is_own_target
-from profet_core.prediction.refusals import unattributed_log_sd
+from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
+from profet_core.prediction.foreign import is_own_target
 from profet_core.profiles.record import Profile
+from profet_core.transfer.carry import AnchorSteps, anchor_estimate
 from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
-from profet_core.transfer.hosts import host_named
-from profet_core.transfer.known import AnchorSteps, anchor_estimate
-from profet_core.transfer.parts import step_parts
+from profet_core.transfer.law import step_parts
+from profet_core.transfer.targets import host_named
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
     from profet_core.transfer.model import TransferModel
 
 #: Bases in the order of the rows.
-_ORDER = (Basis.MEASURED, Basis.SHARPENED, Basis.DERIVED, Basis.TRANSFERRED)
+_ORDER = (Basis.MEASURED, Basis.CALIBRATED, Basis.DERIVED, Basis.TRANSFERRED)
 
 
 @dataclass(frozen=True)

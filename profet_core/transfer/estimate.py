@@ -16,13 +16,11 @@ import numpy as np
 from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Basis, Estimate, Reach, Relative, combined_sd
-from profet_core.transfer.carry import carry
-from profet_core.transfer.derived import derive
-from profet_core.transfer.hosts import Host
-from profet_core.transfer.known import AnchorSteps, KnownSteps, known_steps
-from profet_core.transfer.model import TransferModel
+from profet_core.transfer.carry import AnchorSteps, KnownSteps, carry, known_steps
+from profet_core.transfer.law import StepLaw, gpu_time_ms
+from profet_core.transfer.model import TransferModel, derive
 from profet_core.transfer.speed import targets_of
-from profet_core.transfer.step import StepLaw, gpu_time_ms
+from profet_core.transfer.targets import Host
 
 #: A GPU and its host.
 Placed = tuple[Gpu, Host]
@@ -48,7 +46,7 @@ def estimate_gpus(
     found: dict[Placed, Estimate] = {}
     carried: list[Placed] = []
     for placed in wanted:
-        law = None if model.sharpened_gpu(placed[0], tf32) else model.derived.get(placed[0].name)
+        law = None if model.calibrated_gpu(placed[0], tf32) else model.derived.get(placed[0].name)
         if law and all(name in known.latencies for name in law.instances):
             found[placed] = derive(law, known.latencies, placed[0], tf32)
         else:
@@ -91,11 +89,11 @@ def _transferred(
 
 def _calibrated(model: TransferModel, known: KnownSteps, gpu: Gpu, row: Estimate, tf32: bool) -> Estimate:
     """Correct by the model's residuals on steps measured on the GPU, if there are any."""
-    sharpened = model.sharpened_gpu(gpu, tf32)
-    if sharpened is None or row.reach is None:
+    calibrated = model.calibrated_gpu(gpu, tf32)
+    if calibrated is None or row.reach is None:
         return row
-    log_factors = sharpened.log_factors(known, row.reach.free_ms, row.reach.launch_ms, row.latency_ms)
-    return replace(row.scaled(np.exp(log_factors)), basis=Basis.SHARPENED)
+    log_factors = calibrated.log_factors(known, row.reach.free_ms, row.reach.launch_ms, row.latency_ms)
+    return replace(row.scaled(np.exp(log_factors)), basis=Basis.CALIBRATED)
 
 
 def other_host_log_sd(law: StepLaw, recorded: AnchorSteps, latency_ms: FloatArray, host: Host) -> FloatArray:

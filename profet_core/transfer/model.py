@@ -1,30 +1,265 @@
-"""Load `transfer.json`, the model for unprofiled GPUs, with its own checksum."""
+"""Reads `transfer.json`: the coefficients that transfer latencies to unprofiled GPUs, with its own checksum."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+import numpy as np
+
+from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
-from profet_core.latency import Basis, combined_sd
-from profet_core.transfer.carry import Targets
-from profet_core.transfer.derived import DerivedLaw
-from profet_core.transfer.evidence import Evidence, Source
-from profet_core.transfer.hosts import Host
-from profet_core.transfer.sharpened import SharpenedGpu, sharpened_of
-from profet_core.transfer.step import InstanceStep, StepLaw
-from profet_core.transfer.targets import Speed, Target
+from profet_core.latency import Basis, Estimate, Reach, Relative, combined_sd
+from profet_core.messages import Code, Note
+from profet_core.transfer.carry import KnownSteps, Targets
+from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, shares
+from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedLaw:
+    """log t = log base + intercept + by_ratio * log(other / base) + by_size * log base, milliseconds.
+
+    Attributes
+    ----------
+    base, other : the two instances. log_sd : spread on networks held out of the fit. bias_log_sd : residual spread
+        after the source's correction, estimated where both sources measured the same GPUs.
+    tf32 : whether the source ran with TF32 allowed.
+    other_precision_log_sd : assumed spread if the user's choice of TF32 differs from the source's.
+    """
+
+    base: str
+    other: str
+    intercept: float
+    by_ratio: float
+    by_size: float
+    log_sd: float
+    bias_log_sd: float
+    networks: int
+    workloads: int
+    tf32: bool
+    other_precision_log_sd: float
+
+    @property
+    def instances(self) -> tuple[str, str]:
+        """Instances with a required latency."""
+        return self.base, self.other
+
+    @property
+    def powers(self) -> dict[str, float]:
+        """Instance -> power of its latency in the model."""
+        return {self.base: 1 - self.by_ratio + self.by_size, self.other: self.by_ratio}
+
+    def notes(self, gpu: Gpu, tf32: bool) -> tuple[Note, ...]:
+        """Source of the estimate, and the assumption of its interval."""
+        note = Note.of(Code.THIRD_PARTY, networks=self.networks)
+        if self.ran_as(gpu, tf32):
+            return (note,)
+        return note, Note.of(Code.THIRD_PARTY_TF32, how="allowed" if self.tf32 else "off")
+
+    def ran_as(self, gpu: Gpu, tf32: bool) -> bool:
+        """Whether the source ran in the requested precision."""
+        return gpu.tf32_tensor_dense_tflops is None or tf32 == self.tf32
+
+
+def derive(law: DerivedLaw, known: Mapping[str, Estimate], gpu: Gpu | None = None, tf32: bool = True) -> Estimate:
+    """Latencies on the model's GPU from those on its two instances.
+
+    The known latencies' errors are assumed fully correlated, with the worst sign.
+
+    Parameters
+    ----------
+    gpu : the model's, with the requested precision; None: as the source ran.
+    """
+    base, other = (np.log(known[name].latency_ms) for name in law.instances)
+    latency_ms = np.exp(base + law.intercept + law.by_ratio * (other - base) + law.by_size * base)
+    found = Estimate(
+        latency_ms=latency_ms,
+        log_sd=_log_sd(law, known, 1 - law.by_ratio + law.by_size),
+        basis=Basis.DERIVED,
+        relative=Relative(law.base, _log_sd(law, known, law.by_size - law.by_ratio)),
+        reach=Reach(
+            weights={name: np.full(latency_ms.shape, power) for name, power in law.powers.items()},
+            free_ms=latency_ms,
+            launch_ms=np.zeros(latency_ms.shape),
+        ),
+    )
+    if gpu is None:
+        return found
+    found = replace(found, notes=law.notes(gpu, tf32))
+    return found if law.ran_as(gpu, tf32) else found.widened(law.other_precision_log_sd)
+
+
+def _log_sd(law: DerivedLaw, known: Mapping[str, Estimate], by_base: float) -> FloatArray:
+    """Log standard deviation, (profiles,); `by_base`: power of the base's latency in the result."""
+    base, other = (known[name].log_sd for name in law.instances)
+    found: FloatArray = combined_sd(abs(by_base) * base + abs(law.by_ratio) * other, law.log_sd, law.bias_log_sd)
+    return found
+
+
+# The residual of the analytical model is the mean of a Gaussian process over features of a step known without the GPU,
+# one per anchor.
+
+#: Standard deviations in the logarithm: of the residual near a workload, of a constant in it, per standard deviation of
+#: an input, and of a workload's own. Chosen by leave-one-GPU-out (`profet validate --cells`).
+LOCAL_LOG_SD, CONSTANT_LOG_SD, LINEAR_LOG_SD, NOISE_LOG_SD = 0.10, 0.05, 0.03, 0.06
+#: Length scale in standard deviations of the inputs.
+LENGTH = 1.5
+#: About the mean log of the measured latencies, milliseconds: keeps the first input near zero.
+_TYPICAL_LOG_MS = 3.0
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Residual of the analytical model for steps recorded on one anchor, learned from cells.
+
+    Attributes
+    ----------
+    mean, scale : of the inputs, (inputs,). cells : standardized inputs of the measured workloads, (cells, inputs).
+    weights : (cells,).
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    cells: FloatArray
+    weights: FloatArray
+
+    def log_factors(self, inputs: FloatArray) -> FloatArray:
+        """Log ratio of the step to the analytical model, (profiles,), from `correction_inputs`."""
+        return covariance((inputs - self.mean) / self.scale, self.cells) @ self.weights
+
+
+@dataclass(frozen=True)
+class CalibratedGpu:
+    """Calibration of one GPU from cells.
+
+    Attributes
+    ----------
+    gpu : its full name. instance : the owner's name of the machine that ran them. tf32 : whether they ran in TF32.
+    cells, networks : numbers of measured workloads and of their networks.
+    log_speed, log_bandwidth : as in `targets.Target`. log_sd : of a new network's step, in the logarithm.
+    corrections : anchor -> residual of the analytical model.
+    """
+
+    gpu: str
+    instance: str
+    tf32: bool
+    cells: int
+    networks: int
+    log_speed: float
+    log_bandwidth: float
+    log_sd: float
+    corrections: Mapping[str, Correction]
+
+    @property
+    def said(self) -> str:
+        """Short description of its basis."""
+        return f"{self.cells} measured step{'' if self.cells == 1 else 's'} of {self.instance}"
+
+    def log_factors(self, known: KnownSteps, free_ms: FloatArray, launch_ms: FloatArray, ms: FloatArray) -> FloatArray:
+        """Log residual of the analytical model, (profiles,); see `correction_inputs`. Zero for other anchors."""
+        found = self.corrections.get(known.anchor)
+        if found is None:
+            return np.zeros(ms.shape)
+        inputs = correction_inputs(known, free_ms, launch_ms, ms)
+        return found.log_factors(np.where(np.isfinite(inputs), inputs, found.mean))
+
+
+def correction_inputs(known: KnownSteps, free_ms: FloatArray, launch_ms: FloatArray, ms: FloatArray) -> FloatArray:
+    """Features of steps that are known without the GPU, (profiles, inputs).
+
+    Parameters
+    ----------
+    free_ms, launch_ms, ms : the model's prediction for it: without the host's limit, of launches, and of both,
+        (profiles,).
+
+    Returns
+    -------
+    inputs : size of the step, its mix of kinds, launches, copy, and the step on each profiled instance relative to the
+        model's prediction; NaN for an instance with unknown latency.
+    """
+    base = np.log(ms)
+    kinds = shares(known.parts.kinds_ms)
+    launched = np.log(np.maximum(launch_ms, 1e-9) / free_ms)
+    beside = [
+        np.log(known.latencies[name].latency_ms) - base if name in known.latencies else np.full(base.shape, np.nan)
+        for name in known.law.instances
+    ]
+    return np.column_stack(
+        [
+            base - _TYPICAL_LOG_MS,
+            kinds[:, : len(KINDS) - 1],
+            np.tanh(launched / 2),
+            known.parts.copy_ms / ms,
+            *beside,
+        ]
+    )
+
+
+def covariance(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Covariance of residuals at standardized inputs, (profiles, inputs) and (cells, inputs): (profiles, cells)."""
+    apart: FloatArray = ((one[:, None, :] - other[None, :, :]) ** 2).sum(axis=2)
+    near = LOCAL_LOG_SD**2 * np.exp(-apart / (2 * LENGTH**2))
+    return near + LINEAR_LOG_SD**2 * (one @ other.T) + CONSTANT_LOG_SD**2
+
+
+def calibrated_of(rows: Sequence[JsonObject]) -> dict[tuple[str, bool], CalibratedGpu]:
+    """Parse a file's content, by full name and TF32; raises `ValueError` or similar for invalid content."""
+    found = [_calibrated(row) for row in rows]
+    return {(one.gpu, one.tf32): one for one in found}
+
+
+def _calibrated(row: JsonObject) -> CalibratedGpu:
+    numbers = {name: float(row[name]) for name in ("log_speed", "log_bandwidth", "log_sd")}
+    if not np.isfinite(list(numbers.values())).all() or numbers["log_sd"] < 0:
+        raise ValueError("speeds and spread are numbers")
+    return CalibratedGpu(
+        gpu=str(row["gpu"]),
+        instance=str(row["instance"]),
+        tf32=bool(row["tf32"]),
+        cells=int(row["cells"]),
+        networks=int(row["networks"]),
+        corrections={str(name): _correction(one) for name, one in row["corrections"].items()},
+        **numbers,
+    )
+
+
+def _correction(row: JsonObject) -> Correction:
+    found = Correction(**{name: np.array(row[name], float) for name in ("mean", "scale", "cells", "weights")})
+    cells, inputs = found.cells.shape
+    shapes = found.mean.shape, found.scale.shape, found.weights.shape
+    if shapes != ((inputs,), (inputs,), (cells,)) or not (found.scale > 0).all():
+        raise ValueError("a correction's arrays don't belong together")
+    if not all(np.isfinite(one).all() for one in (found.mean, found.cells, found.weights)):
+        raise ValueError("a correction's arrays hold numbers")
+    return found
+
+
+def calibrated_content(gpu: CalibratedGpu) -> dict[str, object]:
+    """Content in the format of `calibrated_of`."""
+    corrections = {
+        name: {
+            "mean": one.mean.tolist(),
+            "scale": one.scale.tolist(),
+            "cells": one.cells.tolist(),
+            "weights": one.weights.tolist(),
+        }
+        for name, one in gpu.corrections.items()
+    }
+    plain = ("gpu", "instance", "tf32", "cells", "networks", "log_speed", "log_bandwidth", "log_sd")
+    return {**{name: getattr(gpu, name) for name in plain}, "corrections": corrections}
+
 
 TRANSFER_NAME = "transfer.json"
 TRANSFER_VERSION = 3
 #: File in the same folder for GPUs with a few measured workloads.
-SHARPENED_NAME, SHARPENED_VERSION = "sharpened.json", 1
+CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +326,7 @@ class TransferModel:
     specs
         relative to a GPU with published points, from a GPU with the same chip, and from kernels.
     points, fp32_points, derived : by full GPU name; `fp32_points` for GPUs whose `points` are TF32.
-    sharpened : by full GPU name and TF32, GPUs calibrated with a few measured workloads.
+    calibrated : by full GPU name and TF32, GPUs calibrated with a few measured workloads.
     kernels : full GPU name -> kind -> speed of its kernels over the reference GPU's, in the logarithm.
     checksum : of the file's content.
     """
@@ -108,7 +343,7 @@ class TransferModel:
     fp32_points: Mapping[str, BenchmarkPoint]
     kernels: Mapping[str, Mapping[str, float]]
     derived: Mapping[str, DerivedLaw]
-    sharpened: Mapping[tuple[str, bool], SharpenedGpu]
+    calibrated: Mapping[tuple[str, bool], CalibratedGpu]
     gpus: Gpus
     fitted_on: Mapping[str, str]
     checksum: str
@@ -118,15 +353,15 @@ class TransferModel:
         """Profiled instances: each can be the anchor."""
         return tuple(self.step.instances)
 
-    def sharpened_gpu(self, gpu: Gpu, tf32: bool) -> SharpenedGpu | None:
+    def calibrated_gpu(self, gpu: Gpu, tf32: bool) -> CalibratedGpu | None:
         """Calibration of a GPU in this precision from measured steps."""
-        return self.sharpened.get((gpu.name, tf32 and gpu.tf32_tensor_dense_tflops is not None))
+        return self.calibrated.get((gpu.name, tf32 and gpu.tf32_tensor_dense_tflops is not None))
 
     def basis_of(self, gpu: Gpu, tf32: bool = True) -> Basis:
         """Basis of a latency on the GPU: steps measured on it, others' timings, or neither."""
         profiled = {row.gpu for row in self.step.instances.values()}
-        if gpu.name not in profiled and self.sharpened_gpu(gpu, tf32) is not None:
-            return Basis.SHARPENED
+        if gpu.name not in profiled and self.calibrated_gpu(gpu, tf32) is not None:
+            return Basis.CALIBRATED
         return Basis.DERIVED if gpu.name in self.derived or gpu.name in profiled else Basis.TRANSFERRED
 
     @cached_property
@@ -157,11 +392,11 @@ def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) ->
     """
     path = models_folder(folder) / TRANSFER_NAME
     model = load_coefficients(path, TRANSFER_VERSION, lambda content: transfer_model(content, gpus or load_gpus()))
-    beside = path.with_name(SHARPENED_NAME)
-    return _with_sharpened(model, beside) if beside.exists() else model
+    beside = path.with_name(CALIBRATED_NAME)
+    return _with_calibrated(model, beside) if beside.exists() else model
 
 
-def _with_sharpened(model: TransferModel, path: Path) -> TransferModel:
+def _with_calibrated(model: TransferModel, path: Path) -> TransferModel:
     """Add the file's calibrated GPUs, with a few measured workloads, to the model."""
 
     def parse(content: JsonObject) -> TransferModel:
@@ -169,9 +404,9 @@ def _with_sharpened(model: TransferModel, path: Path) -> TransferModel:
             raise ArtifactError(
                 f"{shown(path)} belongs to another {TRANSFER_NAME}: run `profet train` with its data again."
             )
-        return replace(model, sharpened=MappingProxyType(sharpened_of(content["gpus"])))
+        return replace(model, calibrated=MappingProxyType(calibrated_of(content["gpus"])))
 
-    return load_coefficients(path, SHARPENED_VERSION, parse)
+    return load_coefficients(path, CALIBRATED_VERSION, parse)
 
 
 def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
@@ -202,7 +437,7 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
             }
         ),
         derived=MappingProxyType({name: _record(DerivedLaw, row) for name, row in content["derived"].items()}),
-        sharpened=MappingProxyType({}),
+        calibrated=MappingProxyType({}),
         gpus=gpus,
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
         checksum=str(content["checksum"]),

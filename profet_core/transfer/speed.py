@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 from profet_core.catalog.gpus import Gpu
 from profet_core.messages import Code, Note
 from profet_core.transfer.carry import Targets
-from profet_core.transfer.evidence import Evidence, Source
-from profet_core.transfer.hosts import Host
-from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
-from profet_core.transfer.sharpened import SharpenedGpu
-from profet_core.transfer.targets import Speed, Target
+from profet_core.transfer.law import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
+from profet_core.transfer.model import CalibratedGpu
+from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 
 if TYPE_CHECKING:
     from profet_core.transfer.model import TransferModel
@@ -46,8 +44,8 @@ def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
     """Evidence for a GPU's predictions; `known_speed` only counts if nobody ran the networks on it."""
     if gpu.name in {row.gpu for row in model.step.instances.values()}:
         return Evidence(Source.PROFILED, gpu.name, gpu.name)
-    if sharpened := model.sharpened_gpu(gpu, tf32):
-        return Evidence(Source.CELLS, gpu.name, gpu.name, said=sharpened.said)
+    if calibrated := model.calibrated_gpu(gpu, tf32):
+        return Evidence(Source.CELLS, gpu.name, gpu.name, said=calibrated.said)
     if gpu.name in model.derived:
         return Evidence(Source.DERIVED, gpu.name, gpu.name)
     return known_speed(model, gpu, tf32).evidence
@@ -141,9 +139,9 @@ def _is_shipped(model: TransferModel, gpu: Gpu) -> bool:
 
 
 def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
-    sharpened = model.sharpened_gpu(gpu, tf32)
-    if sharpened is not None:
-        return _sharpened_target(sharpened, gpu, host)
+    calibrated = model.calibrated_gpu(gpu, tf32)
+    if calibrated is not None:
+        return _calibrated_target(calibrated, gpu, host)
     speed = _beside_cells(model, gpu, known_speed(model, gpu, tf32), tf32)
     target = Target(
         host=host,
@@ -158,7 +156,7 @@ def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[
 
 def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> Speed:
     """Note that a GPU was measured in the other precision only, which this speed doesn't use."""
-    other = model.sharpened.get((gpu.name, not tf32))
+    other = model.calibrated.get((gpu.name, not tf32))
     if other is None:
         return speed
     precision, how = ("TF32", "with") if other.tf32 else ("FP32", "without")
@@ -166,19 +164,19 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
     return replace(speed, notes=(note, *speed.notes))
 
 
-def _sharpened_target(sharpened: SharpenedGpu, gpu: Gpu, host: Host) -> tuple[Target, Speed]:
+def _calibrated_target(calibrated: CalibratedGpu, gpu: Gpu, host: Host) -> tuple[Target, Speed]:
     """Target from its measured steps, which also cover the effect of the operation mix."""
-    note = Note.of(Code.MEASURED_STEPS, said=sharpened.said, networks=sharpened.networks)
-    evidence = Evidence(Source.CELLS, gpu.name, gpu.name, said=sharpened.said)
+    note = Note.of(Code.MEASURED_STEPS, said=calibrated.said, networks=calibrated.networks)
+    evidence = Evidence(Source.CELLS, gpu.name, gpu.name, said=calibrated.said)
     target = Target(
         host=host,
         multiprocessors=gpu.sm_count,
-        log_speed=sharpened.log_speed,
-        log_bandwidth=sharpened.log_bandwidth,
-        log_sd=sharpened.log_sd,
+        log_speed=calibrated.log_speed,
+        log_bandwidth=calibrated.log_bandwidth,
+        log_sd=calibrated.log_sd,
         mix_log_sd=0.0,
     )
-    return target, Speed(sharpened.log_speed, 0.0, sharpened.log_sd, evidence, (note,))
+    return target, Speed(calibrated.log_speed, 0.0, calibrated.log_sd, evidence, (note,))
 
 
 def mix_log_sd(gpu: Gpu, reference: Gpu, tf32: bool) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from profet_core.prediction.steps import TYPICAL_RATIO
+from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
 from profet_lab.cards.render import render
 from profet_lab.classes.boosted import REPEATS

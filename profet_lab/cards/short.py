@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from profet_core.estimate.amounts import WORK
-from profet_core.estimate.model import METHODS
+from profet_core.from_layers.costs import WORK
+from profet_core.from_layers.model import METHODS
+from profet_core.multi_gpu.law import ScaleoutModel
 from profet_core.precision.model import PrecisionModel
-from profet_core.scaleout.model import ScaleoutModel
 from profet_lab.cards.render import render
 from profet_lab.precision.precision_file import TODAY
 

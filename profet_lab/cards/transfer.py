@@ -11,12 +11,10 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import combined_sd, quantile
 from profet_core.memory.model import MemoryModel
 from profet_core.prediction.foreign import LAW_SHARE
-from profet_core.transfer.anchor import MOST_LAUNCHES, MOST_WORK
-from profet_core.transfer.carry import WEIGHTS
-from profet_core.transfer.evidence import Evidence, Source
-from profet_core.transfer.hosts import ASSUMED_LOG_SD, MEASURED_LOG_SD
+from profet_core.transfer.carry import MOST_LAUNCHES, MOST_WORK, WEIGHTS
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import MIX_SHARE, evidence_of, known_speed
+from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Evidence, Source
 from profet_lab.cards.render import render
 
 OWN_POINT = "own point alone"
@@ -130,7 +128,7 @@ def _checks(report: Mapping[str, Any], model: TransferModel, gpu: Gpu, instance:
             if row := report[section][by].get(instance):
                 yield GpuCheck(how, row["mape_with_latency"], row["bias_with_latency"])
         return
-    if model.sharpened_gpu(gpu, True):
+    if model.calibrated_gpu(gpu, True):
         # The checks below are without its cells.
         return
     if derived := report["derived"]["gpus"].get(gpu.name):
@@ -154,8 +152,8 @@ def _of_tables(how: str, tables: Sequence[Mapping[str, Any]]) -> GpuCheck:
 def _half_width(report: Mapping[str, Any], model: TransferModel, gpu: Gpu, instance: str | None) -> float:
     if row := report["left_out_gpus"]["by_gpu"].get(instance):
         return row["median_interval_pct_with_latency"]
-    if sharpened := model.sharpened_gpu(gpu, True):
-        return 100 * math.expm1(quantile() * sharpened.log_sd)
+    if calibrated := model.calibrated_gpu(gpu, True):
+        return 100 * math.expm1(quantile() * calibrated.log_sd)
     if law := model.derived.get(gpu.name):
         return 100 * math.expm1(quantile() * combined_sd(law.log_sd, law.bias_log_sd))
     return 100 * math.expm1(quantile() * known_speed(model, gpu, True).step_log_sd)

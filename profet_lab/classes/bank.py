@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.networks.members import size_inputs
-from profet_core.networks.stacks import StepInputs, step_inputs
-from profet_core.operations.classes import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
+from profet_core.ensemble.members import StepInputs, size_inputs, step_inputs
+from profet_core.features.classes import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
 from profet_lab.measurements.tables import Measurements
 
 #: A class that takes time in less than this share of a fold's training profiles is unseen to it.

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import lightgbm
 import numpy as np
 
-from profet_core.networks.members import TREES, network_inputs, network_latency
-from profet_core.networks.stacks import StepInputs, member_latency
+from profet_core.ensemble.members import TREES, StepInputs, member_latency, network_inputs, network_latency
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.progress import Progress

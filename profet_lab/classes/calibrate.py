@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from profet_core.networks.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
+from profet_core.ensemble.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.folds import OutOfFold
 from profet_lab.classes.member_weights import Weights

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.artifacts.models import case_name
-from profet_core.fitted.files import Fitted
-from profet_core.networks.intervals import class_shares
-from profet_core.networks.members import MEMBERS
+from profet_core.ensemble.fitted import Fitted
+from profet_core.ensemble.intervals import class_shares
+from profet_core.ensemble.members import MEMBERS
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees
 from profet_lab.classes.calibrate import distances, scale_of_folds

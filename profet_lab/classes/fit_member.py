@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profet_core.networks.members import TREES
+from profet_core.ensemble.members import TREES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees, fit_trees
 from profet_lab.classes.fit_networks import STEPS, fit_networks

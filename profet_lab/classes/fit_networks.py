@@ -13,7 +13,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
 
-from profet_core.networks.members import (
+from profet_core.ensemble.members import (
     CLASS_RATIO,
     HOMOGENEOUS,
     class_latencies,
@@ -21,7 +21,7 @@ from profet_core.networks.members import (
     network_latency,
     outputs_of,
 )
-from profet_core.operations.classes import IDLE_CLASS
+from profet_core.features.classes import IDLE_CLASS
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.row_sampler import Rows, RowSampler
 from profet_lab.classes.stacked import RECIPES, Recipe, StackedNetworks

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.networks.members import MEMBERS
-from profet_core.networks.stacks import StepInputs, step_inputs
-from profet_core.operations.classes import ClassTimes
+from profet_core.ensemble.members import MEMBERS, StepInputs, step_inputs
+from profet_core.features.classes import ClassTimes
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees
 from profet_lab.classes.fit_member import fit_member

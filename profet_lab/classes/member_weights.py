@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from profet_core.prediction.estimates import combine
+from profet_core.prediction.members import combine
 
 Weights = tuple[float, float, float]
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.fitted.dense import DenseStack
-from profet_core.networks.members import CLASS_RATIO, HOMOGENEOUS
-from profet_core.networks.stacks import StepInputs, member_latency
+from profet_core.ensemble.fitted import DenseStack
+from profet_core.ensemble.members import CLASS_RATIO, HOMOGENEOUS, StepInputs, member_latency
 
 
 @dataclass(frozen=True)

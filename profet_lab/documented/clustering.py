@@ -10,7 +10,7 @@ from rapidfuzz.process import cdist
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from profet_core.operations.clusters import FeatureSpec, OperationCluster
+from profet_core.features.clusters import FeatureSpec, OperationCluster
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_lab.measurements.tables import Measurements
 

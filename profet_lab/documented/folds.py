@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
-from profet_core.operations.clusters import FeatureSpec
+from profet_core.features.clusters import FeatureSpec
 from profet_core.units import US_PER_MS
 from profet_lab.documented.clustering import encode_table, fit_features
 from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, DenseWeights, fit_dense, training_steps

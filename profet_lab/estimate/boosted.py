@@ -9,7 +9,7 @@ import lightgbm
 import numpy as np
 import xgboost
 
-from profet_core.fitted.trees import TreeStack
+from profet_core.ensemble.fitted import TreeStack
 from profet_lab.export import boosted_stack, xgboost_stack
 
 ROUNDS = 300

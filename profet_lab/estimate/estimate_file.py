@@ -7,22 +7,21 @@ from pathlib import Path
 
 import numpy as np
 
-from profet_core.estimate.amounts import WORK
-from profet_core.estimate.corrections import BoostedTrees
-from profet_core.estimate.costs import GpuCosts
-from profet_core.estimate.features import features_of
-from profet_core.estimate.model import (
+from profet_core.ensemble.fitted import written
+from profet_core.files import sha256_hex
+from profet_core.from_layers.costs import WORK, GpuCosts
+from profet_core.from_layers.model import (
     ESTIMATE_NAME,
     ESTIMATE_VERSION,
     LIGHTGBM,
     LOG_LINEAR,
     XGBOOST,
+    BoostedTrees,
     EstimateModel,
+    Regime,
+    features_of,
     load_estimate,
 )
-from profet_core.estimate.regimes import Regime
-from profet_core.files import sha256_hex
-from profet_core.fitted.files import written
 from profet_core.whole_files import write_whole
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.estimate.fit import fit_correction, select, training_of

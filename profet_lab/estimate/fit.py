@@ -7,10 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.estimate.corrections import BoostedTrees, Correction, LogLinear, NoCorrection
-from profet_core.estimate.costs import GpuCosts
-from profet_core.estimate.features import BY_LAW, feature_matrix, features_of
-from profet_core.estimate.model import LAW, LIGHTGBM, LOG_LINEAR, METHODS, XGBOOST, EstimateModel
+from profet_core.from_layers.costs import GpuCosts
+from profet_core.from_layers.model import (
+    BY_LAW,
+    LAW,
+    LIGHTGBM,
+    LOG_LINEAR,
+    METHODS,
+    XGBOOST,
+    BoostedTrees,
+    Correction,
+    EstimateModel,
+    LogLinear,
+    NoCorrection,
+    feature_matrix,
+    features_of,
+)
 from profet_lab.estimate.boosted import fit_lightgbm, fit_xgboost
 from profet_lab.estimate.law import fit_costs
 from profet_lab.estimate.log_linear import Selected, forward_selection

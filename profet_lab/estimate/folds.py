@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.estimate.regimes import Regime
+from profet_core.from_layers.model import Regime
 from profet_lab.estimate.rows import BENCHMARK, EstimateRows
 
 FOLDS = 5

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.estimate.amounts import StepAmounts
-from profet_core.estimate.model import METHODS, EstimateModel
-from profet_core.estimate.reach import reached_ms
-from profet_core.estimate.regimes import Regime
-from profet_core.transfer.hosts import host_named
+from profet_core.from_layers.costs import StepAmounts, reached_ms
+from profet_core.from_layers.model import METHODS, EstimateModel, Regime
+from profet_core.transfer.targets import host_named
 from profet_lab.estimate.fit import JUDGED, fit_methods
 from profet_lab.estimate.folds import Fold, folds_of
 from profet_lab.estimate.law import benchmark_log_speed, sheet_speed

@@ -9,12 +9,11 @@ from scipy.optimize import least_squares
 
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.catalog.gpus import Gpu
-from profet_core.estimate.amounts import WORK, StepAmounts, step_amounts
-from profet_core.estimate.costs import GpuCosts
+from profet_core.from_layers.costs import WORK, GpuCosts, StepAmounts, step_amounts
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.networks import counts_of
-from profet_core.transfer.hosts import host_named
 from profet_core.transfer.speed import sheet_log_speed
+from profet_core.transfer.targets import host_named
 from profet_lab.estimate.rows import BENCHMARK, EstimateRows
 
 #: Typical costs, a weak prior where the rows don't determine a cost.

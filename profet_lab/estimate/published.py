@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from profet_core.errors import InputError
-from profet_core.estimate.estimate import Step, estimated_step
-from profet_core.estimate.model import EstimateModel
+from profet_core.from_layers.estimate import Step, estimated_step
+from profet_core.from_layers.model import EstimateModel
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.transfer.hosts import UNKNOWN_HOST
 from profet_core.transfer.model import TransferModel
+from profet_core.transfer.targets import UNKNOWN_HOST
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 

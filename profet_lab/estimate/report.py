@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from profet_core.estimate.model import METHODS
-from profet_core.estimate.regimes import Regime
+from profet_core.from_layers.model import METHODS, Regime
 from profet_lab.estimate.fit import JUDGED
 from profet_lab.estimate.judge import Judge, Judged, default_method
 from profet_lab.estimate.rows import EstimateRows, estimate_rows

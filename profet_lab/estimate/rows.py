@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from profet_core.estimate.amounts import StepAmounts, step_amounts
+from profet_core.from_layers.costs import StepAmounts, step_amounts
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of
 from profet_lab.measurements.tables import WORKLOAD

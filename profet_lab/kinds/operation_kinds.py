@@ -1,4 +1,4 @@
-"""Writes `profet_core/operations/operation_kinds.csv`: the kind of every operation that training can show.
+"""Writes `profet_core/features/operation_kinds.csv`: the kind of every operation that training can show.
 
     python -m profet_lab.kinds.operation_kinds
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
 
-from profet_core.operations.kinds import load_operation_kinds
+from profet_core.features.operations import load_operation_kinds
 from profet_lab.kinds.pytorch import NAMESPACES, pytorch_kind
 from profet_lab.kinds.tensorflow import tensorflow_kind
 
@@ -101,7 +101,7 @@ def _kinds(kind: Callable[[str], str | None], names: Iterable[str]) -> dict[str,
 def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    default = Path(str(resources.files("profet_core.operations"))) / "operation_kinds.csv"
+    default = Path(str(resources.files("profet_core.features"))) / "operation_kinds.csv"
     parser.add_argument("--out", type=Path, default=default, help="the file to write")
     path = parser.parse_args().out
     rows = table()

@@ -5,7 +5,7 @@ A name is compared without `aten::`, leading underscores and the underscore of "
 
 from __future__ import annotations
 
-from profet_core.operations.kinds import COMMUNICATION, stem
+from profet_core.features.operations import COMMUNICATION, stem
 from profet_lab.kinds.rules import first_kind, matches, patterns, rules
 
 #: Namespaces whose operations a trace may show with time on a GPU.

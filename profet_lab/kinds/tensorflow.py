@@ -6,7 +6,7 @@ who wrote the kernel, not what it does.
 
 from __future__ import annotations
 
-from profet_core.operations.kinds import stem
+from profet_core.features.operations import stem
 from profet_lab.kinds.rules import first_kind, matches, patterns, rules
 
 #: Operations that no training step shows on a GPU: another accelerator's, a compiler's own, inference with 8-bit

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, PRODUCT
+from profet_core.transfer.law import BANDWIDTH, CONVOLUTION, PRODUCT
 from profet_lab.measurements.tables import DataError
 
 KERNELS_FILE = Path("external") / "kernel_latencies.parquet"

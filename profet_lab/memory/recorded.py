@@ -11,8 +11,8 @@ import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.special import log_expit
 
+from profet_core.memory.fit import HELD_COPIES
 from profet_core.memory.model import ASSUMED_PEAK, GIB_PER_VALUE, PeakRelation
-from profet_core.memory.need import HELD_COPIES
 from profet_lab.memory.law import most_likely
 
 #: Written by `profet_collect.step_peaks`, which says what its columns are.

@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from profet_core.catalog import Catalog, load_gpus
+from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.memory.model import GIB_PER_VALUE, ImageRelation, MemoryLaw, TrafficRelation
-from profet_core.operations.classes import OperationClasses, load_operation_classes
 from profet_core.units import US_PER_MS
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.memory.cells import layer_values

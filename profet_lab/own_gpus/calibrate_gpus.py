@@ -9,18 +9,16 @@ import pandas as pd
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.transfer.hosts import host_named
-from profet_core.transfer.known import KnownSteps
-from profet_core.transfer.model import TransferModel
-from profet_core.transfer.sharpened import SharpenedGpu
+from profet_core.transfer.carry import KnownSteps
+from profet_core.transfer.model import CalibratedGpu, TransferModel
 from profet_core.transfer.speed import target_of
-from profet_core.transfer.targets import Target
+from profet_core.transfer.targets import Target, host_named
 from profet_lab.classes.bank import class_bank
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.datasets.layout import AMP, OK, TF32
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
-from profet_lab.transfer.calibrate import MeasuredCells, calibrate, sharpened_gpu
+from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 
@@ -36,7 +34,7 @@ class Untrained:
     why: str
 
 
-def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[SharpenedGpu], list[Untrained]]:
+def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[CalibratedGpu], list[Untrained]]:
     """Calibrated model of every instance that the models did not learn from, or why it has none.
 
     Parameters
@@ -54,8 +52,8 @@ def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Shar
     medians = median_steps(all_steps(class_bank(published), published.workloads))
     measured = measured_latencies(medians)
     known = {name: known_of(transfer.step, medians, name, measured, True) for name in medians.instances}
-    plain = replace(transfer, sharpened={})
-    found: list[SharpenedGpu] = []
+    plain = replace(transfer, calibrated={})
+    found: list[CalibratedGpu] = []
     without: list[Untrained] = []
     for name in new:
         try:
@@ -86,12 +84,12 @@ def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
 
 def _calibrated(
     dataset: Dataset, instance: str, medians: Steps, known: Mapping[str, KnownSteps], transfer: TransferModel
-) -> list[SharpenedGpu]:
+) -> list[CalibratedGpu]:
     """One for each precision that the instance ran."""
     found = []
     for own in own_cells(dataset, instance, medians, transfer):
         fitted = calibrate(known, transfer.reference, own.prior, own.measured)
-        found.append(sharpened_gpu(fitted, own.measured, gpu=own.gpu.name, instance=instance, tf32=own.tf32))
+        found.append(calibrated_gpu(fitted, own.measured, gpu=own.gpu.name, instance=instance, tf32=own.tf32))
     return found
 
 
@@ -164,9 +162,9 @@ def _measured(own: pd.DataFrame, medians: Steps) -> MeasuredCells | None:
     return MeasuredCells(both["row"].to_numpy(), both["latency_ms"].to_numpy(float), both["model"].to_numpy())
 
 
-def _one_a_gpu(found: list[SharpenedGpu], without: list[Untrained]) -> list[SharpenedGpu]:
+def _one_a_gpu(found: list[CalibratedGpu], without: list[Untrained]) -> list[CalibratedGpu]:
     """Of several instances with one GPU the one with most cells."""
-    best: dict[tuple[str, bool], SharpenedGpu] = {}
+    best: dict[tuple[str, bool], CalibratedGpu] = {}
     for one in sorted(found, key=lambda one: -one.cells):
         kept = best.setdefault((one.gpu, one.tf32), one)
         if kept is not one:

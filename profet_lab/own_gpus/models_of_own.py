@@ -8,8 +8,13 @@ from pathlib import Path
 
 from profet_core.errors import InputError
 from profet_core.files import manifest_checksum, shipped_folder
-from profet_core.transfer.model import SHARPENED_NAME, SHARPENED_VERSION, TransferModel
-from profet_core.transfer.sharpened import SharpenedGpu, sharpened_content
+from profet_core.transfer.model import (
+    CALIBRATED_NAME,
+    CALIBRATED_VERSION,
+    CalibratedGpu,
+    TransferModel,
+    calibrated_content,
+)
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder
@@ -31,23 +36,23 @@ def read_files(dataset: Dataset) -> dict[str, str]:
     return {file: value for source in dataset.sources for file, value in source.files.items()}
 
 
-def sharpened_file(gpus: Sequence[SharpenedGpu], transfer: TransferModel, dataset: Dataset) -> dict:
-    """Content of `sharpened.json`, for one `transfer.json`."""
+def calibrated_file(gpus: Sequence[CalibratedGpu], transfer: TransferModel, dataset: Dataset) -> dict:
+    """Content of `calibrated.json`, for one `transfer.json`."""
     content = {
-        "schema_version": SHARPENED_VERSION,
+        "schema_version": CALIBRATED_VERSION,
         "transfer_checksum": transfer.checksum,
-        "gpus": [sharpened_content(gpu) for gpu in gpus],
+        "gpus": [calibrated_content(gpu) for gpu in gpus],
         "fitted_on": read_files(dataset),
     }
     return {**content, "checksum": manifest_checksum(content)}
 
 
-def write_own(models: Path, out: Path, *, sharpened: dict | None, write_pairs: Callable[[Path], None] | None) -> None:
-    """Write a copy of `models` with `sharpened.json` and models of pairs as `out`, whole or not at all.
+def write_own(models: Path, out: Path, *, calibrated: dict | None, write_pairs: Callable[[Path], None] | None) -> None:
+    """Write a copy of `models` with `calibrated.json` and models of pairs as `out`, whole or not at all.
 
     Parameters
     ----------
-    sharpened : content of that file, or None.
+    calibrated : content of that file, or None.
     write_pairs : trains the pairs and writes them over the models in a folder; None: there are none.
 
     Raises
@@ -62,8 +67,8 @@ def write_own(models: Path, out: Path, *, sharpened: dict | None, write_pairs: C
             there.parent.mkdir(parents=True, exist_ok=True)
             # Without its mode: what ships may be read-only.
             shutil.copyfile(path, there)
-        if sharpened is not None:
-            write_coefficients(sharpened, folder / SHARPENED_NAME)
+        if calibrated is not None:
+            write_coefficients(calibrated, folder / CALIBRATED_NAME)
         if write_pairs is not None:
             write_pairs(folder)
 

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pandas as pd
 
-from profet_core.artifacts.own_layers import OwnMachine
+from profet_core.artifacts.models import OwnMachine
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.transfer.model import TransferModel

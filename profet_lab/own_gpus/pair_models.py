@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from profet_core.artifacts.own_layers import (
+from profet_core.artifacts.models import (
     LAYERS_FOLDER,
     OWN_PAIRS_NAME,
     OWN_PAIRS_VERSION,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.arrays import FloatArray
-from profet_core.precision.speedup import LAUNCH_POWER, USUAL_PEAK_RATIO
+from profet_core.precision.model import LAUNCH_POWER, USUAL_PEAK_RATIO
 
 #: Spread of a cell around the model at which its weight begins to fall, in the logarithm.
 _ROBUST = 0.1

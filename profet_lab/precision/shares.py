@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from profet_core.errors import InputError
+from profet_core.features.classes import load_operation_classes
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.operations.classes import load_operation_classes
-from profet_core.transfer.parts import CONVOLUTION, PRODUCT, kind_of_class
+from profet_core.transfer.law import CONVOLUTION, PRODUCT, kind_of_class
 from profet_lab.measurements.tables import Measurements
 
 #: Profiles that the shares are read from: no launch-bound steps.

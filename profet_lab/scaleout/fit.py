@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from profet_core.catalog.interconnects import Link
-from profet_core.scaleout.law import (
+from profet_core.multi_gpu.law import (
     Links,
+    ScaleoutModel,
     Strategy,
+    Width,
     network_sharing_ms,
     node_sharing_ms,
     one_process_ms,
     several_ms,
 )
-from profet_core.scaleout.model import ScaleoutModel, Width
 from profet_lab.scaleout.rows import ScaleRow
 
 Array = NDArray[np.float64]

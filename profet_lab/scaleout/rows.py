@@ -12,8 +12,8 @@ import pandas as pd
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.interconnects import Interconnect
-from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.work import GRADIENT_BYTES
+from profet_core.multi_gpu.law import Strategy
+from profet_core.multi_gpu.step import GRADIENT_BYTES
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.measurements.tables import DataError

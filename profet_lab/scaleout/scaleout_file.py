@@ -11,7 +11,7 @@ import numpy as np
 
 from profet_core.catalog.interconnects import Link
 from profet_core.files import sha256_hex
-from profet_core.scaleout.model import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION, ScaleoutModel, Width, scaleout_model
+from profet_core.multi_gpu.law import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION, ScaleoutModel, Width, scaleout_model
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.scaleout.fit import fitted_model

@@ -10,8 +10,7 @@ from scipy.optimize import linprog
 
 from profet_core.catalog.interconnects import Link
 from profet_core.latency import quantile
-from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.model import Width
+from profet_core.multi_gpu.law import Strategy, Width
 from profet_lab.scaleout.fit import Array
 from profet_lab.scaleout.rows import ScaleRow
 

@@ -7,8 +7,8 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-from profet_core.scaling.axes import AXIS_RANGE, KNOTS
-from profet_core.scaling.documented import DocumentedScaler
+from profet_core.sizes.axes import AXIS_RANGE, KNOTS
+from profet_core.sizes.scaler import DocumentedScaler
 from profet_lab.measurements.tables import Measurements
 
 AXIS_COLUMN = {"batch": "batch_size", "pixels": "pixels"}

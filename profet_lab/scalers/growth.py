@@ -1,4 +1,4 @@
-"""Fit the scaling with batch and pixel size, `profet_core.scaling.growth`."""
+"""Fit the scaling with batch and pixel size, `profet_core.sizes.growth`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize, nnls
 
-from profet_core.scaling.growth import (
+from profet_core.sizes.growth import (
     LEAST_GROWTH,
     MOST_AREA_POWER,
     MOST_BATCH_POWER,

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from profet_core.scaling.growth import GrowthLaw
-from profet_core.scaling.growth_file import GROWTH_NAME, GROWTH_VERSION
+from profet_core.sizes.growth import GROWTH_NAME, GROWTH_VERSION, GrowthLaw
 from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.tables import DataError, Measurements

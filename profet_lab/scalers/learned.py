@@ -8,15 +8,14 @@ import numpy as np
 import pandas as pd
 
 from profet_core.profiles.record import DEVICE_PREFIX
-from profet_core.scaling.axes import KNOTS
-from profet_core.scaling.context import HEAD_OPERATIONS
-from profet_core.scaling.law import law_ms
-from profet_core.scaling.learned import (
+from profet_core.sizes.axes import HEAD_OPERATIONS, KNOTS
+from profet_core.sizes.scaler import (
     LARGEST_LOG_RESIDUAL,
     LearnedScaler,
     ResidualPolynomial,
     end_inputs,
     informed_inputs,
+    law_ms,
     polynomial_terms,
 )
 from profet_lab.measurements.tables import Measurements

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
-from profet_core.transfer.hosts import REFERENCE_HOST, UNKNOWN_HOST
+from profet_core.transfer.law import LEAST_GPU_SHARE, StepLaw
 from profet_core.transfer.model import BenchmarkPoint, TransferModel
 from profet_core.transfer.speed import half_and_half, sheet_log_speed
-from profet_core.transfer.step import LEAST_GPU_SHARE, StepLaw
+from profet_core.transfer.targets import REFERENCE_HOST, UNKNOWN_HOST
 from profet_lab.measurements.published_points import (
     OWN_POINTS,
     POINT_OF,
@@ -149,7 +149,7 @@ def work_log_speed_of_step(
 
     A published step may have waited for its copy and its host, as PROFET's did, or have had its batch at hand: the
     logarithm's mean of both readings. A throughput of one GPU alone needs no such choice: serving compares it with the
-    reference's GPU time (`profet_core.transfer.published.work_log_speed_of_gpu_time`).
+    reference's GPU time (`profet_core.transfer.own_gpu.work_log_speed_of_gpu_time`).
 
     Parameters
     ----------

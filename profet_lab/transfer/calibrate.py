@@ -9,9 +9,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from profet_core.latency import Estimate
-from profet_core.transfer.carry import StepsThere, carry
-from profet_core.transfer.known import KnownSteps
-from profet_core.transfer.sharpened import NOISE_LOG_SD, Correction, SharpenedGpu, correction_inputs, covariance
+from profet_core.transfer.carry import KnownSteps, StepsThere, carry
+from profet_core.transfer.model import NOISE_LOG_SD, CalibratedGpu, Correction, correction_inputs, covariance
 from profet_core.transfer.targets import Target
 
 #: Prior errors of a GPU's speed, its bandwidth-bound speed, and a network's latency; standard
@@ -80,9 +79,9 @@ def calibrate(known: Mapping[str, KnownSteps], reference: str, prior: Target, ce
     return Calibrated(replace(target, log_sd=log_sd), corrections, log_sd)
 
 
-def sharpened_gpu(found: Calibrated, cells: MeasuredCells, *, gpu: str, instance: str, tf32: bool) -> SharpenedGpu:
+def calibrated_gpu(found: Calibrated, cells: MeasuredCells, *, gpu: str, instance: str, tf32: bool) -> CalibratedGpu:
     """The fit as `transfer.json` holds it."""
-    return SharpenedGpu(
+    return CalibratedGpu(
         gpu=gpu,
         instance=instance,
         tf32=tf32,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.latency import Estimate
-from profet_core.transfer.derived import DerivedLaw, derive
+from profet_core.transfer.model import DerivedLaw, derive
 from profet_lab.measurements.epoch_times import DERIVED, INSTANCES, T4, V100
 from profet_lab.transfer.epoch_correction import (
     ROUTES,

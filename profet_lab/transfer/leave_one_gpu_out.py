@@ -10,14 +10,20 @@ import numpy as np
 
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.latency import Estimate, quantile
-from profet_core.transfer.anchor import ForeignSteps, carry_back
-from profet_core.transfer.carry import WEIGHTS, KernelWeights, carry
-from profet_core.transfer.hosts import Host, host_named
-from profet_core.transfer.known import AnchorSteps, KnownSteps, known_steps
+from profet_core.transfer.carry import (
+    WEIGHTS,
+    AnchorSteps,
+    ForeignSteps,
+    KernelWeights,
+    KnownSteps,
+    carry,
+    carry_back,
+    known_steps,
+)
+from profet_core.transfer.law import StepLaw, gpu_time_ms
 from profet_core.transfer.model import Spread
 from profet_core.transfer.speed import mix_log_sd, sheet_log_speed
-from profet_core.transfer.step import StepLaw, gpu_time_ms
-from profet_core.transfer.targets import Target
+from profet_core.transfer.targets import Host, Target, host_named
 from profet_lab.measurements.kernels import log_bandwidth
 from profet_lab.transfer.log_errors import root_mean_square
 from profet_lab.transfer.step_law import benchmark_floor_ms, fit_step_law

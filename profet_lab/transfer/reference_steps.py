@@ -1,7 +1,7 @@
 """Write the reference GPU's steps for comparison with published throughputs.
 
 `python -m profet_lab.transfer.reference_steps [DATA]` writes `profet_core/transfer/reference_steps.csv` and prints the
-spreads that `profet_core.transfer.published` has.
+spreads that `profet_core.transfer.own_gpu` has.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import pandas as pd
 
 from profet_core.artifacts.models import load_models
 from profet_core.catalog.own_gpus import PRECISIONS, ThroughputPoint
-from profet_core.transfer.published import (
+from profet_core.transfer.law import StepLaw
+from profet_core.transfer.own_gpu import (
     BATCH_RANGE,
     PIXEL_RANGE,
     REFERENCE_STEPS_NAME,
@@ -26,7 +27,6 @@ from profet_core.transfer.published import (
     ReferenceSteps,
     log_times_reference,
 )
-from profet_core.transfer.step import StepLaw
 from profet_core.whole_files import write_whole
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import DataError, Measurements, data_folder, load_architectures, load_measurements

@@ -1,4 +1,4 @@
-"""Fit the analytical model of a step, `profet_core.transfer.step.StepLaw`."""
+"""Fit the analytical model of a step, `profet_core.transfer.law.StepLaw`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pandas as pd
 from scipy.optimize import minimize
 from sklearn.linear_model import QuantileRegressor
 
-from profet_core.transfer.hosts import host_named
-from profet_core.transfer.parts import KINDS
-from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms
+from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, gpu_time_ms
+from profet_core.transfer.targets import host_named
 from profet_lab.transfer.steps import HOST_OF, Steps, gpu_of
 
 #: A step is bound by its GPU if the profile's busy time fills at least this share of its latency, and by launches if

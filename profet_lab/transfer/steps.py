@@ -10,7 +10,7 @@ import pandas as pd
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.transfer.parts import StepParts, step_parts
+from profet_core.transfer.law import StepParts, step_parts
 from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WORKLOAD
 

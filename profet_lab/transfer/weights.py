@@ -12,9 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from profet_core.transfer.carry import WEIGHTS, KernelWeights
-from profet_core.transfer.known import KnownSteps
-from profet_core.transfer.step import StepLaw
+from profet_core.transfer.carry import WEIGHTS, KernelWeights, KnownSteps
+from profet_core.transfer.law import StepLaw
 from profet_core.transfer.targets import Target
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.kernels import load_kernel_speeds

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from profet_core.transfer.anchor import ForeignSteps, carry_back
-from profet_core.transfer.known import KnownSteps
-from profet_core.transfer.step import StepLaw
+from profet_core.transfer.carry import ForeignSteps, KnownSteps, carry_back
+from profet_core.transfer.law import StepLaw
 from profet_core.transfer.targets import Target
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.fit_networks import STEPS

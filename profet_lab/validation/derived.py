@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.latency import quantile
-from profet_core.transfer.derived import DerivedLaw, derive
-from profet_core.transfer.step import StepLaw
+from profet_core.transfer.law import StepLaw
+from profet_core.transfer.model import DerivedLaw, derive
 from profet_lab.cases import CASES
 from profet_lab.measurements.epoch_times import DERIVED, T4, V100
 from profet_lab.measurements.tables import WORKLOAD

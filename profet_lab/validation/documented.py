@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
-from profet_core.prediction.estimates import combine
+from profet_core.prediction.members import combine
 from profet_lab.cases import WITH_LATENCY, WITHOUT_LATENCY
 from profet_lab.documented.dense import EPOCHS
 from profet_lab.documented.folds import DocumentedFold, fit_folds

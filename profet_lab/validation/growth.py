@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.latency import quantile
-from profet_core.scaling.axes import KNOTS
-from profet_core.scaling.carry import KnownPoint, SizePoint, Sizes, carry_two
-from profet_core.scaling.growth import CarryError, GrowthLaw
+from profet_core.sizes.axes import KNOTS
+from profet_core.sizes.growth import CarryError, GrowthLaw, KnownPoint, SizePoint, Sizes, carry_two
 from profet_lab.cases import WITH_LATENCY
 from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WORKLOAD, Measurements

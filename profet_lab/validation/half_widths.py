@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from profet_core.arrays import FloatArray
+from profet_core.ensemble.intervals import IntervalScale
 from profet_core.latency import quantile
-from profet_core.networks.intervals import IntervalScale
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import nearest_other, scale_of_folds
 from profet_lab.classes.folds import OutOfFold

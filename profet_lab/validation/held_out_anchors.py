@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.ensemble.members import MEMBERS, StepInputs
 from profet_core.latency import combined_sd, quantile
-from profet_core.networks.members import MEMBERS
-from profet_core.networks.stacks import StepInputs
 from profet_core.prediction.foreign import carried_inputs, law_and_models
-from profet_core.transfer.anchor import AsRecorded, CarriedBack, ForeignSteps, carry_back
-from profet_core.transfer.step import StepLaw
+from profet_core.transfer.carry import AsRecorded, CarriedBack, ForeignSteps, carry_back
+from profet_core.transfer.law import StepLaw
 from profet_core.transfer.targets import Target
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank

@@ -9,9 +9,9 @@ import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
 from profet_core.latency import Estimate
-from profet_core.transfer.hosts import UNKNOWN_HOST
+from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import BenchmarkPoint, Spread
-from profet_core.transfer.step import StepLaw
+from profet_core.transfer.targets import UNKNOWN_HOST
 from profet_lab.cases import CASES, WITH_LATENCY
 from profet_lab.measurements.epoch_times import DERIVED
 from profet_lab.measurements.tables import WORKLOAD, Pair

@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.memory.device_times import DeviceTimes
-from profet_core.memory.fit import Verdict, fit_answer
+from profet_core.features.classes import OperationClasses, load_operation_classes
+from profet_core.memory.fit import DeviceTimes, RecordedStep, Verdict, fit_answer
 from profet_core.memory.model import MemoryModel
-from profet_core.memory.need import RecordedStep
-from profet_core.operations.classes import OperationClasses, load_operation_classes
 from profet_core.profiles.record import ProfileMeta
 from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.cells import ran_elsewhere

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.latency import combined_sd, quantile
-from profet_core.transfer.anchor import ForeignSteps, carry_back
-from profet_core.transfer.known import KnownSteps
+from profet_core.transfer.carry import ForeignSteps, KnownSteps, carry_back
 from profet_core.transfer.model import TransferModel
 from profet_lab.measurements.tables import WORKLOAD, Pair
 from profet_lab.own_gpus.calibrate_gpus import OwnCells

@@ -122,7 +122,7 @@ def _law(
     every = all_steps(bank, published.workloads)
     ensemble = ensemble_latencies(bank, seed=seed, steps=steps, progress=progress, cases=(True,)).medians(every)
     judge = LawJudge(transfer, median_steps(every), ensemble.known)
-    plain = replace(transfer, sharpened={})
+    plain = replace(transfer, calibrated={})
     found: dict[Pair, Judged] = {}
     why: dict[str, str] = {}
     for name in sorted(set(dataset.instances) - set(transfer.instances)):

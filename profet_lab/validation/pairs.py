@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.transfer.anchor import ForeignSteps, carry_back
+from profet_core.transfer.carry import ForeignSteps, carry_back
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.classes.folds import ClassFold, OutOfFold, fold_inputs, predict_folds

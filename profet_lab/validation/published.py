@@ -15,10 +15,10 @@ import pandas as pd
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.latency import Estimate
+from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus
-from profet_core.transfer.hosts import UNKNOWN_HOST
-from profet_core.transfer.known import AnchorSteps
 from profet_core.transfer.model import TransferModel
+from profet_core.transfer.targets import UNKNOWN_HOST
 from profet_lab.measurements.published_points import published_steps
 from profet_lab.transfer.benchmark_points import Published, point_of
 from profet_lab.transfer.steps import Steps

@@ -14,10 +14,10 @@ from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Gpus, Instance, gpu_model, load_gpus, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
 from profet_core.prediction.anchors import recorded_on
-from profet_core.prediction.placement import placements
+from profet_core.prediction.checks import refusal
+from profet_core.prediction.diagnosis import placements
 from profet_core.prediction.predict import predict
 from profet_core.prediction.records import InstancePrediction, Prediction
-from profet_core.prediction.refusals import refusal
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_lab.measurements.real_index import Known, Measured, RealIndex, RealProfile
 from profet_lab.measurements.tables import Measurements

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from profet_core.scaleout.law import Strategy
+from profet_core.multi_gpu.law import Strategy
 from profet_lab.progress import Progress
 from profet_lab.scaleout.fit import Array, fitted_model, predicted_ms
 from profet_lab.scaleout.folds import HeldOut, gpu_of, held_out, network_of

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import r2_score, root_mean_squared_error
 
-from profet_core.scaling.axes import AXIS_RANGE, KNOTS
-from profet_core.scaling.learned import LearnedScaler
+from profet_core.sizes.axes import AXIS_RANGE, KNOTS
+from profet_core.sizes.scaler import LearnedScaler
 from profet_lab.cases import WITH_LATENCY
 from profet_lab.measurements.tables import Measurements
 from profet_lab.scalers.documented import AXIS_COLUMN, curves_of, fit_scaler, latency_curves

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
+from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import BenchmarkPoint, transfer_model
-from profet_core.transfer.step import StepLaw
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.measurements.epoch_times import load_epochs

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from benchmarks.served_app import served
 from profet_core.advice.advise import advise
-from profet_core.catalog.offers import offers_in_market
+from profet_core.catalog.collection import offers_in_market
 from profet_core.documents.report import ReportSource, report_html
 from tests.made.step_times import HOUR_AT_100_MS, row
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from profet_cli.main import main
-from profet_core.advice.rows import ORIGINAL
+from profet_core.advice.advise import ORIGINAL
 from profet_core.units import format_usd, time_unit
 from tests.browser.conftest import navigation_link
 

@@ -75,7 +75,7 @@ def test_a_source_of_measurements_is_a_module_and_a_line(contributing, tree):
 TRAINED_ALONE = """
 
 def test_it_is_written_for_every_target_and_case(classed, tmp_path, monkeypatch):
-    from profet_core.networks.members import MEMBERS
+    from profet_core.ensemble.members import MEMBERS
     from profet_lab.classes import default_method, folds, member_weights
 
     assert {len(weights) for weights in member_weights.WEIGHTS} == {len(MEMBERS)}

@@ -32,7 +32,7 @@ QUESTIONS = {
         {"latency_ms": 122.4, "targets": ["g5.xlarge", "g4dn.xlarge"], "precision": "fp32"},
         {"latency_ms": 122.4, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
         {"without_latency": True, "trust_latency": True, "steps": 1, "method": "profet"},
-        {"latency_ms": 122.4, "provider": ["gcp", "verda"], "gpu": ["V100"], "gpu_count": 1, "sureness": "good"},
+        {"latency_ms": 122.4, "provider": ["gcp", "verda"], "gpu": ["V100"], "gpu_count": 1, "confidence": "good"},
     ],
     "cost": [{**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16}, NARROWED],
     "advise": [

@@ -9,13 +9,13 @@ import shutil
 import pytest
 
 from benchmarks.served_app import served_endpoint
-from profet_core.answers.questions import Knowledge
+from profet_core.answers.questions import Context
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum
+from profet_http.context import SharedKnowledge
 from profet_http.health import Health, UnhealthyError, check
-from profet_http.knowledge import SharedKnowledge
 from tests.http.conftest import send
 
 
@@ -25,8 +25,8 @@ def folder(repository, tmp_path):
     return shutil.copytree(repository / "models", tmp_path / "models")
 
 
-def knowledge(folder, catalog) -> Knowledge:
-    return Knowledge(load_models(folder), catalog, load_gpus())
+def context(folder, catalog) -> Context:
+    return Context(load_models(folder), catalog, load_gpus())
 
 
 def damage(folder) -> None:
@@ -44,7 +44,7 @@ def test_a_whole_server_is_healthy(get, port):
 
 
 def test_models_that_are_damaged_while_they_are_served_are_found(folder, catalog):
-    served = knowledge(folder, catalog)
+    served = context(folder, catalog)
     assert check(served)["status"] == "ok"
     damage(folder)
     with pytest.raises(ArtifactError, match="damaged"):
@@ -59,7 +59,7 @@ def test_models_that_predict_something_else_are_found_though_every_checksum_is_r
     (folder / "manifest.json").write_text(json.dumps(manifest))
     load_models(folder).verify()
     with pytest.raises(UnhealthyError, match="predicted"):
-        check(knowledge(folder, catalog))
+        check(context(folder, catalog))
 
 
 def test_a_server_with_damaged_models_starts_says_so_and_answers_nothing(folder, asked):
@@ -77,10 +77,10 @@ def test_a_server_with_damaged_models_starts_says_so_and_answers_nothing(folder,
 def test_however_often_it_is_asked_it_is_checked_once(catalog, models):
     loads = 0
 
-    def load() -> Knowledge:
+    def load() -> Context:
         nonlocal loads
         loads += 1
-        return Knowledge(models, catalog, load_gpus())
+        return Context(models, catalog, load_gpus())
 
     async def asked_often() -> list:
         health = Health(load)
@@ -93,7 +93,7 @@ def test_however_often_it_is_asked_it_is_checked_once(catalog, models):
 def test_models_that_failed_to_load_are_not_loaded_for_every_request():
     tries = 0
 
-    def fail() -> Knowledge:
+    def fail() -> Context:
         nonlocal tries
         tries += 1
         raise ArtifactError("There are no models.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profet_core.fitted.files import Fitted, read_fitted, written
+from profet_core.ensemble.fitted import Fitted, read_fitted, written
 
 
 def run(fitted: Fitted, rows: np.ndarray) -> np.ndarray:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from profet_core.fitted.dense import DenseStack
-from profet_core.fitted.files import written
-from profet_core.fitted.trees import TreeStack
+from profet_core.ensemble.fitted import DenseStack, TreeStack, written
 
 
 def tiny_member(kind: str, values: Sequence[float]) -> bytes:

@@ -10,8 +10,13 @@ from profet_core.artifacts.models import MANIFEST_NAME
 from profet_core.catalog.instance import FILE_COLUMNS
 from profet_core.catalog.own_gpus import GPU_COLUMNS
 from profet_core.files import manifest_checksum, shipped_folder
-from profet_core.transfer.model import SHARPENED_NAME, SHARPENED_VERSION, load_transfer
-from profet_core.transfer.sharpened import SharpenedGpu, sharpened_content
+from profet_core.transfer.model import (
+    CALIBRATED_NAME,
+    CALIBRATED_VERSION,
+    CalibratedGpu,
+    calibrated_content,
+    load_transfer,
+)
 
 #: Not among the shipped specs; half as fast as V100.
 GPU, INSTANCE, CELLS, LOG_SD = "Quadro RTX 5000", "desk.q5000", 20, 0.1
@@ -20,16 +25,16 @@ FP32_GPU = "A40"
 _OFFER = {"usd_per_hour": "0.07", "region": "any", "os": "linux", "market": "on-demand", "as_of": "2026-11-21"}
 
 
-def measured(gpu: str, instance: str) -> SharpenedGpu:
+def measured(gpu: str, instance: str) -> CalibratedGpu:
     """Twenty cells of nine networks, in FP32, of which nothing is left to learn."""
-    return SharpenedGpu(gpu, instance, False, CELLS, 9, -0.7, -0.7, LOG_SD, {})
+    return CalibratedGpu(gpu, instance, False, CELLS, 9, -0.7, -0.7, LOG_SD, {})
 
 
 def make_own_home(folder: Path) -> Path:
     """Write it."""
     models = shipped_folder("models")
     shutil.copytree(models, folder, dirs_exist_ok=True)
-    write_sharpened(folder, [measured(GPU, INSTANCE), measured(FP32_GPU, "desk.a40")])
+    write_calibrated(folder, [measured(GPU, INSTANCE), measured(FP32_GPU, "desk.a40")])
     _write_row(folder / "gpus.csv", GPU_COLUMNS, {"gpu": GPU, "like": "GeForce RTX 2080 Ti", "memory_gib": "16"})
     own = {"instance": INSTANCE, "gpu": GPU, "gpu_memory_gib": "16", "source": "mine", **_OFFER}
     _write_row(folder / "instances.csv", FILE_COLUMNS, own)
@@ -57,15 +62,15 @@ def make_home_of_own_machines(folder: Path) -> Path:
     return folder
 
 
-def write_sharpened(folder: Path, gpus: list[SharpenedGpu]) -> None:
+def write_calibrated(folder: Path, gpus: list[CalibratedGpu]) -> None:
     """Put what was measured of GPUs beside the folder's analytical model."""
     content = {
-        "schema_version": SHARPENED_VERSION,
+        "schema_version": CALIBRATED_VERSION,
         "transfer_checksum": load_transfer(folder).checksum,
-        "gpus": [sharpened_content(gpu) for gpu in gpus],
+        "gpus": [calibrated_content(gpu) for gpu in gpus],
         "fitted_on": {},
     }
-    (folder / SHARPENED_NAME).write_text(json.dumps({**content, "checksum": manifest_checksum(content)}))
+    (folder / CALIBRATED_NAME).write_text(json.dumps({**content, "checksum": manifest_checksum(content)}))
 
 
 def _write_row(path: Path, columns: tuple[str, ...], row: dict[str, str]) -> None:

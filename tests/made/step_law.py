@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from profet_core.transfer.hosts import REFERENCE_HOST
-from profet_core.transfer.parts import StepParts
-from profet_core.transfer.step import InstanceStep, StepLaw
-from profet_core.transfer.targets import Target
+from profet_core.transfer.law import InstanceStep, StepLaw, StepParts
+from profet_core.transfer.targets import REFERENCE_HOST, Target
 
 #: The benchmark takes 100 ms of work here, 60 of them convolutions.
 FAST = InstanceStep(

@@ -6,8 +6,7 @@ from dataclasses import replace
 from statistics import NormalDist
 
 from profet_core import Instance
-from profet_core.advice.plans import Plan, plan_of
-from profet_core.advice.request import Limits, Request, Workload
+from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
 from profet_core.latency import Basis, Relative, StepTime
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.

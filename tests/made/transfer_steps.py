@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.latency import smooth_max
-from profet_core.transfer.hosts import host_named
-from profet_core.transfer.parts import StepParts
+from profet_core.transfer.law import StepParts
+from profet_core.transfer.targets import host_named
 from profet_lab.transfer.steps import HOST_OF, Steps, gpu_of
 
 #: Work of every network on each instance over that on V100: what one benchmark point tells.

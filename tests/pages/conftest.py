@@ -19,8 +19,8 @@ from pages.predict.columns import predict_columns
 from pages.scale_out.columns import OUT_COLUMNS
 from pages.sizes.columns import SIZE_COLUMNS
 from profet_core import Catalog, Models
+from profet_core.advice.plans import plan_confidence
 from profet_core.advice.recommend import recommendations
-from profet_core.advice.sureness import plan_sureness
 from profet_core.answers.advise import AdviseAnswer
 from profet_core.units import format_usd, time_unit
 from tests.pages.expected import Core, shown_rows
@@ -245,7 +245,7 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
             "Time": unit.words(plan.total_s),
             "Range": "–" if ends is None else unit.range_words(ends.low_s, ends.high_s),
             "Cost": format_usd(plan.total_usd),
-            "Confidence": plan_sureness(plan).word,
+            "Confidence": plan_confidence(plan).word,
         }
     assert cards(app) == [
         (" and ".join(card.goals).capitalize(), format_usd(card.plan.total_usd)) for card in recommendations(plans)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from profet_core import Profile
-from profet_core.advice.rows import OfferRow, Preset, Sort, preset_rows, sorted_rows
+from profet_core.advice.advise import OfferRow, Preset, Sort, preset_rows, sorted_rows
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import AdviseQuestion, Knowledge, PredictQuestion, Spelling
+from profet_core.answers.questions import AdviseQuestion, Context, FieldNames, PredictQuestion
 from profet_core.artifacts.samples import Sample
 from profet_core.catalog import load_gpus
 from profet_core.prediction.records import Prediction
 
 FIRST = "resnet50-224px-b64-g4dn"
-SPELLING = Spelling("The profile", str)
+SPELLING = FieldNames("The profile", str)
 
 
 class Core:
@@ -25,16 +25,16 @@ class Core:
 
     def __init__(self, models, catalog) -> None:
         self.models, self.catalog = models, catalog
-        self.knowledge = Knowledge(models, catalog, load_gpus())
+        self.context = Context(models, catalog, load_gpus())
 
     def predict(self, of: Sample | Profile, **fields) -> Prediction:
         """A sample with its own anchor and latency, unless others are given; a profile from a T4."""
-        return answer_predict(self.knowledge, PredictQuestion(**{**_of(of), **fields}), SPELLING).prediction
+        return answer_predict(self.context, PredictQuestion(**{**_of(of), **fields}), SPELLING).prediction
 
     def advise(self, of: Sample | Profile, **fields) -> AdviseAnswer:
         """The training of ImageNet that the page starts with, unless another is given."""
         values = {"images": 1_281_167, "epochs": 90, "include_retired": True, **_of(of), **fields}
-        return answer_advise(self.knowledge, AdviseQuestion(**values), SPELLING)
+        return answer_advise(self.context, AdviseQuestion(**values), SPELLING)
 
 
 def shown_rows(answer: AdviseAnswer, preset: str = "gpus", *, retired: bool = False, keep: str = "") -> list[OfferRow]:

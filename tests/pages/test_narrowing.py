@@ -9,7 +9,7 @@ import pytest
 from tests.pages.conftest import column, everything, go, lines, link, result_rows, sentences, type_in
 from tests.pages.expected import FIRST
 
-FIELDS = ("provider", "gpu", "gpu_count", "market", "min_memory_gib", "sureness")
+FIELDS = ("provider", "gpu", "gpu_count", "market", "min_memory_gib", "confidence")
 
 
 def narrowing_opened(app):
@@ -55,7 +55,7 @@ def test_the_fields_say_the_same_as_the_link(open_app):
     app.segmented_control(key="market").set_value("spot").run()
     app.button_group(key="gpu_count").set_value(["1", "4"]).run()
     type_in(app, "min_memory_gib", 16)
-    app.segmented_control(key="sureness").set_value("fair").run()
+    app.segmented_control(key="confidence").set_value("fair").run()
     assert not app.error and not app.exception, lines(app.error)
     query = dict(app.query_params)
     assert [query[key] for key in FIELDS] == ["gcp", "V100,T4", "1,4", "spot", "16", "fair"]
@@ -67,7 +67,7 @@ def test_the_fields_say_the_same_as_the_link(open_app):
 
 
 def test_measured_gpus_are_measured_at_whoever_rents_them_out(open_app):
-    app = everything(open_app(gpu="V100,T4", sureness="good"))
+    app = everything(open_app(gpu="V100,T4", confidence="good"))
     told = column(app, "Based on")
     assert {"verda/1V100.6V", "gcp/n1-standard-4+1xV100", "gcp/n1-standard-4+1xT4"} <= set(told)
     others = {told[name] for name in told if name != "g4dn.xlarge"}
@@ -80,7 +80,7 @@ def test_measured_gpus_are_measured_at_whoever_rents_them_out(open_app):
     [
         ({"provider": "lambda", "gpu": "T4"}, "relax "),
         ({"min_memory_gib": "999"}, "999 GiB"),
-        ({"sureness": "good", "gpu": "H100"}, "No prediction has confidence good"),
+        ({"confidence": "good", "gpu": "H100"}, "No prediction has confidence good"),
     ],
     ids=str,
 )

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from profet_core import read_profile
-from profet_core.prediction.refusals import refusal
+from profet_core.prediction.checks import refusal
 from profet_core.profiles.record import NO_DEVICE
 from tests.pages.conftest import (
     answer,

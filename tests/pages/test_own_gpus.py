@@ -45,7 +45,7 @@ def test_a_gpu_and_its_throughput_are_a_row_of_the_answer_at_once(open_app, core
     edit(app, "own-gpus", FAST | {"usd_per_hour": 0.2})
     assert not app.error and not app.exception
     cells = {column: str(value) for column, value in FAST.items()}
-    known = core.knowledge.with_own_gpus([own_gpu_of(cells, core.knowledge.gpus)])
+    known = core.context.with_own_gpus([own_gpu_of(cells, core.context.gpus)])
     expected = Core(known.models, known.catalog).predict(samples[FIRST]).latencies_ms
     assert steps(app)[MINE] == format_ms(expected["rtx-4080"])
     assert column(app, "$/h")[MINE] == "$0.20"

@@ -47,10 +47,10 @@ def test_a_measured_gpu_is_a_target_and_an_anchor(open_app, home, samples):
     assert found[INSTANCE]["GPU"] == f"{GPU}, few steps measured"
     assert found[INSTANCE]["Confidence"] == "fair" and found[INSTANCE]["Range"] != "–"
     sample = next(iter(samples.values()))
-    served = load_served().knowledge
+    served = load_served().context
     step = predict(served.models, served.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
     (row,) = [row for row in step.predictions if row.instance == INSTANCE]
-    assert row.basis == "sharpened"
+    assert row.basis == "calibrated"
     options = app.selectbox(key="anchor").options
     assert options[4:6] == [
         f"NVIDIA {FP32_GPU} (few steps measured)",
@@ -62,7 +62,7 @@ def test_a_measured_gpu_is_a_target_and_an_anchor(open_app, home, samples):
 
 
 def test_what_was_written_since_is_told_and_the_old_is_shown(open_app, home):
-    for name in ("sharpened.json", "gpus.csv", "instances.csv"):
+    for name in ("calibrated.json", "gpus.csv", "instances.csv"):
         st.cache_resource.clear()
         app = open_app()
         assert not app.warning
@@ -105,8 +105,8 @@ def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):
 
 
 def test_damaged_it_is_one_line_on_every_page(open_app, home):
-    (home / "sharpened.json").write_text(json.dumps({"gpus": []}))
+    (home / "calibrated.json").write_text(json.dumps({"gpus": []}))
     for page in ("predict", "about"):
         app = open_app(page)
         (line,) = lines(app.error)
-        assert line.startswith("home/sharpened.json is damaged or was changed") and not app.exception
+        assert line.startswith("home/calibrated.json is damaged or was changed") and not app.exception

@@ -15,8 +15,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from benchmarks.made_trace import write_pytorch_trace
 from profet_core import read_profile
-from profet_core.prediction.refusals import refusal
-from profet_core.prediction.steps import counted, steps_note
+from profet_core.prediction.checks import counted, refusal, steps_note
 from tests.pages.conftest import (
     answer,
     as_version_1,

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from profet_core import Profile, read_profile
-from profet_core.prediction.steps import steps_note
+from profet_core.prediction.checks import steps_note
 from profet_core.units import format_ms
 from tests.pages.conftest import (
     answer,

@@ -11,7 +11,7 @@ from pages.compare.candidates import Candidate, compare
 from pages.compare.listing import as_said
 from pages.compare.side_by_side import bars, data_rows, offer_rows, table_row
 from profet_core import predict, read_profile
-from profet_core.advice.rows import ORIGINAL
+from profet_core.advice.advise import ORIGINAL
 from profet_core.profiles.profet_json.writer import write_profile
 from tests.pages.conftest import (
     as_version_1,

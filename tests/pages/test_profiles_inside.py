@@ -6,8 +6,7 @@ import pytest
 
 from pages.compare.inside_figures import class_bars
 from profet_core import Profile
-from profet_core.prediction.diagnosis import diagnose
-from profet_core.prediction.placement import placements
+from profet_core.prediction.diagnosis import diagnose, placements
 from tests.pages.conftest import as_version_2, give, go, inside, lines, look_at, rows, upload
 
 LENET, VGG, ALEXNET = "lenet5-32px-b16-g3s", "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"

@@ -49,7 +49,7 @@ def _fixed() -> Iterator[Case]:
     yield Case(RESNET, {"market": "spot"})
     yield Case(RESNET, {"market": "marketplace"})
     yield Case(RESNET, {"provider": ["aws", "gcp"], "gpu": ["V100", "T4"]})
-    yield Case(RESNET, {"min_memory_gib": 40.0, "sureness": "fair"})
+    yield Case(RESNET, {"min_memory_gib": 40.0, "confidence": "fair"})
     yield Case(RESNET, {"deadline_hours": 40.0, "certainty": 0.8})
     yield Case(RESNET, {"budget_usd": 50.0})
     yield Case(RESNET, {"method": "profet"})

@@ -11,9 +11,9 @@ import pytest
 from profet_cli.main import main
 from profet_core import load_models
 from profet_core.answers.advise import NO_SCALEOUT
-from profet_core.scaleout.model import SCALEOUT_NAME
-from profet_core.scaleout.offers import node_plan
-from profet_core.scaleout.work import GpuStep
+from profet_core.multi_gpu.law import SCALEOUT_NAME
+from profet_core.multi_gpu.offers import node_plan
+from profet_core.multi_gpu.step import GpuStep
 from profet_core.units import format_ms, format_significant, format_time, format_usd
 from tests.pages.conftest import ALL_COLUMNS, go, has_results, lines, result_rows
 
@@ -156,7 +156,7 @@ def test_the_band_holds_the_line(open_app, shows):
         {"network": "5e13"},
         {"provider": "lambda", "gpu": "V100", "gpus": "12"},
         {"batch_kept": "all", "batch_of_all": "7"},
-        {"sureness": "good"},
+        {"confidence": "good"},
         {"gpu_count": "1"},
         {"one_gpu": "typed"},
         {**TYPED, "network": ""},

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from profet_core import scale
-from profet_core.advice.rows import Preset, preset_rows
+from profet_core.advice.advise import Preset, preset_rows
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
+from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
 from profet_core.answers.training import NO_BATCH
 from profet_core.catalog import load_gpus
 from profet_core.units import format_ms, format_usd
@@ -22,12 +22,12 @@ SIZE = {"batch": 64, "pixels": 128}
 @pytest.fixture(scope="module")
 def advised(models, catalog, samples):
     """`advised(preset, ...)`: label -> plan, as Predict has it."""
-    knowledge, sample = Knowledge(models, catalog, load_gpus()), samples[SAMPLE]
+    context, sample = Context(models, catalog, load_gpus()), samples[SAMPLE]
 
     def advise(preset="gpus", **fields):
         values = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90}
         question = AdviseQuestion(profile=sample.profile, include_retired=True, **{**values, **fields})
-        rows = preset_rows(answer_advise(knowledge, question, Spelling("", str)).rows, Preset(preset))
+        rows = preset_rows(answer_advise(context, question, FieldNames("", str)).rows, Preset(preset))
         return {row.label: row.plan for row in rows if row.plan is not None}
 
     return advise

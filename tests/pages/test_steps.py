@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profet_core import Profile, read_profile
-from profet_core.prediction.steps import read_as, steps_note
+from profet_core.prediction.checks import read_as, steps_note
 from profet_core.units import format_ms
 from tests.pages.conftest import (
     answer,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from profet_core import read_profile
-from profet_core.operations.kinds import kind_of
+from profet_core.features.operations import kind_of
 from profet_core.profiles.pytorch.translations import load_translations
 from profet_core.profiles.record import IDLE_OPERATIONS, UNKNOWN
 from tests.recorder.runs import needs

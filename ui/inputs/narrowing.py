@@ -7,18 +7,17 @@ from typing import TypeVar
 
 import streamlit as st
 
-from profet_core.advice.rows import Preset, PresetRow, preset_rows
+from profet_core.advice.advise import Preset, PresetRow, preset_rows
+from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
-from profet_core.catalog.narrowing import SURENESS_WORDS, Narrowing
-from profet_core.catalog.offers import ANY_MARKET, MARKET_CHOICES
 from ui.inputs.fields import choice, number_field
 from ui.state.resources import OfferChoices, Resources, offer_choices
 from ui.texts import plain
 
-_SURENESS_LABELS = dict(zip(SURENESS_WORDS, ("any", "fair or good", "good"), strict=True))
+_CONFIDENCE_LABELS = dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True))
 _COUNT_TIP = "None chosen: one, and the smallest node of a GPU that is rented in nodes only."
-_SURENESS_TIP = "Good are GPUs that were profiled. One that nobody profiled is fair at best."
+_CONFIDENCE_TIP = "Good are GPUs that were profiled. One that nobody profiled is fair at best."
 #: A longer summary counts what narrows.
 _MOST_WORDS = 28
 
@@ -71,7 +70,7 @@ def narrowing_fields(resources: Resources) -> None:
         number_field("GiB a GPU, at least", "min_memory_gib", empty="any")
     st.toggle("Retired instances", key="retired", persist_state="session", help="Can't be rented any more.")
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        choice("How sure", "sureness", _SURENESS_LABELS, tip=_SURENESS_TIP)
+        choice("How sure", "confidence", _CONFIDENCE_LABELS, tip=_CONFIDENCE_TIP)
         st.button("Every offer", key="narrowing:widen", icon=":material/filter_alt_off:", on_click=_widen)
 
 
@@ -86,7 +85,7 @@ def chosen_narrowing(resources: Resources) -> Narrowing:
         gpu=tuple(state["gpu"]),
         gpu_count=tuple(int(count) for count in state["gpu_count"]),
         min_memory_gib=state["min_memory_gib"],
-        sureness=None if state["sureness"] == SURENESS_WORDS[0] else state["sureness"],
+        confidence=None if state["confidence"] == CONFIDENCE_WORDS[0] else state["confidence"],
     )
 
 
@@ -113,7 +112,7 @@ def _widen() -> None:
     state = st.session_state
     state["provider"], state["gpu"], state["gpu_count"] = [], [], []
     state["market"], state["region"], state["min_memory_gib"] = MARKET_CHOICES[0], None, None
-    state["sureness"] = SURENESS_WORDS[0]
+    state["confidence"] = CONFIDENCE_WORDS[0]
 
 
 def _summary(narrowing: Narrowing) -> str:
@@ -125,7 +124,7 @@ def _summary(narrowing: Narrowing) -> str:
         narrowing.market or "",
         f"≥ {narrowing.min_memory_gib:g} GiB" if narrowing.min_memory_gib else "",
         f"{', '.join(map(str, narrowing.gpu_count))} GPUs" if narrowing.gpu_count else "",
-        narrowing.sureness or "",
+        narrowing.confidence or "",
     ]
     words = " · ".join(part for part in parts if part)
     return words if len(words) <= _MOST_WORDS else f"{sum(map(bool, parts))} limits"

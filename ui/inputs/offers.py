@@ -60,7 +60,7 @@ def offer_values(resources: Resources) -> dict[str, Any]:
         "gpu": narrowing.gpu,
         "gpu_count": narrowing.gpu_count,
         "min_memory_gib": narrowing.min_memory_gib,
-        "sureness": narrowing.sureness,
+        "confidence": narrowing.confidence,
         "price": own_prices(resources),
         "spot_discount": state["spot_discount"] / 100 if state["spot_discount"] and spot_counts() else None,
     }

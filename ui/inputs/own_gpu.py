@@ -20,7 +20,7 @@ from profet_core.catalog.own_gpus import (
 )
 from profet_core.precision.names import FP32
 from profet_core.prediction.own_gpu_step import speed_of_step
-from profet_core.transfer.published import BATCH_RANGE, PIXEL_RANGE, load_reference_steps
+from profet_core.transfer.own_gpu import BATCH_RANGE, PIXEL_RANGE, load_reference_steps
 from profet_core.units import format_ms
 from ui.inputs.own_table import OwnFile, OwnTable, own_table
 from ui.links import custom_gpu_link

@@ -7,7 +7,7 @@ from contextlib import suppress
 import streamlit as st
 
 from profet_core import InputError
-from profet_core.answers.parameters import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
+from profet_core.answers.questions import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
 from profet_core.layers.networks import named_networks
 from profet_core.profiles.record import ProfileMeta
 from profet_core.typed_numbers import typed_count

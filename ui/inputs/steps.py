@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 
 from profet_core import Profile
-from profet_core.prediction.steps import counted, steps_note
+from profet_core.prediction.checks import counted, steps_note
 from profet_core.profiles.limits import MAX_STEPS
 from ui.inputs.fields import number_field
 from ui.phrases import sentence

@@ -19,9 +19,9 @@ from profet_core.answers.training import (
 )
 from profet_core.errors import OptionalInputError
 from profet_core.latency import StepTime
+from profet_core.prediction.sizes import TrainingSteps
 from profet_core.profiles.record import ProfileMeta
-from profet_core.training.steps import TrainingSteps
-from ui.predicted.outcome import PAGE, Outcome, knowledge_of, slot_values, with_usable_latency
+from ui.predicted.outcome import PAGE, Outcome, context_of, slot_values, with_usable_latency
 from ui.state.held import held_in
 from ui.state.resources import Resources
 from ui.state.settings import measured_key
@@ -83,7 +83,7 @@ class Network:
         if (batch_size, wanted) == (self.training.steps.batch_size, self.chosen_pixels):
             return self.training
         question = replace(self.question, at_batch=batch_size, at_pixels=wanted if self.pixels else None)
-        return predicted_training(knowledge_of(self.resources), question, PAGE)
+        return predicted_training(context_of(self.resources), question, PAGE)
 
     def steps_of(self, batch_size: int) -> TrainingSteps:
         """Its step latencies at a batch size, and the chosen pixel size; raises as `training_at`."""
@@ -93,7 +93,7 @@ class Network:
         self, axis: str, sizes: Sequence[int], other_size: int | None, instances: Collection[str]
     ) -> Mapping[str, tuple[StepTime, ...]]:
         """Instance -> its step at each size of an axis."""
-        return training_curves(knowledge_of(self.resources), self.training, axis, sizes, other_size, instances)
+        return training_curves(context_of(self.resources), self.training, axis, sizes, other_size, instances)
 
 
 def current_network(resources: Resources) -> Network:
@@ -107,7 +107,7 @@ def current_network(resources: Resources) -> Network:
     while True:
         try:
             training, doubt, invalid = with_usable_latency(
-                PROFILE_SLOT, question, partial(predicted_training, knowledge_of(resources), spelling=PAGE)
+                PROFILE_SLOT, question, partial(predicted_training, context_of(resources), field_names=PAGE)
             )
             break
         except OptionalInputError as error:

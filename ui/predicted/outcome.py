@@ -10,7 +10,7 @@ import streamlit as st
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError, Prediction
 from profet_core.answers.predict import predicted_question
-from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling
+from profet_core.answers.questions import Context, FieldNames, PredictQuestion, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
 from ui.state.held import Held, held_in
 from ui.state.resources import Resources
@@ -27,7 +27,7 @@ _LABELS = {
     "second_pixels": "its image size",
 }
 #: How messages name what the pages ask.
-PAGE = Spelling("The profile", lambda name: _LABELS.get(name, name.replace("_", " ").capitalize()))
+PAGE = FieldNames("The profile", lambda name: _LABELS.get(name, name.replace("_", " ").capitalize()))
 
 Question = TypeVar("Question", bound=ProfileQuestion)
 Answer = TypeVar("Answer")
@@ -50,9 +50,9 @@ class Outcome:
     invalid: str | None = None
 
 
-def knowledge_of(resources: Resources) -> Knowledge:
+def context_of(resources: Resources) -> Context:
     """What the core answers from."""
-    return Knowledge(resources.models, resources.catalog, resources.gpus)
+    return Context(resources.models, resources.catalog, resources.gpus)
 
 
 def predict_slot(resources: Resources, slot: Slot) -> Outcome:
@@ -65,7 +65,7 @@ def predict_slot(resources: Resources, slot: Slot) -> Outcome:
     held = held_in(resources, slot)
     question = PredictQuestion(**slot_values(resources, slot))
     (profile, prediction), doubt, invalid = with_usable_latency(
-        slot, question, lambda asked: predicted_question(knowledge_of(resources), asked, PAGE)
+        slot, question, lambda asked: predicted_question(context_of(resources), asked, PAGE)
     )
     return Outcome(replace(held, profile=profile), prediction, doubt, invalid)
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from profet_core.advice.plans import Plan
-from profet_core.advice.sureness import plan_sureness
+from profet_core.advice.plans import Plan, plan_confidence
 from profet_core.catalog.naming import machine_words
 from profet_core.latency import HOST_LIMITED, Basis, Interval
 from profet_core.memory.fit import FitAnswer, does_not_fit
@@ -42,7 +41,7 @@ def machine_cell(row: PlanRow, name: str, gpus: str) -> Cell:
         gpus,
         "retired" if plan.offer.status == "retired" else "",
         "does not fit" if does_not_fit(row.fit) else "",
-        SHORT_BASIS[plan.basis] if plan.basis is Basis.SHARPENED else "",
+        SHORT_BASIS[plan.basis] if plan.basis is Basis.CALIBRATED else "",
         HOST_LIMITED if plan.limited_by_host else "",
     )
     return Cell(name, beneath=", ".join(filter(None, said)), colour=gpu_look(plan.offer.gpu).colour)
@@ -129,13 +128,13 @@ MEMORY: Column[PlanRow] = Column(
 )
 
 
-def sureness_column(narrow_under: str) -> Column[PlanRow]:
+def confidence_column(narrow_under: str) -> Column[PlanRow]:
     """How sure time and money are, the least sure first; only the word beside the mark is read aloud."""
     return Column(
-        "sureness",
+        "confidence",
         "Confidence",
-        lambda row: int(plan_sureness(row.plan)),
-        cell=lambda row: Cell(plan_sureness(row.plan).word, mark=plan_sureness(row.plan).mark),
-        data=lambda row: {"sureness": plan_sureness(row.plan).word},
+        lambda row: int(plan_confidence(row.plan)),
+        cell=lambda row: Cell(plan_confidence(row.plan).word, mark=plan_confidence(row.plan).mark),
+        data=lambda row: {"confidence": plan_confidence(row.plan).word},
         narrow_under=narrow_under,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from profet_core import Catalog, CatalogError, InputError
-from profet_core.answers.questions import Knowledge
+from profet_core.answers.questions import Context
 from profet_core.catalog import Instance, load_shipped
 from profet_core.catalog.own import laid_over, own_row, own_text, parse_own
 from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus, own_gpu_of, own_gpus_text, parse_own_gpus
@@ -224,5 +224,5 @@ def _keep(rows: Sequence[OwnGpu]) -> None:
 
 
 def _with_gpus(resources: Resources, own: Sequence[OwnGpu]) -> Resources:
-    known = Knowledge(resources.models, resources.catalog, resources.gpus).with_own_gpus(own)
+    known = Context(resources.models, resources.catalog, resources.gpus).with_own_gpus(own)
     return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus) if own else resources

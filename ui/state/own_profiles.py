@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 import streamlit as st
 
 from profet_core import InputError, Profile
-from profet_core.prediction.steps import read_as
+from profet_core.prediction.checks import read_as
 from profet_core.profiles.profet_json.reader import VERSION_1
 
 #: One visitor's list; each holds a few kilobytes.

@@ -18,7 +18,7 @@ from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "loading")
 _OFFER_KEYS = (
-    *("provider", "gpu", "gpu_count", "min_memory_gib", "sureness"),
+    *("provider", "gpu", "gpu_count", "min_memory_gib", "confidence"),
     *("market", "region", "spot_discount", "retired"),
 )
 #: The samples on the list of Profiles.

@@ -17,7 +17,7 @@ from profet_core.catalog.naming import cloud_words
 from profet_core.latency import Basis
 from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on
 from profet_core.profiles import Profile
-from profet_core.scaling.axes import axis_range
+from profet_core.sizes.axes import axis_range
 from ui.basis import SHORT_BASIS
 
 
@@ -62,8 +62,8 @@ class Resources:
             return self.instance_label(name)
         label = gpu_label(name) if name in load_gpus() else name
         transfer = self.models.transfer
-        measured = transfer is not None and any(gpu == name for gpu, _ in transfer.sharpened)
-        return f"{label} ({SHORT_BASIS[Basis.SHARPENED]})" if measured else label
+        measured = transfer is not None and any(gpu == name for gpu, _ in transfer.calibrated)
+        return f"{label} ({SHORT_BASIS[Basis.CALIBRATED]})" if measured else label
 
     def anchor_labels(self) -> dict[str, str]:
         """Anchor -> its label, with the custom instances that have its GPU: a box finds by label what is typed."""
@@ -108,7 +108,7 @@ def load_resources() -> Resources:
     ArtifactError : a model or a sample is missing, damaged or changed.
     """
     served = load_served()
-    known = served.knowledge
+    known = served.context
     samples = {sample.name: sample for sample in load_samples()}
     return Resources(
         models=known.models,

@@ -7,22 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from profet_core.advice.rows import ORIGINAL
-from profet_core.answers.parameters import LONGEST_NETWORK
-from profet_core.catalog.narrowing import SURENESS_WORDS
-from profet_core.catalog.offers import MARKET_CHOICES
-from profet_core.estimate.estimate import MOST_BATCH
-from profet_core.estimate.memory import OPTIMISERS
-from profet_core.estimate.model import METHODS
+from profet_core.advice.advise import ORIGINAL
+from profet_core.answers.questions import LONGEST_NETWORK
+from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES
+from profet_core.from_layers.estimate import MOST_BATCH, OPTIMISERS
+from profet_core.from_layers.model import METHODS
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
 from profet_core.manycore.models import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS
 from profet_core.manycore.published import FEWEST_FLOPS, MOST_FLOPS, PUBLISHED
+from profet_core.multi_gpu.law import Strategy
+from profet_core.multi_gpu.step import MOST_GPUS
 from profet_core.precision.names import AS_PROFILED, PRECISIONS
 from profet_core.profiles.limits import MAX_STEPS
-from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.strategies import MOST_GPUS
-from profet_core.scaling.axes import AXIS_RANGE
-from profet_core.scaling.scale import SCALE_METHODS
+from profet_core.sizes.axes import AXIS_RANGE
+from profet_core.sizes.scaler import SCALE_METHODS
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
 from ui.state.resources import Resources, offer_choices
@@ -220,7 +218,7 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("gpu", [], some_of(known.gpus))
     yield Setting("gpu_count", [], some_of(known.gpu_counts))
     yield Setting("min_memory_gib", None, positive_or_empty)
-    yield _first_of("sureness", SURENESS_WORDS)
+    yield _first_of("confidence", CONFIDENCE_WORDS)
     yield _first_of("market", MARKET_CHOICES)
     yield Setting("region", None, one_of(known.regions))
     yield Setting("spot_discount", None, whole_or_empty(1, 99))

@@ -10,7 +10,7 @@ from profet_cli.arguments import add_every_offer, add_fields, add_format, add_mo
 from profet_cli.commands.advise.text import print_advice
 from profet_cli.inputs import given_values
 from profet_cli.output import print_json, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_knowledge
+from profet_cli.questions import COMMAND_LINE, open_context
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import AdviseQuestion
 from profet_core.documents.advice import ADVICE
@@ -32,12 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
     question = AdviseQuestion(**given_values(options, ADVISE))
-    knowledge = open_knowledge(options)
-    answer = answer_advise(knowledge, question, COMMAND_LINE)
+    context = open_context(options)
+    answer = answer_advise(context, question, COMMAND_LINE)
     warnings = answer.training.warnings
     if options.report is not None:
         name = Path(options.profile).name
-        source = report_source(name, answer.training.prediction, knowledge.models, warnings)
+        source = report_source(name, answer.training.prediction, context.models, warnings)
         _write(options.report, report_html(answer.advice, source), [options.profile, getattr(options, "second", None)])
     if options.format == "json":
         print_json(ADVICE.document(answer))

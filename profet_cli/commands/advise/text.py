@@ -9,10 +9,8 @@ from profet_cli.output import MISSING, cell, print_table
 from profet_core.advice.advise import Advice
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.comparison import Comparison
-from profet_core.advice.comparison_words import comparison_sentences
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Limits
-from profet_core.advice.words import answer_sentences, dominated_lines, pick_line, upgrade_line
+from profet_core.advice.plans import Limits, Plan
+from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_lines, pick_line, upgrade_line
 from profet_core.units import format_duration, format_usd
 
 #: A limit's column -> the chance that a plan keeps to it.

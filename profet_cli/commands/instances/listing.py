@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from profet_cli.arguments import add_fields, add_format
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.catalog import Instance, load_catalog, load_gpus
-from profet_core.catalog.offers import NoOffersError
+from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus, with_offers_of
 from profet_core.catalog.price_age import price_age_years
 from profet_core.documents.answers import OFFERS
@@ -54,14 +54,14 @@ def run(options: argparse.Namespace) -> None:
 def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
     """Offers with their basis; without readable models the catalog is listed too, which is said."""
     from profet_core.answers.instances import answer_instances
-    from profet_core.answers.questions import Knowledge
+    from profet_core.answers.questions import Context
     from profet_core.artifacts.models import load_models
 
     gpus = load_gpus()
     own = read_own_gpus(own_gpus_path(), gpus)
     catalog = load_catalog()
     try:
-        known = Knowledge(load_models(), catalog, gpus).with_own_gpus(own)
+        known = Context(load_models(), catalog, gpus).with_own_gpus(own)
         return answer_instances(known.models, known.catalog, question)
     except ArtifactError as error:
         print_warnings([f"the basis of predictions is unknown: {error}"])

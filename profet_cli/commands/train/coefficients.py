@@ -22,7 +22,7 @@ def train_sizes(options: argparse.Namespace) -> Trained:
 def train_estimate(options: argparse.Namespace) -> Trained:
     """`estimate.json`, and its trees."""
     with training_set():
-        from profet_core.estimate.model import ESTIMATE_NAME
+        from profet_core.from_layers.model import ESTIMATE_NAME
         from profet_lab.estimate.estimate_file import fit_and_write
     model = fit_and_write(open_measurements(options)[0], Path(options.out))
     path = Path(options.out) / ESTIMATE_NAME
@@ -53,7 +53,7 @@ def train_transfer(options: argparse.Namespace) -> Trained:
 def train_scaleout(options: argparse.Namespace) -> Trained:
     """`scaleout.json`."""
     with training_set():
-        from profet_core.scaleout.model import SCALEOUT_NAME
+        from profet_core.multi_gpu.law import SCALEOUT_NAME
         from profet_lab.measurements.tables import data_folder
         from profet_lab.scaleout.scaleout_file import scaleout_content, write_scaleout
     content = scaleout_content(data_folder(options.data))

@@ -13,9 +13,9 @@ def train_all(options: argparse.Namespace) -> Trained:
     """Every member of every pair, and the coefficients that the data tell."""
     with training_set():
         from profet_core.memory.model import MEMORY_NAME
+        from profet_core.multi_gpu.law import SCALEOUT_NAME
         from profet_core.precision.model import PRECISION_NAME
-        from profet_core.scaleout.model import SCALEOUT_NAME
-        from profet_core.scaling.growth_file import GROWTH_NAME
+        from profet_core.sizes.growth import GROWTH_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.memory.memory_file import memory_content
         from profet_lab.precision.pairs import has_pairs

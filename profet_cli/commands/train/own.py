@@ -19,8 +19,8 @@ from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import quantile
+from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.own_gpu import with_own_gpus
-from profet_core.transfer.sharpened import SharpenedGpu
 
 if TYPE_CHECKING:
     from profet_lab.own_gpus.pair_groups import PairGroup
@@ -36,7 +36,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     with training_set():
         from profet_lab.own_gpus.calibrate_gpus import calibrate_gpus
         from profet_lab.own_gpus.given_data import read_data
-        from profet_lab.own_gpus.models_of_own import check_out, read_files, sharpened_file, write_own
+        from profet_lab.own_gpus.models_of_own import calibrated_file, check_out, read_files, write_own
         from profet_lab.own_gpus.pair_groups import pair_groups
     out = _out(options, parts)
     check_out(out)
@@ -63,7 +63,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     write_own(
         base,
         out,
-        sharpened=sharpened_file(found, transfer, dataset) if found else None,
+        calibrated=calibrated_file(found, transfer, dataset) if found else None,
         write_pairs=write_pairs if groups else None,
     )
     machines = [one.instance for one in found] + [one.instance for group in groups for one in group.machines]
@@ -90,7 +90,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
         "without": [{"instance": one.instance, "why": one.why} for one in without],
     }
     lines = (
-        *(_sharpened_line(one) for one in found),
+        *(_calibrated_line(one) for one in found),
         *(_group_line(group) for group in groups),
         *still_to_price(machines, dataset),
         *(f"{one.anchor} to {one.target}: no models: {one.why}" for one in pairs_without),
@@ -100,7 +100,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     return Trained(document, lines)
 
 
-def _sharpened_line(one: SharpenedGpu) -> str:
+def _calibrated_line(one: CalibratedGpu) -> str:
     return (
         f"{one.instance} ({one.gpu}{', TF32' if one.tf32 else ''}): {one.cells} workloads of {one.networks} "
         f"networks; 90% prediction interval for new networks: +{100 * math.expm1(quantile() * one.log_sd):.0f}%"

@@ -9,10 +9,9 @@ import pytest
 
 from profet_core import predict
 from profet_core.advice.advise import advise
-from profet_core.advice.headline import headline
-from profet_core.advice.request import Limits, Workload
-from profet_core.advice.words import answer_sentences
-from profet_core.catalog.offers import offers_in_market
+from profet_core.advice.plans import Limits, Workload
+from profet_core.advice.words import answer_sentences, headline
+from profet_core.catalog.collection import offers_in_market
 from profet_core.latency import Basis
 
 IMAGES, EPOCHS = 50_000, 10
@@ -141,7 +140,7 @@ def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_what_is_picked(run, d
 
 
 def test_advice_is_of_the_offers_asked_for(document, asked):
-    answer = document(*asked, "--provider", "gcp,verda", "--market", "any", "--gpu", "V100,T4", "--sureness", "good")
+    answer = document(*asked, "--provider", "gcp,verda", "--market", "any", "--gpu", "V100,T4", "--confidence", "good")
     assert {plan["provider"] for plan in answer["plans"]} == {"gcp", "verda"}
     assert {plan["market"] for plan in answer["plans"]} == {"on-demand", "spot"}
     assert {plan["basis"] for plan in answer["plans"]} <= {"measured", "given"}

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from profet_core.estimate.model import METHODS
+from profet_core.from_layers.model import METHODS
 
 KEYS = ["network", "batch_size", "method", "counts", "interval_level", "estimates", "memory", "profile", "warnings"]
 TARGETS = ("--targets", "g4dn.xlarge,p3.2xlarge")

@@ -28,7 +28,7 @@ def command(sample) -> tuple:
 def test_predicts_json_is_as_the_contract_has_it(document, sample, command, tmp_path):
     answer = document(*command, "--latency-ms", sample.latency_ms)
     contract = ["anchor", "anchor_latency_ms", "steps", "steps_basis", "predictions", "interval_level"]
-    contract += ["unknown_operations", "likeness", "warnings", "memory"]
+    contract += ["unknown_operations", "similarity", "warnings", "memory"]
     assert set(answer["memory"]) == {row["instance"] for row in answer["predictions"]}
     assert all(set(fit) == {"verdict", "probability", "largest_batch", "why"} for fit in answer["memory"].values())
     assert [key for key in answer if key != "method"] == contract
@@ -36,7 +36,7 @@ def test_predicts_json_is_as_the_contract_has_it(document, sample, command, tmp_
     assert set(answer["unknown_operations"]) == {"names", "share", "mapped", "left_out"}
     assert (answer["anchor"], answer["anchor_latency_ms"]) == (sample.anchor, sample.latency_ms)
     assert answer["interval_level"] == 0.9
-    assert set(answer["likeness"]) == {"distance", "words", "error_percent"}
+    assert set(answer["similarity"]) == {"distance", "words", "error_percent"}
     assert unexpected(answer["warnings"]) == []
     assert answer["unknown_operations"] == {"names": [], "share": 0.0, "mapped": {}, "left_out": []}
     rows = answer["predictions"]
@@ -60,7 +60,7 @@ def test_predict_says_what_the_library_says(document, sample, command, models, c
         ends = (wanted.interval.low_ms, wanted.interval.high_ms) if wanted.interval else (None, None)
         assert (row["low_ms"], row["high_ms"]) == ends
         assert (row["basis"] == "given") == (row["low_ms"] is None)
-    assert answer["likeness"]["words"] == expected.likeness.words
+    assert answer["similarity"]["words"] == expected.similarity.words
 
 
 def test_the_latency_in_the_profiles_meta_is_used_unless_told_otherwise(document, run, sample, command):
@@ -74,11 +74,11 @@ def test_the_latency_in_the_profiles_meta_is_used_unless_told_otherwise(document
     assert "not given" in run(*command, "--without-latency")[1].splitlines()[1]
 
 
-def test_the_documented_method_has_no_bounds_and_no_likeness(document, run, sample, command):
+def test_the_documented_method_has_no_bounds_and_no_similarity(document, run, sample, command):
     targets = list(sample.measured_ms)[:2]
     asked = (*command, "--targets", ",".join(targets))
     answer = document(*asked, "--method", "profet")
-    assert (answer["method"], answer["likeness"], answer["interval_level"]) == ("profet", None, None)
+    assert (answer["method"], answer["similarity"], answer["interval_level"]) == ("profet", None, None)
     assert [row["instance"] for row in answer["predictions"]] == [sample.anchor, *targets]
     assert {(row["low_ms"], row["high_ms"]) for row in answer["predictions"]} == {(None, None)}
     out = run(*asked, "--method", "profet")[1]
@@ -136,7 +136,7 @@ def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_how_many_it_hides(run
 
 
 def test_offers_are_narrowed_and_each_of_them_is_shown(run, document, sample, command, catalog):
-    good = {row["basis"] for row in document(*command, "--sureness", "good")["predictions"]}
+    good = {row["basis"] for row in document(*command, "--confidence", "good")["predictions"]}
     assert good == {"given", "measured"}
     command = (*command, "--provider", "gcp,verda", "--gpu", "V100")
     rows = document(*command)["predictions"]
@@ -192,7 +192,7 @@ def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, reposit
     [
         (["--provider", "azure", "--gpu", "H200"], "cloud azure, GPU H200: relax"),
         (["--targets", "g5.xlarge,gcp/a2-highgpu-1g", "--provider", "aws"], "selected offers: gcp/a2-highgpu-1g."),
-        (["--gpu", "B200", "--sureness", "good"], "No prediction has confidence good"),
+        (["--gpu", "B200", "--confidence", "good"], "No prediction has confidence good"),
     ],
 )
 def test_no_offer_is_one_line_that_says_what_to_widen(refused, command, arguments, says):

@@ -54,7 +54,7 @@ def test_twenty_cells_make_a_gpu_a_target(document, own, tmp_path, repository, m
     assert (row["instance"], row["gpu"], row["precision"], row["cells"]) == (NAME, GPU, "tf32", 20)
     assert 0.05 < row["log_sd"] < 0.2
     found, v100 = h100_ms(document, out)
-    assert found["basis"] == "sharpened"
+    assert found["basis"] == "calibrated"
     # VGG16 was none of the cells.
     assert found["latency_ms"] == pytest.approx(v100["latency_ms"] / FASTER, rel=0.12)
     assert found["low_ms"] < v100["latency_ms"] / FASTER < found["high_ms"]

@@ -198,7 +198,7 @@ def test_what_has_too_few_cells_is_told_by_the_law_and_why(folders, tmp_path, do
     path, latency_ms, _ = profiles("p3.2xlarge")[0]
     models = ["--models", tmp_path / "few"]
     rows = document("predict", path, "--anchor", "p3.2xlarge", "--latency-ms", latency_ms, *models)["predictions"]
-    assert {row["instance"]: row["basis"] for row in rows}[NAME] == "sharpened"
+    assert {row["instance"]: row["basis"] for row in rows}[NAME] == "calibrated"
 
 
 def test_the_shipped_models_are_in_it_byte_by_byte(trained, repository):

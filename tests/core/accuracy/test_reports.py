@@ -10,9 +10,8 @@ import pytest
 from profet_core.accuracy.cells import CellsRow, load_cells_rows, with_cells
 from profet_core.accuracy.reports import read_report
 from profet_core.errors import ArtifactError
-from profet_core.estimate.model import METHODS, load_estimate
-from profet_core.estimate.regimes import Regime
 from profet_core.files import manifest_checksum, shipped_folder
+from profet_core.from_layers.model import METHODS, Regime, load_estimate
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
 

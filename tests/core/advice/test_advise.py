@@ -11,11 +11,17 @@ import pytest
 from profet_core.advice.advise import advise
 from profet_core.advice.certainty import ERROR_CORRELATION
 from profet_core.advice.comparison import compare
-from profet_core.advice.comparison_words import comparison_sentences
-from profet_core.advice.frontier import frontier
-from profet_core.advice.request import Limits
-from profet_core.advice.words import SPOT_CAVEAT, answer_sentences, dominated_line, pick_line, upgrade_line
-from profet_core.catalog.offers import offers_in_market
+from profet_core.advice.plans import Limits
+from profet_core.advice.recommend import frontier
+from profet_core.advice.words import (
+    SPOT_CAVEAT,
+    answer_sentences,
+    comparison_sentences,
+    dominated_line,
+    pick_line,
+    upgrade_line,
+)
+from profet_core.catalog.collection import offers_in_market
 from profet_core.errors import InputError
 from profet_core.latency import Basis, sd_of_ratio
 from profet_core.memory.fit import FitAnswer, Verdict

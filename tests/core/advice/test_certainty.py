@@ -18,10 +18,9 @@ from profet_core.advice.certainty import (
     interval_ends,
     surest_certainty,
 )
-from profet_core.advice.claims import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES, is_claimed, why_too_close
-from profet_core.advice.comparison import compare
-from profet_core.advice.comparison_words import comparison_sentences
-from profet_core.advice.sureness import MEASURED_ERRORS, Sureness, plan_sureness, sureness
+from profet_core.advice.comparison import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES, compare, is_claimed, why_too_close
+from profet_core.advice.plans import MEASURED_ERRORS, Confidence, confidence, plan_confidence
+from profet_core.advice.words import comparison_sentences
 from profet_core.latency import Basis
 from tests.made.step_times import Z90, offer, planned, row
 
@@ -95,32 +94,32 @@ def test_no_percent_is_on_both_sides_of_a_verdict(made):
 @pytest.mark.parametrize(
     ("basis", "factor", "step"),
     [
-        (Basis.GIVEN, None, Sureness.GOOD),
-        (Basis.MEASURED, 1.2, Sureness.GOOD),
-        (Basis.MEASURED, 1.21, Sureness.FAIR),
-        (Basis.MEASURED, 1.5, Sureness.FAIR),
-        (Basis.MEASURED, 1.51, Sureness.ROUGH),
-        (Basis.MEASURED, None, Sureness.ROUGH),
-        (Basis.DERIVED, 1.1, Sureness.FAIR),
-        (Basis.TRANSFERRED, 1.7, Sureness.ROUGH),
-        (Basis.CARRIED, 1.1, Sureness.GOOD),
+        (Basis.GIVEN, None, Confidence.GOOD),
+        (Basis.MEASURED, 1.2, Confidence.GOOD),
+        (Basis.MEASURED, 1.21, Confidence.FAIR),
+        (Basis.MEASURED, 1.5, Confidence.FAIR),
+        (Basis.MEASURED, 1.51, Confidence.ROUGH),
+        (Basis.MEASURED, None, Confidence.ROUGH),
+        (Basis.DERIVED, 1.1, Confidence.FAIR),
+        (Basis.TRANSFERRED, 1.7, Confidence.ROUGH),
+        (Basis.CARRIED, 1.1, Confidence.GOOD),
     ],
 )
 def test_the_interval_decides_and_a_gpu_nobody_profiled_is_never_good(basis, factor, step):
-    assert sureness(basis, factor and math.log(factor - 1e-12) / Z90) is step
+    assert confidence(basis, factor and math.log(factor - 1e-12) / Z90) is step
 
 
 def test_a_plan_is_as_sure_as_its_latency():
     narrow, wide = (row("a", 100, math.log(factor) / Z90) for factor in (1.1, 1.4))
     given = row("a", 100, deviation=None, basis=Basis.GIVEN)
-    found = [plan_sureness(planned(step, offer("a", 1))) for step in (narrow, wide, given)]
-    assert found == [Sureness.GOOD, Sureness.FAIR, Sureness.GOOD]
+    found = [plan_confidence(planned(step, offer("a", 1))) for step in (narrow, wide, given)]
+    assert found == [Confidence.GOOD, Confidence.FAIR, Confidence.GOOD]
 
 
 def test_the_errors_of_each_step_are_those_of_the_shipped_validation(models):
-    errors: dict[Sureness, list[float]] = {step: [] for step in Sureness}
+    errors: dict[Confidence, list[float]] = {step: [] for step in Confidence}
     for point in json.loads((models.folder / "validation.json").read_text())["scatter"]:
-        step = sureness(Basis.MEASURED, math.log(point["high_ms"] / point["low_ms"]) / 2 / Z90)
+        step = confidence(Basis.MEASURED, math.log(point["high_ms"] / point["low_ms"]) / 2 / Z90)
         errors[step].append(abs(point["predicted_ms"] / point["measured_ms"] - 1) * 100)
     for step, told in MEASURED_ERRORS.items():
         found = sorted(errors[step])

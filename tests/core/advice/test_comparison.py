@@ -10,9 +10,8 @@ import pytest
 
 from profet_core.advice.certainty import ERROR_CORRELATION
 from profet_core.advice.comparison import compare
-from profet_core.advice.comparison_words import comparison_sentences
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Limits
+from profet_core.advice.plans import Limits, Plan
+from profet_core.advice.words import comparison_sentences
 from profet_core.latency import Basis, sd_of_ratio
 from tests.made.step_times import Z90, offer, planned, row
 

@@ -9,11 +9,9 @@ from statistics import NormalDist
 import pytest
 
 from profet_core import cost_table
-from profet_core.advice.advise import advise
-from profet_core.advice.headline import headline
-from profet_core.advice.rentable import lowest_to_rent
-from profet_core.advice.request import Limits, Workload
-from profet_core.advice.words import answer_sentences
+from profet_core.advice.advise import advise, lowest_to_rent
+from profet_core.advice.plans import Limits, Workload
+from profet_core.advice.words import answer_sentences, headline
 from profet_core.errors import InputError
 from profet_core.latency import Basis
 from profet_core.prediction.records import InstancePrediction

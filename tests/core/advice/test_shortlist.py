@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core.advice.plans import plan_of
-from profet_core.advice.request import Limits, Request, Workload
-from profet_core.advice.shortlist import others_of_gpus, plan_a_gpu, shortlist
+from profet_core.advice.plans import Limits, Request, Workload, plan_of
+from profet_core.advice.recommend import others_of_gpus, plan_a_gpu, shortlist
 from profet_core.latency import Basis, StepTime
 
 #: Name -> its GPU, milliseconds a step and US dollars an hour.

@@ -9,15 +9,13 @@ import pytest
 
 from profet_core.advice.advise import advise
 from profet_core.advice.comparison import compare
-from profet_core.advice.headline import plan_summary
-from profet_core.advice.plans import Node, plan_of
-from profet_core.advice.request import Limits, Request
-from profet_core.advice.sureness import plan_sureness
+from profet_core.advice.plans import Limits, Node, Request, plan_confidence, plan_of
 from profet_core.advice.whole_nodes import Gradients, whole_nodes
+from profet_core.advice.words import plan_summary
 from profet_core.catalog.interconnects import Link
 from profet_core.latency import Basis
 from profet_core.messages import Code, Note
-from profet_core.scaleout.model import ScaleoutModel, Width
+from profet_core.multi_gpu.law import ScaleoutModel, Width
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
 #: Gradients go at the specified speed and none of it hides; scaling is 10 % sure of itself.
@@ -89,7 +87,7 @@ def test_its_doubt_is_that_of_the_step_and_that_of_scaling():
     assert node.one_gpu_deviation == pytest.approx(math.log(high / low) / 2 / Z90, rel=1e-6)
     assert (one.deviation, one.scaling_deviation) == pytest.approx((0.1, 0.0))
     # As narrow as it is, nobody measured it.
-    assert (plan_sureness(node).word, plan_sureness(one).word) == ("fair", "good")
+    assert (plan_confidence(node).word, plan_confidence(one).word) == ("fair", "good")
 
 
 def test_against_one_gpu_of_its_kind_its_own_doubt_remains():

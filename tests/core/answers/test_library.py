@@ -23,7 +23,7 @@ from profet_core import (
     scaleout,
 )
 from profet_core.answers.library import PYTHON
-from profet_core.answers.questions import Knowledge, TrainingQuestion
+from profet_core.answers.questions import Context, TrainingQuestion
 from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
@@ -48,10 +48,10 @@ def test_the_package_shows_what_it_exports_and_its_version():
 
 def test_functions_keep_their_names_after_packages_of_the_same_names_are_imported():
     code = (
-        "import profet_core.estimate.estimate, profet_core.scaleout.model\n"
+        "import profet_core.from_layers.estimate, profet_core.multi_gpu.law\n"
         "from profet_core import estimate, scaleout\n"
         "assert callable(estimate) and callable(scaleout)\n"
-        "from profet_core.estimate.estimate import NetworkEstimate\n"
+        "from profet_core.from_layers.estimate import NetworkEstimate\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -98,7 +98,7 @@ def test_own_gpus_are_in_the_catalog_and_predicted(models, sample, tmp_path, mon
 
 
 def test_the_images_of_a_training_count_on_several_gpus(models, catalog, sample):
-    known = Knowledge(models, catalog, load_gpus())
+    known = Context(models, catalog, load_gpus())
     training = TrainingQuestion(
         profile=sample.profile, anchor=ANCHOR, latency_ms=sample.latency_ms, profiled_batch=16, images=50_000
     )

@@ -7,27 +7,27 @@ from dataclasses import replace
 import pytest
 
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
+from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
 from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout, scaleout_question
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from profet_core.latency import Basis
 
-SPELLING = Spelling("TRACE", lambda name: f"--{name.replace('_', '-')}")
+SPELLING = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")
 RESNET = "resnet50-128px-b64-g4dn"
 
 
 @pytest.fixture(scope="module")
-def knowledge(models, catalog) -> Knowledge:
-    return Knowledge(models, catalog, load_gpus())
+def context(models, catalog) -> Context:
+    return Context(models, catalog, load_gpus())
 
 
 @pytest.fixture(scope="module")
-def answered(knowledge):
+def answered(context):
     """`answered(profile=..., ...)`: what is answered, offers aside."""
 
     def ask(**given):
-        return answer_scaleout(knowledge, scaleout_question({"gpu_count": 8, **given}, SPELLING), SPELLING)
+        return answer_scaleout(context, scaleout_question({"gpu_count": 8, **given}, SPELLING), SPELLING)
 
     return ask
 
@@ -104,12 +104,12 @@ def test_a_measured_step_shares_the_batch_where_it_is_known(answered):
         answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[4])
 
 
-def test_whole_nodes_cost_what_advice_says(knowledge, samples):
+def test_whole_nodes_cost_what_advice_says(context, samples):
     sample = samples[RESNET]
     asked = AdviseQuestion(profile=sample.profile, latency_ms=sample.latency_ms, images=50_000, whole_nodes=True)
-    advice = answer_advise(knowledge, replace(asked, anchor=sample.anchor), SPELLING)
+    advice = answer_advise(context, replace(asked, anchor=sample.anchor), SPELLING)
     question = ScaleoutQuestion(training=replace(asked, anchor=sample.anchor), images=50_000, market="on-demand")
-    found = answer_scaleout(knowledge, question, SPELLING)
+    found = answer_scaleout(context, question, SPELLING)
     plans = {plan.label: plan for plan in advice.advice.plans if plan.gpus > 1}
     shared = [plan for plan in found.plans if plan.label in plans]
     assert len(shared) > 30
@@ -118,11 +118,11 @@ def test_whole_nodes_cost_what_advice_says(knowledge, samples):
         assert (plan.epoch_s, plan.epoch_usd, plan.plan.interval) == (other.total_s, other.total_usd, other.interval)
 
 
-def test_nodes_together_are_paid_together(knowledge):
-    gpu = knowledge.catalog["lambda/gpu_8x_v100_n"].gpu
+def test_nodes_together_are_paid_together(context):
+    gpu = context.catalog["lambda/gpu_8x_v100_n"].gpu
     given = {"step_ms": 100.0, "batch": 64, "parameters": 25.6e6, "gpu": [gpu]}
-    one = answer_scaleout(knowledge, scaleout_question(given, SPELLING), SPELLING)
-    two = answer_scaleout(knowledge, scaleout_question({**given, "total_gpus": 16}, SPELLING), SPELLING)
+    one = answer_scaleout(context, scaleout_question(given, SPELLING), SPELLING)
+    two = answer_scaleout(context, scaleout_question({**given, "total_gpus": 16}, SPELLING), SPELLING)
     single = {plan.label: plan for plan in one.plans}
     pairs = [plan for plan in two.plans if plan.label in single and plan.offer.gpu_count == 8]
     assert pairs and all(plan.step.gpus == 16 for plan in two.plans)
@@ -131,4 +131,4 @@ def test_nodes_together_are_paid_together(knowledge):
     for row in two.curve:
         assert row.others[row.step.strategy].epoch_s == row.epoch_s
     with pytest.raises(InputError, match="at most 64"):
-        answer_scaleout(knowledge, scaleout_question({**given, "total_gpus": 65}, SPELLING), SPELLING)
+        answer_scaleout(context, scaleout_question({**given, "total_gpus": 65}, SPELLING), SPELLING)

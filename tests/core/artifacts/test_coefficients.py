@@ -11,14 +11,13 @@ import pytest
 
 from profet_core.catalog.interconnects import Link
 from profet_core.errors import ArtifactError
-from profet_core.estimate.model import load_estimate
 from profet_core.files import manifest_checksum, shipped_folder
+from profet_core.from_layers.model import load_estimate
 from profet_core.memory.model import load_memory
-from profet_core.scaleout.model import load_scaleout
-from profet_core.scaling.growth import SIGNS
-from profet_core.scaling.growth_file import load_growth
+from profet_core.multi_gpu.law import load_scaleout
+from profet_core.sizes.growth import SIGNS, load_growth
+from profet_core.transfer.law import KINDS
 from profet_core.transfer.model import load_transfer
-from profet_core.transfer.parts import KINDS
 
 SHIPPED = shipped_folder("models")
 INSTANCES = {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from profet_core import ArtifactError, load_models
-from profet_core.artifacts.own_layers import OWN_PAIRS_NAME, LayerRecord, OwnMachine, layer_content
+from profet_core.artifacts.models import OWN_PAIRS_NAME, LayerRecord, OwnMachine, layer_content
 from profet_core.artifacts.own_models import own_models
 from profet_core.files import manifest_checksum
 from tests.made.own_home import CELLS, FP32_GPU, GPU, make_own_home
@@ -77,13 +77,13 @@ def test_what_does_not_belong_to_it_is_one_line(layered, changes, said):
 def test_their_measurements_date_and_base_are_told(tmp_path, repository):
     assert own_models(load_models(repository / "models")) is None, "what ships is nobody's own"
     home = make_own_home(tmp_path / "home")
-    for name, day in (("manifest.json", 0), ("sharpened.json", 86_400)):
+    for name, day in (("manifest.json", 0), ("calibrated.json", 86_400)):
         os.utime(home / name, (day, day))
     found = own_models(load_models(home))
     assert found.written == "1970-01-02"
     assert found.base_ships and len(found.networks) == 15
     assert found.instances == load_models(repository / "models").instances
-    assert [(one.gpu, one.cells) for one in found.sharpened] == [(FP32_GPU, CELLS), (GPU, CELLS)]
+    assert [(one.gpu, one.cells) for one in found.calibrated] == [(FP32_GPU, CELLS), (GPU, CELLS)]
     # Other models beneath.
     manifest = json.loads((home / "manifest.json").read_text()) | {"seed": 7}
     (home / "manifest.json").write_text(json.dumps({**manifest, "checksum": manifest_checksum(manifest)}))

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core.advice.sureness import Sureness
+from profet_core.advice.plans import Confidence
 from profet_core.catalog import load_shipped
-from profet_core.catalog.narrowing import SURENESS_WORDS, Narrowing, narrowed, narrowed_catalog
-from profet_core.catalog.offers import NoOffersError
+from profet_core.catalog.collection import CONFIDENCE_WORDS, Narrowing, NoOffersError, narrowed, narrowed_catalog
 from profet_core.errors import InputError
 
 
@@ -102,7 +101,7 @@ def test_an_empty_answer_says_in_one_line_what_to_widen(shipped, asked, says):
     ("asked", "says"),
     [
         ({"market": "black"}, "Unknown market 'black': choose one of on-demand, spot"),
-        ({"sureness": "certain"}, "Unknown confidence 'certain': choose one of rough, fair, good."),
+        ({"confidence": "certain"}, "Unknown confidence 'certain': choose one of rough, fair, good."),
         ({"gpu_count": (0,)}, "The number of GPUs must be a whole number of at least 1, not 0."),
         ({"min_memory_gib": -1}, "The GPU memory must be a number above 0, not -1."),
     ],
@@ -113,7 +112,7 @@ def test_what_makes_no_sense_is_refused(asked, says):
     assert str(caught.value).startswith(says)
 
 
-def test_the_words_of_sureness_are_the_steps_of_the_advice():
-    assert [(step.word, int(step)) for step in Sureness] == [
-        (word, Narrowing(sureness=word).least_sureness) for word in SURENESS_WORDS
+def test_the_words_of_confidence_are_the_steps_of_the_advice():
+    assert [(step.word, int(step)) for step in Confidence] == [
+        (word, Narrowing(confidence=word).least_confidence) for word in CONFIDENCE_WORDS
     ]

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from profet_core.catalog.collection import without_larger_nodes
 from profet_core.catalog.naming import gpu_and_cloud, gpu_words, machine_words
-from profet_core.catalog.nodes import without_larger_nodes
 
 
 def offer(catalog, name: str, gpu_count: int, gpu: str = "A100-SXM4-40GB", **changes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profet_core import Catalog, Instance
-from profet_core.catalog.offers import is_guess, offers_in_market
+from profet_core.catalog.collection import is_guess, offers_in_market
 from profet_core.errors import InputError
 from tests.made.step_times import offer
 

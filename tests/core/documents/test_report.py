@@ -8,9 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from profet_core.advice.advise import Advice, advise
-from profet_core.advice.headline import headline
-from profet_core.advice.plans import Node
-from profet_core.advice.request import Limits, Workload
+from profet_core.advice.plans import Limits, Node, Workload
+from profet_core.advice.words import headline
 from profet_core.documents.report import ReportSource, report_html
 from profet_core.version import VERSION
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS

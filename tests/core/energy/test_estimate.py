@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core.catalog import load_gpus
-from profet_core.energy.estimate import machine_power_w, training_energy
-from profet_core.energy.regions import load_regions
+from profet_core.energy.estimate import load_regions, machine_power_w, training_energy
 
 
 @pytest.fixture(scope="module")

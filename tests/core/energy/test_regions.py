@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.energy.regions import Region, load_regions
+from profet_core.energy.estimate import Region, load_regions
 from profet_core.errors import InputError
 
 

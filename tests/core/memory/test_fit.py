@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from profet_core import InputError, Profile, ProfileMeta
 from profet_core.catalog import load_gpus
-from profet_core.memory.device_times import DeviceTimes, device_times
-from profet_core.memory.fit import Verdict, fit_answer, fits_by_instance
+from profet_core.features.operations import state_copies, traffic_factor
+from profet_core.memory.fit import DeviceTimes, RecordedStep, Verdict, device_times, fit_answer, fits_by_instance
 from profet_core.memory.model import (
     ImageRelation,
     MemoryLaw,
@@ -21,8 +21,6 @@ from profet_core.memory.model import (
     TrafficRelation,
     load_memory,
 )
-from profet_core.memory.need import RecordedStep
-from profet_core.operations.optimisers import state_copies, traffic_factor
 
 GIB = 2**30
 

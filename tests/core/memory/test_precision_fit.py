@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import Knowledge, PredictQuestion, Spelling
+from profet_core.answers.questions import Context, FieldNames, PredictQuestion
 from profet_core.catalog.gpus import load_gpus
 
 
@@ -19,9 +19,9 @@ def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth)
         latency_ms=sample.latency_ms,
         trust_latency=True,
     )
-    spelling = Spelling("TRACE", lambda name: name)
-    knowledge = Knowledge(models, catalog, load_gpus())
-    recorded = answer_predict(knowledge, replace(question, precision=said or "fp32"), spelling)
-    found = answer_predict(knowledge, replace(question, precision=asked), spelling)
+    field_names = FieldNames("TRACE", lambda name: name)
+    context = Context(models, catalog, load_gpus())
+    recorded = answer_predict(context, replace(question, precision=said or "fp32"), field_names)
+    found = answer_predict(context, replace(question, precision=asked), field_names)
     before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
     assert after == pytest.approx(before / growth, rel=0.05)

@@ -9,7 +9,7 @@ import pytest
 from profet_core import InputError, Profile, ProfileMeta, predict
 from profet_core.prediction.anchors import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
 from profet_core.prediction.correction import correct_by_measurement, share_carried_over
-from profet_core.prediction.placement import placements
+from profet_core.prediction.diagnosis import placements
 
 #: What drivers call GPUs otherwise than NVIDIA and their name -> full names of the specs.
 DRIVER_NAMES = {

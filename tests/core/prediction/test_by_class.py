@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict_many
-from profet_core.networks.intervals import BAND_WORDS
-from profet_core.prediction.estimates import Likeness
+from profet_core.ensemble.intervals import BAND_WORDS
+from profet_core.prediction.members import Similarity
 from profet_core.prediction.predict import predict
 
 METHOD = "classes"
@@ -71,7 +71,7 @@ def test_bounds_lie_around_the_latency(models, catalog, samples, given):
             assert math.log(row.latency_ms) == pytest.approx(expected)
         # That of the paper has none.
         paper = ask(models, catalog, sample.profile, sample.anchor, sample.latency_ms, method="profet")
-        assert (paper.interval_level, paper.likeness) == (None, None)
+        assert (paper.interval_level, paper.similarity) == (None, None)
         assert {row.interval for row in paper.predictions} == {None}
 
 
@@ -104,16 +104,16 @@ def test_a_profile_far_from_the_data_is_called_so_and_has_wider_bounds(models, c
         latency_ms = {"latency_ms": 27.0} if given else {}
         far = predict(models, catalog, Profile(FAR), sample.anchor, method=METHOD, **latency_ms)
         near = ask(models, catalog, sample.profile, sample.anchor, sample.latency_ms if given else None)
-        assert near.likeness.words == "like" and 0 <= near.likeness.distance < 0.1
-        assert 0 < near.likeness.error_percent < 20 and "unlike" in far.likeness.words
+        assert near.similarity.words == "like" and 0 <= near.similarity.distance < 0.1
+        assert 0 < near.similarity.error_percent < 20 and "unlike" in far.similarity.words
         assert any("different from the training data" in text for text in far.warnings)
-        assert far.likeness.distance > near.likeness.distance
+        assert far.similarity.distance > near.similarity.distance
         if any(text.startswith("operations that every") for text in near.warnings):
             continue  # a cut profile's bounds are wide for a reason of its own
         for one, other in zip(targets_of(far), targets_of(near), strict=True):
             assert ratio_of(one) > ratio_of(other), (sample.name, one.instance)
     # The farthest band has no end.
-    assert [Likeness(3.0, words, 12.3).error_words for words in ("unlike", BAND_WORDS[-1])] == ["12%", "at least 12%"]
+    assert [Similarity(3.0, words, 12.3).error_words for words in ("unlike", BAND_WORDS[-1])] == ["12%", "at least 12%"]
 
 
 @pytest.mark.parametrize("method", ["classes", "profet"])

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from profet_core import load_models, predict
-from profet_core.artifacts.own_layers import LayerRecord, OwnMachine, layer_content
+from profet_core.artifacts.models import LayerRecord, OwnMachine, layer_content
 from profet_core.catalog import load_gpus
 from profet_core.files import manifest_checksum
 from profet_core.prediction.unprofiled import basis_by_instance

@@ -22,9 +22,9 @@ from profet_core import (
     predict_many,
     read_profile,
 )
+from profet_core.features.clusters import NO_UNKNOWN_OPERATIONS
 from profet_core.latency import Basis, StepTime
-from profet_core.operations.clusters import NO_UNKNOWN_OPERATIONS
-from profet_core.prediction.estimates import Estimates, combine
+from profet_core.prediction.members import Estimates, combine
 from profet_core.prediction.predict import predict
 from profet_core.prediction.predict_each import RecordedProfile, predict_each
 from profet_core.profiles.record import NO_DEVICE
@@ -339,7 +339,7 @@ def estimates(log_sd: np.ndarray | None) -> Estimates:
         log_sd=log_sd,
         interval_level=None if log_sd is None else 0.9,
         unknown=[NO_UNKNOWN_OPERATIONS] * 3,
-        likeness=[None] * 3,
+        similarity=[None] * 3,
         warnings=[("one",), ("two",), ()],
     )
 

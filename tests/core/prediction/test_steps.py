@@ -23,15 +23,17 @@ from profet_core import (
     read_profile,
 )
 from profet_core.latency import quantile
-from profet_core.prediction.refusals import check_predictable, refusal, unattributed_log_sd
-from profet_core.prediction.steps import (
+from profet_core.prediction.checks import (
     LARGEST_RATIO,
     MOST_LIKELY_STEPS,
+    check_predictable,
     counted,
     doubted_steps,
     read_as,
+    refusal,
     steps_note,
     suggested_steps,
+    unattributed_log_sd,
 )
 from profet_core.profiles.record import NO_DEVICE
 

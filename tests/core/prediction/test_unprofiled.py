@@ -13,15 +13,15 @@ import pytest
 from profet_core import ArtifactError, InputError, load_models, predict_many
 from profet_core.catalog import Catalog
 from profet_core.cost import cost_usd
+from profet_core.ensemble.members import ProfileBatch
+from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.latency import Basis, Estimate, quantile
-from profet_core.networks.batch import ProfileBatch
-from profet_core.operations.classes import OperationClasses, load_operation_classes
 from profet_core.prediction.in_precision import predict
+from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus, other_host_log_sd
-from profet_core.transfer.hosts import UNKNOWN_HOST, host_named
-from profet_core.transfer.known import AnchorSteps
-from profet_core.transfer.parts import StepParts, step_parts
+from profet_core.transfer.law import StepParts, step_parts
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.targets import UNKNOWN_HOST, host_named
 
 SAMPLE = "resnet50-128px-b64-g4dn"
 

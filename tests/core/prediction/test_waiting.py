@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from profet_core import Profile, ProfileMeta, predict, read_profile
-from profet_core.networks.batch import ProfileBatch
+from profet_core.ensemble.members import ProfileBatch
+from profet_core.prediction.checks import host_times_ms, input_wait_ms, input_wait_warning, without_input_wait
 from profet_core.prediction.diagnosis import diagnose
-from profet_core.prediction.host_time import host_times_ms
-from profet_core.prediction.input_wait import input_wait_ms, input_wait_warning, without_input_wait
 from profet_core.prediction.unprofiled import recorded_steps
 
 

@@ -11,13 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core.latency import Estimate, smooth_max
-from profet_core.transfer.anchor import CarriedBack, ForeignSteps, carry_back
-from profet_core.transfer.carry import KernelWeights, StepsThere, carry, kind_log_speeds
-from profet_core.transfer.hosts import Host, host_named
-from profet_core.transfer.known import AnchorSteps, known_steps
+from profet_core.transfer.carry import (
+    AnchorSteps,
+    CarriedBack,
+    ForeignSteps,
+    KernelWeights,
+    StepsThere,
+    carry,
+    carry_back,
+    kind_log_speeds,
+    known_steps,
+)
+from profet_core.transfer.law import StepParts
 from profet_core.transfer.model import TransferModel, load_transfer
-from profet_core.transfer.parts import StepParts
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.targets import Host, host_named
 from tests.made.step_law import FAST, LAW, SLOW, made_parts, made_target
 
 #: Kinds differ: bandwidth-bound work is only twice as slow on the slow one, a product eight times.

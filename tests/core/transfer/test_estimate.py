@@ -10,27 +10,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import ArtifactError
+from profet_core.features.classes import load_operation_classes
 from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
-from profet_core.networks.batch import ProfileBatch
-from profet_core.operations.classes import load_operation_classes
 from profet_core.profiles import Profile
+from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
-from profet_core.transfer.hosts import Host, host_named
-from profet_core.transfer.known import AnchorSteps
-from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME, TransferModel, load_transfer
-from profet_core.transfer.parts import step_parts
-from profet_core.transfer.sharpened import (
+from profet_core.transfer.law import step_parts
+from profet_core.transfer.model import (
+    CALIBRATED_NAME,
     CONSTANT_LOG_SD,
     LINEAR_LOG_SD,
     LOCAL_LOG_SD,
+    TRANSFER_NAME,
+    CalibratedGpu,
     Correction,
-    SharpenedGpu,
+    TransferModel,
+    calibrated_content,
     covariance,
-    sharpened_content,
+    load_transfer,
 )
 from profet_core.transfer.speed import evidence_of, target_of
+from profet_core.transfer.targets import Host, host_named
 from tests.made.step_law import LAW, made_parts
 
 #: 80 ms of convolution, 20 ms of batch norm, 4 ms of copy, 3 ms of gaps.
@@ -201,25 +204,25 @@ def constant(log_factor: float) -> Correction:
     return Correction(np.zeros(INPUTS), np.full(INPUTS, 1e9), at, np.array([weight]))
 
 
-def sharpened(anchor="g4dn.xlarge", *, tf32=True, log_speed=1.0) -> SharpenedGpu:
-    return SharpenedGpu(GPU, "my-h100", tf32, 20, 7, log_speed, 0.9, 0.1, {anchor: constant(math.log(1.5))})
+def calibrated(anchor="g4dn.xlarge", *, tf32=True, log_speed=1.0) -> CalibratedGpu:
+    return CalibratedGpu(GPU, "my-h100", tf32, 20, 7, log_speed, 0.9, 0.1, {anchor: constant(math.log(1.5))})
 
 
 @pytest.fixture
 def folder(repository, tmp_path):
     """Writes `transfer.json` as shipped and what cells told beside it."""
 
-    def write(*gpus: SharpenedGpu, change=None):
+    def write(*gpus: CalibratedGpu, change=None):
         shutil.copy(repository / "models" / TRANSFER_NAME, tmp_path)
         content = {
             "schema_version": 1,
             "transfer_checksum": load_transfer(repository / "models").checksum,
-            "gpus": [sharpened_content(gpu) for gpu in gpus],
+            "gpus": [calibrated_content(gpu) for gpu in gpus],
             "fitted_on": {},
         }
         if change:
             change(content)
-        (tmp_path / SHARPENED_NAME).write_text(json.dumps({**content, "checksum": manifest_checksum(content)}))
+        (tmp_path / CALIBRATED_NAME).write_text(json.dumps({**content, "checksum": manifest_checksum(content)}))
         return tmp_path
 
     return write
@@ -238,38 +241,38 @@ def test_covariance_by_hand():
 
 
 def test_what_is_written_is_read_and_other_files_are_refused(folder):
-    found = load_transfer(folder(sharpened())).sharpened[GPU, True]
+    found = load_transfer(folder(calibrated())).calibrated[GPU, True]
     assert (found.instance, found.cells, found.networks, found.log_speed) == ("my-h100", 20, 7, 1.0)
     np.testing.assert_array_equal(found.corrections["g4dn.xlarge"].weights, constant(math.log(1.5)).weights)
-    with pytest.raises(ArtifactError, match=r"sharpened.json belongs to another transfer.json: run `profet train`"):
-        load_transfer(folder(sharpened(), change=lambda content: content.update(transfer_checksum="other")))
+    with pytest.raises(ArtifactError, match=r"calibrated.json belongs to another transfer.json: run `profet train`"):
+        load_transfer(folder(calibrated(), change=lambda content: content.update(transfer_checksum="other")))
     wrong = {"mean": [0.0], "weights": [1.0, 2.0], "scale": [0.0] * INPUTS, "cells": [[None] * INPUTS]}
     for key, value in wrong.items():
 
         def change(content, key=key, value=value):
             content["gpus"][0]["corrections"]["g4dn.xlarge"][key] = value
 
-        with pytest.raises(ArtifactError, match=r"sharpened.json is damaged"):
-            load_transfer(folder(sharpened(), change=change))
+        with pytest.raises(ArtifactError, match=r"calibrated.json is damaged"):
+            load_transfer(folder(calibrated(), change=change))
 
 
 def test_a_measured_gpu_is_told_by_its_own_speed_and_what_the_law_left(folder, repository):
     plain = load_transfer(repository / "models")
     as_before = target_of(plain, plain.gpus[GPU], host_named("ice-lake"), True)[0]
-    found = estimate(load_transfer(folder(sharpened(log_speed=as_before.log_speed))))
-    other = estimate(load_transfer(folder(sharpened("p2.xlarge", log_speed=as_before.log_speed))))
+    found = estimate(load_transfer(folder(calibrated(log_speed=as_before.log_speed))))
+    other = estimate(load_transfer(folder(calibrated("p2.xlarge", log_speed=as_before.log_speed))))
     # The same speeds, but no correction from this anchor.
     assert found.latency_ms[0] == pytest.approx(1.5 * other.latency_ms[0], rel=1e-6)
     assert found.reach.free_ms[0] == pytest.approx(1.5 * other.reach.free_ms[0], rel=1e-6)
-    assert found.basis is Basis.SHARPENED
+    assert found.basis is Basis.CALIBRATED
     assert found.note.startswith("20 measured steps of my-h100, 7 networks")
     assert found.log_half_width[0] >= quantile() * 0.1
     assert estimate(plain).basis is Basis.TRANSFERRED
 
 
 def test_another_precision_is_as_it_was(folder, repository):
-    plain, model = load_transfer(repository / "models"), load_transfer(folder(sharpened(tf32=True)))
+    plain, model = load_transfer(repository / "models"), load_transfer(folder(calibrated(tf32=True)))
     assert estimate(model, tf32=False).latency_ms == estimate(plain, tf32=False).latency_ms
-    assert model.basis_of(model.gpus[GPU]) is Basis.SHARPENED
+    assert model.basis_of(model.gpus[GPU]) is Basis.CALIBRATED
     assert evidence_of(model, model.gpus[GPU], True).words == "20 measured steps of my-h100"
     assert evidence_of(model, model.gpus[GPU], False).words == "its kernels"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.transfer.evidence import Evidence, Source
+from profet_core.transfer.targets import Evidence, Source
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,12 @@ import math
 import pytest
 
 from profet_core import predict
-from profet_core.answers.questions import Knowledge
+from profet_core.answers.questions import Context
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, ThroughputPoint, own_gpu_of
 from profet_core.errors import InputError
 from profet_core.latency import Basis
-from profet_core.transfer.own_gpu import check_own_gpu
-from profet_core.transfer.published import load_reference_steps, log_times_reference
+from profet_core.transfer.own_gpu import check_own_gpu, load_reference_steps, log_times_reference
 
 SHIPPED = load_gpus()
 RTX_4080 = {
@@ -35,13 +34,13 @@ def own(**cells: str) -> OwnGpu:
 
 
 @pytest.fixture
-def knowledge(models, catalog) -> Knowledge:
-    return Knowledge(models, catalog, SHIPPED)
+def context(models, catalog) -> Context:
+    return Context(models, catalog, SHIPPED)
 
 
-def rows_of(knowledge: Knowledge, sample, **choices) -> dict:
+def rows_of(context: Context, sample, **choices) -> dict:
     found = predict(
-        knowledge.models, knowledge.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, **choices
+        context.models, context.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, **choices
     )
     return {row.instance: row for row in found.predictions}
 
@@ -52,10 +51,10 @@ def resnet(samples):
     return samples["resnet50-128px-b256-g4dn"]
 
 
-def test_a_throughput_comes_back_out_of_the_prediction_for_that_very_network(knowledge, resnet):
+def test_a_throughput_comes_back_out_of_the_prediction_for_that_very_network(context, resnet):
     """At the workload's own size: the step is GPU time as measured, and the copy and start of the profile beside it."""
     point = {**MEASURED, "images_per_s": "1500", "pixels": "128", "batch_size": "256"}
-    row = rows_of(knowledge.with_own_gpus([own(**point)]), resnet)["rtx-4080"]
+    row = rows_of(context.with_own_gpus([own(**point)]), resnet)["rtx-4080"]
     step_ms = 1000 * 256 / 1500
     assert row.latency_ms == pytest.approx(step_ms, rel=0.2)
     assert row.interval.low_ms < step_ms < row.interval.high_ms
@@ -64,11 +63,11 @@ def test_a_throughput_comes_back_out_of_the_prediction_for_that_very_network(kno
     assert (row.usd_per_hour, row.status) == (0.25, "available")
 
 
-def test_twice_the_throughput_halves_what_the_gpu_computes(knowledge, resnet):
+def test_twice_the_throughput_halves_what_the_gpu_computes(context, resnet):
     point = {**MEASURED, "pixels": "128", "batch_size": "256"}
     del point["images_per_s"]
     slow, fast = (
-        rows_of(knowledge.with_own_gpus([own(**point, images_per_s=speed)]), resnet)["rtx-4080"]
+        rows_of(context.with_own_gpus([own(**point, images_per_s=speed)]), resnet)["rtx-4080"]
         for speed in ("800", "1600")
     )
     fixed_ms = 2 * fast.latency_ms - slow.latency_ms
@@ -76,40 +75,40 @@ def test_twice_the_throughput_halves_what_the_gpu_computes(knowledge, resnet):
     assert 0 < fixed_ms < 0.15 * slow.latency_ms
 
 
-def test_how_sure_it_is_depends_on_what_is_known(knowledge, resnet):
+def test_how_sure_it_is_depends_on_what_is_known(context, resnet):
     asked = {
         "nothing": own(like="L4"),
         "its own": own(**MEASURED),
         "another network's": own(**{**MEASURED, "network": "InceptionV3"}),
     }
-    rows = {name: rows_of(knowledge.with_own_gpus([one]), resnet)["rtx-4080"] for name, one in asked.items()}
+    rows = {name: rows_of(context.with_own_gpus([one]), resnet)["rtx-4080"] for name, one in asked.items()}
     half = {name: row.interval.log_half_width for name, row in rows.items()}
     assert half["nothing"] > 1.5 * half["its own"] and half["another network's"] > 1.1 * half["its own"]
     assert "no published benchmark" in rows["nothing"].note
     # A relative speed is taken as it is.
     same = own(gpu="Lab twin", times_reference="1", times_log_sd="0.05", precision="tf32")
-    rows = rows_of(knowledge.with_own_gpus([same]), resnet)
+    rows = rows_of(context.with_own_gpus([same]), resnet)
     assert rows["lab-twin"].latency_ms == pytest.approx(rows["p3.2xlarge"].latency_ms, rel=0.1)
     assert "1.0 times Tesla V100-SXM2-16GB" in rows["lab-twin"].note
     assert math.isfinite(rows["lab-twin"].interval.high_ms)
 
 
-def test_nobody_else_s_number_moves(knowledge, resnet):
+def test_nobody_else_s_number_moves(context, resnet):
     """L40S and L4 have the own GPU's compute capability: their speeds are no user's business."""
-    before = rows_of(knowledge, resnet)
-    after = rows_of(knowledge.with_own_gpus([own(**MEASURED)]), resnet)
+    before = rows_of(context, resnet)
+    after = rows_of(context.with_own_gpus([own(**MEASURED)]), resnet)
     own_row = after.pop("rtx-4080")
     assert after == before and own_row.latency_ms not in {row.latency_ms for row in before.values()}
-    assert "rtx-4080" not in knowledge.catalog and "RTX 4080" not in knowledge.models.transfer.gpus
+    assert "rtx-4080" not in context.catalog and "RTX 4080" not in context.models.transfer.gpus
 
 
-def test_an_fp32_throughput_of_a_gpu_with_tf32_is_a_guess(knowledge, resnet):
+def test_an_fp32_throughput_of_a_gpu_with_tf32_is_a_guess(context, resnet):
     tf32, fp32 = (own(**{**MEASURED, "precision": precision}) for precision in ("tf32", "fp32"))
-    sure, guess = (rows_of(knowledge.with_own_gpus([one]), resnet)["rtx-4080"] for one in (tf32, fp32))
+    sure, guess = (rows_of(context.with_own_gpus([one]), resnet)["rtx-4080"] for one in (tf32, fp32))
     assert guess.interval.log_half_width > sure.interval.log_half_width
     assert guess.latency_ms < sure.latency_ms and "estimated from FP32" in guess.note
     no_tf32 = own(**{**MEASURED, "precision": "fp32", "tf32_tensor_dense_tflops": "none"})
-    plain = rows_of(knowledge.with_own_gpus([no_tf32]), resnet)["rtx-4080"]
+    plain = rows_of(context.with_own_gpus([no_tf32]), resnet)["rtx-4080"]
     assert "guessed" not in plain.note and plain.latency_ms == pytest.approx(sure.latency_ms)
 
 

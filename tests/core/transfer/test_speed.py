@@ -9,7 +9,6 @@ import pytest
 
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.messages import words_of
-from profet_core.transfer.hosts import host_named
 from profet_core.transfer.model import BenchmarkPoint, TransferModel, load_transfer
 from profet_core.transfer.speed import (
     half_and_half,
@@ -19,6 +18,7 @@ from profet_core.transfer.speed import (
     mix_log_sd,
     target_of,
 )
+from profet_core.transfer.targets import host_named
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_core.ensemble.members import ProfileBatch
+from profet_core.features.classes import load_operation_classes
 from profet_core.latency import Estimate
-from profet_core.networks.batch import ProfileBatch
-from profet_core.operations.classes import load_operation_classes
 from profet_core.profiles import Profile
-from profet_core.transfer.derived import DerivedLaw, derive
-from profet_core.transfer.hosts import HOSTS, REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
-from profet_core.transfer.known import AnchorSteps, KnownSteps, known_steps
-from profet_core.transfer.model import Spread
-from profet_core.transfer.parts import BANDWIDTH, KINDS, StepParts, kind_of_class, shares, step_parts
-from profet_core.transfer.step import gpu_time_ms, least_bound_ms
+from profet_core.transfer.carry import AnchorSteps, KnownSteps, known_steps
+from profet_core.transfer.law import (
+    BANDWIDTH,
+    KINDS,
+    StepParts,
+    gpu_time_ms,
+    kind_of_class,
+    least_bound_ms,
+    shares,
+    step_parts,
+)
+from profet_core.transfer.model import DerivedLaw, Spread, derive
+from profet_core.transfer.targets import HOSTS, REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
 from tests.made.step_law import FAST, LAW, SLOW, made_parts
 
 QUICK = Host("quick", launch=0.5, copy=0.25, log_sd=0.2)

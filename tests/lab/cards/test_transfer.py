@@ -14,9 +14,9 @@ from profet_core.accuracy.reports import read_report
 from profet_core.errors import ArtifactError
 from profet_core.latency import quantile
 from profet_core.memory.model import load_memory
-from profet_core.transfer.evidence import Source
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
+from profet_core.transfer.targets import Source
 from profet_lab.cards.transfer import OWN_POINT, accuracy_by_gpu, transfer_card
 from tests.lab.cards.conftest import number_paths, one_more
 from tests.made.transfer_report import made_transfer_report, signed

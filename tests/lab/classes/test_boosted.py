@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.networks.members import TREES
-from profet_core.networks.stacks import UNKNOWN_POWER
+from profet_core.ensemble.members import TREES, UNKNOWN_POWER
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.boosted import REPEATS, BoostedTrees, fit_trees
 from profet_lab.classes.training_rows import TrainingRows

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.networks.members import MEMBERS, TREES
+from profet_core.ensemble.members import MEMBERS, TREES
 from profet_core.units import SMALLEST_NUMBER
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.training_rows import TrainingRows

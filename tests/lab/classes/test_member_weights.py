@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profet_core.networks.members import MEMBERS
+from profet_core.ensemble.members import MEMBERS
 from profet_lab.classes.member_weights import WEIGHTS, ensemble_ms, least_error, summed_errors
 
 

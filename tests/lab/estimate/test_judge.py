@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.estimate.model import METHODS
-from profet_core.estimate.regimes import Regime
+from profet_core.from_layers.model import METHODS, Regime
 from profet_lab.estimate.folds import folds_of
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from profet_core.estimate.model import load_estimate
+from profet_core.from_layers.model import load_estimate
 from profet_core.layers.networks import counts_of
 from profet_lab.estimate import published
 from profet_lab.measurements.published_points import THROUGHPUT_FILE

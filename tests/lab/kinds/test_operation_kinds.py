@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-from profet_core.operations.kinds import load_operation_kinds
+from profet_core.features.operations import load_operation_kinds
 from profet_lab.kinds.operation_kinds import (
     PYTORCH_VERSION,
     TENSORFLOW_VERSION,
@@ -57,7 +57,7 @@ def test_the_table_holds_the_operations_of_the_installed_pytorch():
 
 
 def test_the_file_is_written_as_the_generator_writes_it():
-    text = resources.files("profet_core.operations").joinpath("operation_kinds.csv").read_text(encoding="utf-8")
+    text = resources.files("profet_core.features").joinpath("operation_kinds.csv").read_text(encoding="utf-8")
     assert text == as_csv(dict(SHIPPED.operations))
     assert list(SHIPPED.operations) == sorted(SHIPPED.operations, key=lambda name: ("::" in name, name))
 

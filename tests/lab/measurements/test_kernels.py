@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog.gpus import load_gpus
-from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, PRODUCT
+from profet_core.transfer.law import BANDWIDTH, CONVOLUTION, PRODUCT
 from profet_lab.measurements.kernels import _SIZES, KERNELS_FILE, load_kernel_speeds, log_bandwidth
 from profet_lab.measurements.tables import DataError, data_folder
 

@@ -11,7 +11,7 @@ from profet_core import ArtifactError, InputError, load_models
 from profet_lab.own_gpus import models_of_own
 from profet_lab.own_gpus.models_of_own import check_out, write_own
 
-SHARPENED = {"schema_version": 1, "gpus": []}
+CALIBRATED = {"schema_version": 1, "gpus": []}
 
 
 @pytest.fixture
@@ -42,28 +42,28 @@ def content_of(folder) -> dict[str, bytes]:
 
 def test_the_models_are_copied_and_what_is_one_s_own_comes_to_them(base, tmp_path):
     out = tmp_path / "out"
-    write_own(base, out, sharpened=SHARPENED, write_pairs=layer("first"))
+    write_own(base, out, calibrated=CALIBRATED, write_pairs=layer("first"))
     there, shipped = content_of(out), content_of(base)
     assert {name: there[name] for name in shipped} == shipped
-    assert set(there) - set(shipped) == {"sharpened.json", "own_pairs.json", "own_pairs/0/manifest.json"}
+    assert set(there) - set(shipped) == {"calibrated.json", "own_pairs.json", "own_pairs/0/manifest.json"}
 
 
 def test_a_later_training_takes_the_place_of_an_earlier_one(base, tmp_path):
     out = tmp_path / "out"
-    write_own(base, out, sharpened=SHARPENED, write_pairs=layer("first"))
+    write_own(base, out, calibrated=CALIBRATED, write_pairs=layer("first"))
     (out / "own_pairs" / "7").mkdir()
     (out / "own_pairs" / "7" / "left.npz").write_text("of an older version")
     (out / "prices.txt").write_text("somebody's own")
-    write_own(base, out, sharpened=SHARPENED, write_pairs=layer("second"))
+    write_own(base, out, calibrated=CALIBRATED, write_pairs=layer("second"))
     assert (out / "own_pairs.json").read_text() == "second" and not (out / "own_pairs" / "7").exists()
-    write_own(base, out, sharpened=None, write_pairs=None)
+    write_own(base, out, calibrated=None, write_pairs=None)
     assert set(content_of(out)) == {*content_of(base), "prices.txt"}
 
 
 def test_its_own_folder_may_be_the_base_and_nothing_of_the_earlier_training_stays(base, tmp_path):
     out = tmp_path / "out"
-    write_own(base, out, sharpened=SHARPENED, write_pairs=layer("first"))
-    write_own(out, out, sharpened=SHARPENED, write_pairs=layer("second"))
+    write_own(base, out, calibrated=CALIBRATED, write_pairs=layer("first"))
+    write_own(out, out, calibrated=CALIBRATED, write_pairs=layer("second"))
     assert (out / "own_pairs.json").read_text() == "second"
     assert load_models(out).manifest == load_models(base).manifest
 
@@ -71,7 +71,7 @@ def test_its_own_folder_may_be_the_base_and_nothing_of_the_earlier_training_stay
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
 def test_what_ends_midway_leaves_the_old_models_as_they_were(base, tmp_path, failure):
     out = tmp_path / "out"
-    write_own(base, out, sharpened=SHARPENED, write_pairs=layer("first"))
+    write_own(base, out, calibrated=CALIBRATED, write_pairs=layer("first"))
     before = content_of(out)
 
     def broken(folder):
@@ -80,7 +80,7 @@ def test_what_ends_midway_leaves_the_old_models_as_they_were(base, tmp_path, fai
 
     raised = ArtifactError if isinstance(failure, OSError) else KeyboardInterrupt
     with pytest.raises(raised) as error:
-        write_own(base, out, sharpened=SHARPENED, write_pairs=broken)
+        write_own(base, out, calibrated=CALIBRATED, write_pairs=broken)
     assert content_of(out) == before
     assert [path.name for path in tmp_path.iterdir()] == ["base", "out"] or not list(tmp_path.glob(".out*"))
     if raised is ArtifactError:

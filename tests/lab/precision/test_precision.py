@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.precision.model import load_precision
-from profet_core.precision.speedup import USUAL_PEAK_RATIO
+from profet_core.precision.model import USUAL_PEAK_RATIO, load_precision
 from profet_lab.cards.short import precision_card
 from profet_lab.precision.fit import GPU_SDS, chosen_gpu_sd, fit_speedups
 from profet_lab.precision.pairs import POINTS_TABLE, load_pairs

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from profet_core.catalog.interconnects import Interconnect, Link
-from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.model import ScaleoutModel, Width
+from profet_core.multi_gpu.law import ScaleoutModel, Strategy, Width
 from profet_lab.measurements.tables import data_folder
 from profet_lab.scaleout.fit import predicted_ms
 from profet_lab.scaleout.networks import Weights

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from profet_core.latency import quantile
-from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.step import scaled_step
-from profet_core.scaleout.work import GpuStep
+from profet_core.multi_gpu.law import Strategy
+from profet_core.multi_gpu.step import GpuStep, scaled_step
 from profet_lab.scaleout.fit import fitted_model, predicted_ms
 from profet_lab.scaleout.folds import gpu_of, held_out, held_out_ms, network_of
 from profet_lab.scaleout.scaleout_file import law_content

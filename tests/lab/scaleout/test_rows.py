@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profet_core.catalog.interconnects import Link
-from profet_core.scaleout.law import Strategy
+from profet_core.multi_gpu.law import Strategy
 from profet_lab.measurements.tables import DataError
 from profet_lab.scaleout.rows import (
     BROKEN_FILE,

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.scaling.axes import KNOTS
+from profet_core.sizes.axes import KNOTS
 from profet_lab.scalers.documented import curve_from_bend, fit_scaler, latency_curves, min_max_scaled
 
 

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from profet_core.latency import quantile
-from profet_core.scaling.growth import SIGNS, carry_distances
-from profet_core.scaling.growth_file import growth_model
+from profet_core.sizes.growth import SIGNS, carry_distances, growth_model
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import DataError
 from profet_lab.scalers.growth import GrowthRows, fit_error, fit_growth, growth_rows, held_out_growth, predicted_growth

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from profet_core import ArtifactError
-from profet_core.scaling.axes import KNOTS
-from profet_core.scaling.law import law_ms
-from profet_core.scaling.learned import learned_scaler
+from profet_core.sizes.axes import KNOTS
+from profet_core.sizes.scaler import law_ms, learned_scaler
 from profet_lab.scalers.learned import curve_rows, fit_learned_scaler, held_out_scalers, learned_scalers
 
 

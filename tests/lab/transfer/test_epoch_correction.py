@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from profet_core.latency import Estimate
-from profet_core.transfer.derived import derive
+from profet_core.transfer.model import derive
 from profet_lab.measurements.epoch_times import load_epochs
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.transfer.derived_law import derived_rows, fit_derived, fit_law, held_out_errors

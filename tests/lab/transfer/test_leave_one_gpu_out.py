@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.transfer.hosts import host_named
-from profet_core.transfer.parts import StepParts
-from profet_core.transfer.step import StepLaw
+from profet_core.transfer.law import StepLaw, StepParts
+from profet_core.transfer.targets import host_named
 from profet_lab.transfer.leave_one_gpu_out import (
     TargetGpu,
     anchor_spread,

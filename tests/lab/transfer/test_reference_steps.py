@@ -6,7 +6,7 @@ from importlib import resources
 
 import pytest
 
-from profet_core.transfer.published import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
+from profet_core.transfer.own_gpu import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
 from profet_lab.measurements.tables import DataError, data_folder, load_architectures
 from profet_lab.transfer.reference_steps import medians_of, reference_steps, steps_csv, throughput_log_sds
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from profet_core.scaling.axes import AXIS_RANGE, KNOTS
+from profet_core.sizes.axes import AXIS_RANGE, KNOTS
 from profet_lab.documented.baseline import SCALER_MAPE, baseline_pairs
 
 #: How far above the baseline's figure a reproduction may lie, percentage points.

@@ -21,9 +21,9 @@ from ui.result_table.plan_columns import (
     MEMORY,
     STEP,
     TRAINING_COST,
+    confidence_column,
     range_column,
     step_range_column,
-    sureness_column,
 )
 
 
@@ -48,7 +48,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     IMAGES,
     TRAINING_COST,
     MEMORY,
-    sureness_column("latency_ms"),
+    confidence_column("latency_ms"),
 )
 
 
@@ -80,7 +80,7 @@ def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
         "training_usd": pytest.approx(1.0),
         "fits_in_memory": "fits",
         "largest_batch": 512,
-        "sureness": "good",
+        "confidence": "good",
     }
     unknown = ("latency_low_ms", "latency_high_ms", "largest_batch")
     assert {name: second[name] for name in unknown} == dict.fromkeys(unknown)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
-from profet_core.operations.classes import load_operation_classes
-from profet_core.operations.kinds import kind_of
+from profet_core.features.classes import load_operation_classes
+from profet_core.features.operations import kind_of
 from profet_core.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_core.profiles.pytorch.step_bounds import repetition
 from profet_core.profiles.pytorch.translations import Translation, kernel_of, load_translations, shares

@@ -1,0 +1,260 @@
+"""The members of the default method, and the profiles they run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from profet_core.arrays import FloatArray
+from profet_core.features.classes import IDLE_CLASS, ClassTimes, load_operation_classes, repair_factor
+from profet_core.features.operations import UnknownOperations
+from profet_core.profiles.record import Profile
+
+# Every function takes the array module as `xp`: numpy for serving, `keras.ops` for training, so that both share one
+# definition. Shapes: leading axes are free; the last axis holds classes, inputs or a single value.
+
+#: An array of numpy or Keras: no type covers both.
+Array: TypeAlias = Any
+
+#: Launch-bound minimum of a step, milliseconds.
+LAUNCH_BOUND_MS = 3.0
+#: Minimum device total as a divisor, milliseconds.
+LEAST_TOTAL_MS = 1e-3
+
+HOMOGENEOUS, CLASS_RATIO, TREES = "homogeneous", "class ratio", "boosted trees"
+NETWORKS = (HOMOGENEOUS, CLASS_RATIO)
+MEMBERS = (*NETWORKS, TREES)
+
+
+def device_total(xp: ModuleType, classes_ms: Array, device_classes: int) -> Array:
+    """Sum of the device classes, (..., 1)."""
+    return xp.maximum(xp.sum(classes_ms[..., :device_classes], axis=-1, keepdims=True), LEAST_TOTAL_MS)
+
+
+def step_scale(xp: ModuleType, classes_ms: Array, device_classes: int, latency_ms: Array | None) -> Array:
+    """The anchor's latency, or the device total if it is unknown (None), (..., 1)."""
+    return device_total(xp, classes_ms, device_classes) if latency_ms is None else latency_ms
+
+
+def network_inputs(
+    xp: ModuleType, member: str, classes_ms: Array, device_classes: int, latency_ms: Array | None, sizes: Array | None
+) -> Array:
+    """Inputs of a member.
+
+    Parameters
+    ----------
+    classes_ms : (..., classes). latency_ms : (..., 1) or None. sizes : (..., 2) as `size_inputs` gives them, or None.
+    """
+    total = device_total(xp, classes_ms, device_classes)
+    if member == HOMOGENEOUS:
+        scale = step_scale(xp, classes_ms, device_classes, latency_ms)
+        launch = LAUNCH_BOUND_MS**2 / xp.maximum(scale, LAUNCH_BOUND_MS)
+        parts = [classes_ms / scale, total / scale, xp.ones_like(scale), launch]
+    elif member == TREES:
+        parts = [classes_ms / total, xp.log(total)]
+        if latency_ms is not None:
+            parts += [xp.log(latency_ms), xp.log(total / latency_ms)]
+    else:
+        parts = [xp.log1p(classes_ms), xp.sqrt(classes_ms / total), xp.log(total)]
+        if latency_ms is not None:
+            parts += [xp.log(latency_ms), xp.log(total / latency_ms)]
+    if sizes is not None:
+        parts.append(sizes)
+    return xp.concatenate(parts, axis=-1)
+
+
+def size_inputs(xp: ModuleType, batch_size: Array, pixels: Array) -> Array:
+    """Batch and pixel size as inputs, (..., 1) each -> (..., 2)."""
+    return xp.concatenate([xp.log(batch_size / 64), xp.log(pixels / 128)], axis=-1)
+
+
+def outputs_of(member: str, device_classes: int) -> int:
+    """Number of outputs of a member."""
+    return device_classes + 2 if member == CLASS_RATIO else 1
+
+
+def network_latency(
+    xp: ModuleType,
+    member: str,
+    raw: Array,
+    classes_ms: Array,
+    device_classes: int,
+    latency_ms: Array | None,
+    constants: Array,
+) -> Array:
+    """Latency on the target, milliseconds (..., 1), from a member's outputs, (..., outputs).
+
+    Parameters
+    ----------
+    constants : of the pair, unused by the homogeneous network: the median log ratio of target to anchor time of each
+        device class, (..., device classes).
+    """
+    if member == HOMOGENEOUS:
+        return raw * step_scale(xp, classes_ms, device_classes, latency_ms)
+    if member == TREES:
+        # The trees correct the step in which all classes have their median ratios.
+        typical = xp.sum(classes_ms[..., :device_classes] * xp.exp(constants), axis=-1, keepdims=True)
+        scale = step_scale(xp, classes_ms, device_classes, latency_ms)
+        return xp.exp(raw) * typical * scale / device_total(xp, classes_ms, device_classes)
+    classes = class_latencies(xp, raw, classes_ms, device_classes, constants)
+    # Device rows, including idle, add up to the step, up to a bounded factor and a non-negative overhead.
+    step = xp.sum(classes, axis=-1, keepdims=True) * xp.exp(xp.tanh(raw[..., device_classes : device_classes + 1]))
+    overhead = raw[..., device_classes + 1 :] - 1
+    return step + xp.logaddexp(overhead, xp.zeros_like(overhead))
+
+
+def class_latencies(xp: ModuleType, raw: Array, classes_ms: Array, device_classes: int, log_ratios: Array) -> Array:
+    """Device class times on the target, (..., device classes): the anchor's times a ratio bounded to a factor of e."""
+    return classes_ms[..., :device_classes] * xp.exp(log_ratios + xp.tanh(raw[..., :device_classes]))
+
+
+#: An unknown kernel is transferred at this power of the typical ratio of device times between two instances: between
+#: "equal times" (0, launch-bound) and "like all others" (1).
+UNKNOWN_POWER = 0.5
+#: Minimum share of a step that remains without its unknown operations.
+LEAST_KNOWN_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """Profiles as inputs of the default method's networks.
+
+    Every array has one row per profile.
+
+    Attributes
+    ----------
+    classes_ms : (profiles, classes), imputed, without unknown operations.
+    unknown_ms : (profiles, 1), device time of unknown operations.
+    latency_ms : (profiles, 1), the anchor's, without the part of unknown operations; None if unknown.
+    sizes : (profiles, 2) as `members.size_inputs` gives them; None if unknown.
+    repaired : (profiles,), factor by which truncated profiles were scaled up; 1 for the others.
+    doubt : (profiles,), standard deviation of the logarithm of the imputed step; 0 for the others.
+    """
+
+    classes_ms: FloatArray
+    unknown_ms: FloatArray
+    latency_ms: FloatArray | None
+    sizes: FloatArray | None
+    repaired: FloatArray
+    doubt: FloatArray
+
+    def of_rows(self, rows: np.ndarray, sizes: FloatArray | None) -> StepInputs:
+        """A subset of profiles, by index, with the given sizes."""
+        return StepInputs(
+            classes_ms=self.classes_ms[rows],
+            unknown_ms=self.unknown_ms[rows],
+            latency_ms=None if self.latency_ms is None else self.latency_ms[rows],
+            sizes=sizes,
+            repaired=self.repaired[rows],
+            doubt=self.doubt[rows],
+        )
+
+
+def step_inputs(
+    times: ClassTimes,
+    device_classes: int,
+    idle_column: int,
+    latency_ms: FloatArray | None,
+    sizes: FloatArray | None,
+    unseen: np.ndarray | None = None,
+) -> StepInputs:
+    """Prepare class times for the networks.
+
+    Parameters
+    ----------
+    latency_ms : (profiles,) or None.
+    unseen : (classes,) boolean, device classes absent from the training profiles; their time counts as unknown.
+    """
+    device_total = times.times_ms[:, :device_classes].sum(axis=1) + times.unknown_ms
+    factor, doubt = repair_factor(
+        device_total,
+        times.times_ms[:, idle_column],
+        times.host_total_ms,
+        times.truncated,
+        times.severely,
+        latency_ms,
+    )
+    scaled = np.ones_like(times.times_ms)
+    scaled[:, :device_classes] = factor[:, None]
+    scaled[:, idle_column] = 1.0
+    classes, unknown = without_unseen(times.times_ms * scaled, (times.unknown_ms * factor)[:, None], unseen)
+    known = None if latency_ms is None else known_part(latency_ms, unknown)
+    return StepInputs(classes, unknown, known, sizes, factor, doubt)
+
+
+def without_unseen(
+    classes_ms: FloatArray, unknown_ms: FloatArray, unseen: np.ndarray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Class times (profiles, classes) and unknown time (profiles, 1), with unseen classes (boolean) as unknown."""
+    if unseen is None or not unseen.any():
+        return classes_ms, unknown_ms
+    return np.where(unseen, 0.0, classes_ms), unknown_ms + classes_ms[:, unseen].sum(axis=1, keepdims=True)
+
+
+def known_part(latency_ms: FloatArray, unknown_ms: FloatArray) -> FloatArray:
+    """Latencies (profiles,) minus the part of unknown operations (profiles, 1), (profiles, 1)."""
+    return np.maximum(latency_ms[:, None] - unknown_ms, LEAST_KNOWN_SHARE * latency_ms[:, None])
+
+
+def member_latency(
+    member: str,
+    run: Callable[[FloatArray], FloatArray],
+    inputs: StepInputs,
+    device_classes: int,
+    constants: FloatArray,
+    typical_log_ratio: FloatArray,
+) -> FloatArray:
+    """Latency on each target, milliseconds, shape (targets, profiles).
+
+    Parameters
+    ----------
+    run : the stacked network, (profiles, inputs) -> (targets, profiles, outputs).
+    constants : per target, as `members.network_latency` takes them, (targets, 1, ...).
+    typical_log_ratio : (targets,), the median over classes of the log ratio of device times.
+    """
+    seen = network_inputs(np, member, inputs.classes_ms, device_classes, inputs.latency_ms, inputs.sizes)
+    raw = run(seen)
+    known = network_latency(np, member, raw, inputs.classes_ms, device_classes, inputs.latency_ms, constants)
+    ratio: FloatArray = np.exp(UNKNOWN_POWER * np.asarray(typical_log_ratio))[:, None, None]
+    latency_ms: FloatArray = known + inputs.unknown_ms * ratio
+    return latency_ms[..., 0]
+
+
+@dataclass(frozen=True)
+class ProfileBatch:
+    """Profiles recorded on one anchor, with their step latencies there.
+
+    Attributes
+    ----------
+    latency_ms : measured on the anchor, milliseconds, (profiles,); None: unknown.
+    """
+
+    profiles: Sequence[Profile]
+    anchor: str
+    latency_ms: np.ndarray | None
+
+    @property
+    def latency_known(self) -> bool:
+        """Whether the anchor's latency is given, for all profiles or for none."""
+        return self.latency_ms is not None
+
+    @cached_property
+    def inputs(self) -> StepInputs:
+        """Class times as inputs of the default method's networks, without batch and pixel sizes."""
+        classes = load_operation_classes()
+        device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
+        return step_inputs(self._encoded[0], device, idle, self.latency_ms, None)
+
+    @property
+    def unknown(self) -> Sequence[UnknownOperations]:
+        """Operations without a class, per profile."""
+        return self._encoded[1]
+
+    @cached_property
+    def _encoded(self) -> tuple[ClassTimes, list[UnknownOperations]]:
+        return load_operation_classes().encode(self.profiles)

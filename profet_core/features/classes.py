@@ -1,0 +1,300 @@
+"""Sums operations to classes, the default method's inputs; imputes truncated profiles."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from types import MappingProxyType
+
+import numpy as np
+
+from profet_core.features.operations import (
+    NO_UNKNOWN_OPERATIONS,
+    Kind,
+    UnknownOperations,
+    column_sums,
+    is_set_aside,
+    kind_of,
+    load_operation_kinds,
+    report_unknown,
+    rows_by_operations,
+    times_of,
+)
+from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_core.units import US_PER_MS
+
+# TensorFlow's statistics keep the 500 costliest operations. In a complete profile the device rows, including idle, add
+# up to the step. The rows of each host thread add up to the steps it took part in, so in a profile of two steps they
+# are a multiple of half a step. A profile is truncated if it lacks the operations of every classifier's training step
+# (matrix product, softmax, arg max) and every cheap one. Its host rows still give the step duration for a guessed
+# number of threads, and thus the missing device time.
+
+#: Candidate numbers of host threads (a thread may take part in one of two steps), and the excess of host rows over
+#: threads x step in complete profiles.
+THREADS = np.arange(2, 8) / 2
+HOST_EXCESS = 1.03
+#: Prior probability that the retained share of device time is near 1 (mildly and severely truncated profiles);
+#: otherwise it is anywhere between the bounds.
+NEAR_COMPLETE = {"mild": 0.85, "severe": 0.15}
+KEPT_NEAR, KEPT_CUT = (0.93, 1.01), (0.50, 0.93)
+#: A profiled step takes slightly longer than an unprofiled one: mean and standard deviation of the log ratio.
+PROFILING_LOG, PROFILING_LOG_SD = 0.05, 0.10
+MAX_PROFILED_OVER_LATENCY = 1.35
+MAX_FACTOR = 2.0
+
+
+def repair_factor(
+    device_total_ms: np.ndarray,
+    idle_ms: np.ndarray,
+    host_total_ms: np.ndarray,
+    truncated: np.ndarray,
+    severely: np.ndarray,
+    latency_ms: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Factor for each profile's busy device time, with its uncertainty.
+
+    Returns
+    -------
+    factor : (profiles,), 1 for complete profiles.
+    doubt : (profiles,), standard deviation of the logarithm of the step over the thread counts, 0 for complete ones.
+
+    All arguments have shape (profiles,); times are per step. `latency_ms` is the anchor's measured latency, None if
+    unknown.
+    """
+    if not truncated.any():
+        return np.ones(len(truncated)), np.zeros(len(truncated))
+    step_ms = host_total_ms[:, None] / THREADS / HOST_EXCESS
+    kept = np.divide(device_total_ms[:, None], step_ms, out=np.full(step_ms.shape, np.inf), where=step_ms > 0)
+    near = np.where(severely, NEAR_COMPLETE["severe"], NEAR_COMPLETE["mild"])[:, None]
+    weight = (
+        near / np.ptp(KEPT_NEAR) * ((kept > KEPT_NEAR[0]) & (kept <= KEPT_NEAR[1]))
+        + (1 - near) / np.ptp(KEPT_CUT) * ((kept > KEPT_CUT[0]) & (kept <= KEPT_CUT[1]))
+        + 1e-9
+    )
+    log_step = np.log(np.maximum(step_ms, 1e-9))
+    if latency_ms is not None:
+        deviation = (log_step - np.log(latency_ms)[:, None] - PROFILING_LOG) / PROFILING_LOG_SD
+        weight = weight * (np.exp(-(deviation**2) / 2) + 1e-6)
+    weight /= weight.sum(axis=1, keepdims=True)
+    mean = (weight * log_step).sum(axis=1)
+    doubt = np.sqrt((weight * (log_step - mean[:, None]) ** 2).sum(axis=1))
+    step = np.exp(mean)
+    if latency_ms is not None:
+        step = np.clip(step, latency_ms, MAX_PROFILED_OVER_LATENCY * latency_ms)
+    busy_ms = np.maximum(device_total_ms - idle_ms, 1e-9)
+    factor = np.clip((step - idle_ms) / busy_ms, 1.0, MAX_FACTOR)
+    repaired = truncated & (host_total_ms > 0) & (device_total_ms > idle_ms)
+    return np.where(repaired, factor, 1.0), np.where(repaired, doubt, 0.0)
+
+
+#: An operation of a kind absent from the training data is reported if it takes at least this share of busy time: its
+#: class has the same bottleneck, but was fitted on other operations.
+NOTABLE_SHARE = 0.01
+
+#: The classes of time without a kernel, and of copies from the host.
+IDLE_CLASS, COPY_CLASS = "idle", "copy"
+
+#: Every step runs bookkeeping operations of a few microseconds (a counter, a cast). TensorFlow keeps the 500 costliest
+#: operations, so these are dropped first, and a profile with an operation type below this is complete. In the training
+#: data truncated profiles have none below 21 us; complete ones mostly have some below 3 us.
+CHEAP_MS = 0.010
+#: Number of cached layouts.
+_KEPT_LAYOUTS = 256
+
+
+@dataclass(frozen=True)
+class ClassTimes:
+    """Times of many profiles by operation class, milliseconds.
+
+    Attributes
+    ----------
+    times_ms : (profiles, classes); device classes first.
+    unknown_ms : (profiles,), device time of operations of unknown kind. It is not part of `times_ms`. Communication
+        between GPUs is in neither.
+    host_total_ms : (profiles,), all host rows, including idle.
+    truncated : (profiles,), True if the operations that every classifier's training step has are absent, and every
+        cheap one too.
+    severely : (profiles,), True if even the loss, a costly operation, is absent.
+    """
+
+    times_ms: np.ndarray
+    unknown_ms: np.ndarray
+    host_total_ms: np.ndarray
+    truncated: np.ndarray
+    severely: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLayout:
+    """Mapping of a profile's operations to classes.
+
+    Attributes
+    ----------
+    placed : operation -> column of its class; None if there is none.
+    sums : indicator of operation in class, 0 or 1, (operations, classes).
+    device, busy, unknown : (operations,) boolean: GPU rows, non-idle rows, rows of unknown kind.
+    end_of_step : indices of the operations that end every classifier's step. loss : index of the loss; None: absent.
+    outside : device operations absent from the class table.
+    """
+
+    placed: Mapping[str, int | None]
+    sums: np.ndarray
+    device: np.ndarray
+    busy: np.ndarray
+    unknown: np.ndarray
+    end_of_step: np.ndarray
+    loss: int | None
+    outside: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OperationClasses:
+    """Table of operation classes: context about TensorFlow's operations, not learned from data.
+
+    Attributes
+    ----------
+    device, host : class name -> its operations, with their prefix.
+    """
+
+    device: Mapping[str, tuple[str, ...]]
+    host: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every class in order, device classes first."""
+        return (*self.device, *self.host)
+
+    @cached_property
+    def columns(self) -> Mapping[str, int]:
+        """Column of every operation in the table."""
+        classes = [*self.device.values(), *self.host.values()]
+        return MappingProxyType({name: column for column, names in enumerate(classes) for name in names})
+
+    def place(self, operations: Sequence[str]) -> dict[str, int | None]:
+        """Column of each operation: its class, or for a device operation outside the table the class of its kind."""
+        return {name: self.columns[name] if name in self.columns else self._by_kind(name) for name in operations}
+
+    def stands_in(self, operation: str) -> bool:
+        """Whether the class of a device operation had none of its kind in training."""
+        return operation not in self.columns and kind_of(operation) not in self._served
+
+    @cached_property
+    def _served(self) -> frozenset[Kind]:
+        """Kinds of the training operations in their classes."""
+        found = {(kind_of(name), group) for group, names in self.device.items() for name in names}
+        return frozenset(kind for kind, group in found if kind and kind.operation_class == group)
+
+    def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
+        """Indicator of operation in class: 0 or 1, shape (operations, classes)."""
+        return column_sums(placed, len(self.names))
+
+    def encode_table(
+        self,
+        operations: Sequence[str],
+        times_us: np.ndarray,
+        may_be_cut: np.ndarray | bool = True,
+    ) -> ClassTimes:
+        """Class times of profiles with the same operations.
+
+        Parameters
+        ----------
+        times_us : (profiles, operations), microseconds of one step.
+        may_be_cut : (profiles,), or one for all: False for whole traces, which need no imputation.
+        """
+        return _class_times(self.layout(tuple(operations)), times_us, may_be_cut)
+
+    def layout(self, operations: tuple[str, ...]) -> OperationLayout:
+        """Layout of these operations; cached if all are in the shipped tables, because others may name layers."""
+        found = self._layouts.get(operations)
+        if found is None:
+            found = self._layout(operations)
+            shipped = load_operation_kinds().shipped
+            if all(name in self.columns or name in shipped for name in operations):
+                if len(self._layouts) >= _KEPT_LAYOUTS:
+                    self._layouts.clear()
+                self._layouts[operations] = found
+        return found
+
+    @cached_property
+    def _layouts(self) -> dict[tuple[str, ...], OperationLayout]:
+        return {}
+
+    def _layout(self, operations: tuple[str, ...]) -> OperationLayout:
+        placed = self.place(operations)
+        device = np.array([name.startswith(DEVICE_PREFIX) for name in operations], bool)
+        number = {name: index for index, name in enumerate(operations)}
+        ends = (number.get(DEVICE_PREFIX + name) for name in ("MatMul", "Softmax", "ArgMax"))
+        return OperationLayout(
+            placed=placed,
+            sums=self.sums(placed),
+            device=device,
+            busy=device & np.array([name not in IDLE_OPERATIONS for name in operations], bool),
+            unknown=device & np.array([placed[name] is None and not is_set_aside(name) for name in operations], bool),
+            end_of_step=np.array([index for index in ends if index is not None], int),
+            loss=number.get(DEVICE_PREFIX + "SoftmaxCrossEntropyWithLogits"),
+            outside=tuple(name for name in operations if name.startswith(DEVICE_PREFIX) and name not in self.columns),
+        )
+
+    def encode(self, profiles: Sequence[Profile]) -> tuple[ClassTimes, list[UnknownOperations]]:
+        """Class times of any profiles, and the handling of operations outside the table for each."""
+        unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
+        parts: list[tuple[list[int], ClassTimes]] = []
+        for names, rows in rows_by_operations(profiles).items():
+            may_be_cut = np.array([profiles[row].may_be_cut for row in rows])
+            layout = self.layout(names)
+            placed = layout.placed
+            parts.append((rows, _class_times(layout, times_of(profiles, rows), may_be_cut)))
+            for row in rows if layout.outside else ():
+                # Operations without a class have no kind in any class: searching again would take most of the time.
+                notable = _notable(profiles[row], layout.outside, placed)
+                notable = [name for name in notable if placed[name] is None or self.stands_in(name)]
+                unknown[row] = report_unknown(profiles[row], notable, placed, self.names)
+        if len(parts) == 1:
+            return parts[0][1], unknown
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+        joined = {
+            name: np.concatenate([getattr(part, name) for _, part in parts])[order]
+            for name in ClassTimes.__dataclass_fields__
+        }
+        return ClassTimes(**joined), unknown
+
+    def _by_kind(self, operation: str) -> int | None:
+        kind = kind_of(operation) if operation.startswith(DEVICE_PREFIX) else None
+        return None if kind is None or kind.operation_class is None else self.names.index(kind.operation_class)
+
+
+def _class_times(layout: OperationLayout, times_us: np.ndarray, may_be_cut: np.ndarray | bool) -> ClassTimes:
+    """Class times of profiles with the operations of `layout`; `times_us`: (profiles, operations)."""
+    times_ms = times_us / US_PER_MS
+    busy = times_ms[:, layout.busy]
+    cheapest = np.where(busy > 0, busy, np.inf).min(axis=1, initial=np.inf)
+    ended = (times_ms[:, layout.end_of_step] > 0).any(axis=1)
+    truncated = ~ended & (cheapest > CHEAP_MS) & may_be_cut
+    return ClassTimes(
+        times_ms=times_ms @ layout.sums,
+        unknown_ms=times_ms[:, layout.unknown].sum(axis=1),
+        host_total_ms=times_ms[:, ~layout.device].sum(axis=1),
+        truncated=truncated,
+        severely=truncated if layout.loss is None else truncated & ~(times_ms[:, layout.loss] > 0),
+    )
+
+
+def _notable(profile: Profile, outside: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:
+    """Operations outside the table that are of unknown kind or take a notable time."""
+    least_us = NOTABLE_SHARE * profile.busy_total_us
+    return [name for name in outside if placed[name] is None or profile.operations[name] >= least_us]
+
+
+@cache
+def load_operation_classes() -> OperationClasses:
+    """Load the shipped table, `operation_classes.csv`; read once, because it never changes."""
+    text = resources.files("profet_core.features").joinpath("operation_classes.csv").read_text(encoding="utf-8")
+    table: dict[str, list[str]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        table.setdefault(row["class"], []).append(row["operation"])
+    device = {name: tuple(ops) for name, ops in table.items() if ops[0].startswith(DEVICE_PREFIX)}
+    host = {name: tuple(ops) for name, ops in table.items() if name not in device}
+    return OperationClasses(MappingProxyType(device), MappingProxyType(host))

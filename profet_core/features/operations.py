@@ -1,0 +1,254 @@
+"""Kinds of operations, and operations that the models don't know."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from types import MappingProxyType
+
+import numpy as np
+
+from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
+
+
+def rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], list[int]]:
+    """Group indices of profiles by their operations."""
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row, profile in enumerate(profiles):
+        rows.setdefault(tuple(profile.operations), []).append(row)
+    return rows
+
+
+def times_of(profiles: Sequence[Profile], rows: Sequence[int]) -> np.ndarray:
+    """Times of profiles with the same operations, microseconds, shape (rows, operations)."""
+    return np.array([list(profiles[row].operations.values()) for row in rows])
+
+
+def column_sums(placed: Mapping[str, int | None], columns: int) -> np.ndarray:
+    """Indicator of operation in column: 0 or 1, shape (operations, columns).
+
+    >>> column_sums({"Device_Conv2D": 1, "Device_Mystery": None}, columns=2)
+    array([[0., 1.],
+           [0., 0.]])
+    """
+    sums = np.zeros((len(placed), columns))
+    for row, column in enumerate(placed.values()):
+        if column is not None:
+            sums[row, column] = 1.0
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOperations:
+    """Operations of one profile that a method has not seen in training.
+
+    For the documented method, these are operations with unseen names. For the default method, these are operations of
+    unknown kind, and operations of a kind absent from the training data if they take a notable time.
+
+    Attributes
+    ----------
+    mapped : operation -> name of the cluster or class that its time was added to.
+    left_out : operations without a class or cluster; their time is not used.
+    share : their part of the profile's busy (not idle) time, 0 to 1.
+    """
+
+    mapped: Mapping[str, str]
+    left_out: tuple[str, ...]
+    share: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of these operations, sorted."""
+        return tuple(sorted((*self.mapped, *self.left_out)))
+
+
+NO_UNKNOWN_OPERATIONS = UnknownOperations(MappingProxyType({}), (), 0.0)
+
+
+def report_unknown(
+    profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None], columns: Sequence[str]
+) -> UnknownOperations:
+    """Report the handling of a profile's unseen operations.
+
+    Parameters
+    ----------
+    placed : operation -> index of the column that its time was added to, None if none.
+    columns : their names.
+    """
+    mapped = {name: columns[column] for name in unseen if (column := placed[name]) is not None}
+    time_us = sum(profile.operations[name] for name in unseen)
+    return UnknownOperations(
+        mapped=MappingProxyType(mapped),
+        left_out=tuple(name for name in unseen if name not in mapped),
+        share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,
+    )
+
+
+# `operation_kinds.csv` holds a kind for every TensorFlow and PyTorch operation of a training (`python -m
+# profet_lab.kinds.operation_kinds` writes it). `kinds.csv` holds the model class of each kind. A kind absent from the
+# training data gets the class with the most similar bottleneck, mostly "elementwise", which is bound by memory
+# bandwidth. Four rules map names to the table: oneDNN's prefix, a version, PyTorch's underscores for "in place", and
+# "Grad" or "_backward" for the gradient of a listed operation.
+
+#: Communication between GPUs: no class predicts its time on another instance, and it is not unknown time either.
+COMMUNICATION = "communication"
+SET_ASIDE = frozenset({COMMUNICATION})
+#: Maximum length of an operation's name; patterns are slow on longer, made-up ones.
+LONGEST_NAME = 200
+
+_TENSORFLOW_STEM = re.compile(r"_*(?:Mkl(?:Native|Dummy)?)?(.*?)(?:[Vv]\d)?")
+_PYTORCH_STEM = re.compile(r"(\w+::)_*(.*?)_*")
+_GRADIENT = re.compile(r"(.+?)(?:(?:Grad(?:ient)?)+|_backward)")
+_GRADIENT_ENDS = ("Grad", "Gradient", "_backward")
+#: Kernels of the communication libraries, and TensorFlow's and Horovod's names for them.
+_TALK = re.compile(r"_?(?:[nr]ccl|horovod|collective)\w*", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Kind of operations.
+
+    Attributes
+    ----------
+    operation_class : the models' class for operations of this kind on a GPU; None if there is none.
+    gradient : kind of their gradients.
+    """
+
+    name: str
+    operation_class: str | None
+    gradient: str
+
+
+@dataclass(frozen=True)
+class OperationKinds:
+    """The tables.
+
+    Attributes
+    ----------
+    kinds : by name, in the order of the table.
+    operations : operation type without its prefix -> name of its kind.
+    """
+
+    kinds: Mapping[str, Kind]
+    operations: Mapping[str, str]
+
+    def kind_of(self, operation: str) -> Kind | None:
+        """Kind of an operation, with or without "Device_" or "Host_"; None if unknown."""
+        if found := self.shipped.get(operation):
+            return found
+        bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
+        if len(bare) > LONGEST_NAME:
+            return None
+        kind = self.operations.get(bare) or self._by_stem.get(short := stem(bare))
+        # Test patterns only where they may match: a thousand unknown names are looked up per answer.
+        if kind is None and short.endswith(_GRADIENT_ENDS) and (gradient := _GRADIENT.fullmatch(short)):
+            of = self._by_stem.get(stem(gradient[1]))
+            kind = of and self.kinds[of].gradient
+        if kind is None and _TALK.fullmatch(bare):
+            kind = COMMUNICATION
+        return None if kind is None else self.kinds[kind]
+
+    @cached_property
+    def shipped(self) -> Mapping[str, Kind]:
+        """Kinds of the table's operations, with and without prefixes; names from uploaded files are not cached."""
+        prefixes = ("", DEVICE_PREFIX, HOST_PREFIX)
+        return {prefix + name: self.kinds[kind] for name, kind in self.operations.items() for prefix in prefixes}
+
+    @cached_property
+    def _by_stem(self) -> Mapping[str, str]:
+        return {stem(name): kind for name, kind in self.operations.items()}
+
+
+def stem(name: str) -> str:
+    """Name of an operation without the parts that only identify the author of its kernel.
+
+    >>> stem("_MklNativeFusedBatchNormV3"), stem("aten::_softmax_")
+    ('FusedBatchNorm', 'aten::softmax')
+    """
+    if "::" in name and (found := _PYTORCH_STEM.fullmatch(name)):
+        return found[1] + found[2]
+    found = _TENSORFLOW_STEM.fullmatch(name)
+    return found[1] if found else name
+
+
+@cache
+def load_operation_kinds() -> OperationKinds:
+    """Load the shipped tables; read once, because they never change."""
+    kinds = {
+        row["kind"]: Kind(row["kind"], row["class"] or None, row["gradient"] or row["kind"])
+        for row in csv.DictReader(_text("kinds.csv").splitlines())
+    }
+    rows = csv.DictReader(_text("operation_kinds.csv").splitlines())
+    return OperationKinds(MappingProxyType(kinds), MappingProxyType({row["operation"]: row["kind"] for row in rows}))
+
+
+def kind_of(operation: str) -> Kind | None:
+    """Kind of an operation in the shipped tables; None if unknown.
+
+    >>> kind_of("Device_Conv2DBackpropFilter").operation_class, kind_of("Device_MyLayer")
+    ('convolution filter gradient', None)
+    """
+    return load_operation_kinds().kind_of(operation)
+
+
+def is_set_aside(operation: str) -> bool:
+    """Whether an operation's time is excluded deliberately, rather than unknown."""
+    kind = kind_of(operation)
+    return kind is not None and kind.name in SET_ASIDE
+
+
+def _text(name: str) -> str:
+    return resources.files("profet_core.features").joinpath(name).read_text(encoding="utf-8")
+
+
+#: Values that an optimizer keeps per parameter, by the operation that updates it (TensorFlow's ResourceApply... with
+#: the variables it takes in addition to `var`; PyTorch's fused ones with their state lists). Momentum keeps its
+#: velocity, Adam two moments, AMSGrad the largest second moment too.
+STATE_COPIES: Mapping[str, int] = MappingProxyType(
+    {
+        **dict.fromkeys(("GradientDescent", "ProximalGradientDescent", "aten::fused_sgd"), 0),
+        **dict.fromkeys(("Momentum", "KerasMomentum", "AddSign", "PowerSign"), 1),
+        **dict.fromkeys(("Adagrad", "ProximalAdagrad", "aten::fused_adagrad"), 1),
+        **dict.fromkeys(("Adam", "AdaMax", "RMSProp", "Adadelta", "AdagradDA", "Ftrl"), 2),
+        **dict.fromkeys(("aten::fused_adam", "aten::fused_adamw"), 2),
+        **dict.fromkeys(("AdamWithAmsgrad", "CenteredRMSProp"), 3),
+    }
+)
+#: Pattern that all of their names match; a profile has hundreds of other operations.
+_UPDATES = re.compile("Ada|Sign|GradientDescent|Momentum|RMSProp|Ftrl|fused_")
+#: Plain SGD reads a parameter and its gradient and writes the parameter; each state value is also read and written.
+PLAIN_VALUES, VALUES_A_COPY = 3, 2
+
+
+def traffic_factor(copies: float) -> float:
+    """Memory traffic of an update with that many state copies, relative to plain SGD.
+
+    >>> round(traffic_factor(2), 3)  # Adam keeps two moments
+    2.333
+    """
+    return (PLAIN_VALUES + VALUES_A_COPY * copies) / PLAIN_VALUES
+
+
+def state_copies(profile: Profile) -> float:
+    """State copies of the parameters in a profile's optimizer: 0 for plain SGD or if unknown.
+
+    Several optimizers are weighted by the parameters they update: their time over their traffic per parameter.
+    """
+    updated = [
+        (us / traffic_factor(copies), copies)
+        for name, us in profile.operations.items()
+        if (copies := _copies(name)) is not None and us > 0
+    ]
+    total = sum(weight for weight, _ in updated)
+    return sum(weight * copies for weight, copies in updated) / total if total else 0.0
+
+
+def _copies(operation: str) -> int | None:
+    if not operation.startswith(DEVICE_PREFIX) or not _UPDATES.search(operation):
+        return None
+    name = stem(operation.removeprefix(DEVICE_PREFIX))
+    return STATE_COPIES.get(name.removeprefix("Resource").removeprefix("Sparse").removeprefix("Apply"))

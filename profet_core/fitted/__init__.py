@@ -1,1 +1,0 @@
-"""Run fitted dense layers and trees with numpy."""

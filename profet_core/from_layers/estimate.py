@@ -1,0 +1,456 @@
+"""From a network's counts to the step latency on every offer, without a profile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from profet_core.artifacts.models import Models
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpu
+from profet_core.errors import ArtifactError, InputError
+from profet_core.from_layers.costs import KnownSteps, StepAmounts, reached_ms, speed_weights, step_amounts
+from profet_core.from_layers.model import (
+    BATCHES,
+    DEFAULT,
+    METHODS,
+    PIXELS,
+    EstimateModel,
+    Regime,
+    estimate_model_of,
+    measured_network,
+    regime_of,
+)
+from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
+from profet_core.layers.counts import Counts
+from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, MemoryNeed, Verdict
+from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
+from profet_core.messages import Code, Note
+from profet_core.precision.names import AS_PROFILED, FP32, asked_precision, is_half
+from profet_core.prediction.in_precision import (
+    FP32_FROM_TF32,
+    faster_step,
+    fp32_unknown,
+    precision_of,
+    precision_warnings,
+    speedup_note,
+)
+from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
+from profet_core.prediction.unprofiled import unprofiled_gpus
+from profet_core.transfer.estimate import Placed
+from profet_core.transfer.model import TransferModel, derive
+from profet_core.transfer.speed import target_of
+from profet_core.units import format_significant, whole_number
+
+#: Values that an optimizer keeps per parameter in addition to its gradient.
+OPTIMISERS = {"sgd": 0, "momentum": 1, "adam": 2}
+
+
+def counted_need(
+    model: MemoryModel, network: Counts, batch_size: int, state_copies: int = 0, activation_share: float = 1.0
+) -> MemoryNeed:
+    """Memory of a step: weights, gradients, optimizer state, and activations.
+
+    Parameters
+    ----------
+    state_copies : values that the optimizer keeps per parameter. activation_share : relative to activations in FP32.
+    """
+    law, outputs = model.law, network.activation_elements - network.other_elements
+    return MemoryNeed(
+        held_gib=law.held_gib(network.parameters) + state_copies * network.trainable_parameters * GIB_PER_VALUE,
+        activation_gib=max(activation_share * law.activation_gib(batch_size, outputs, network.other_elements), 1e-6),
+        log_scale=law.log_scale,
+        activation_log_scale=0.0,
+        doubling_log_scale=0.0,
+        source="its layers",
+    )
+
+
+def counted_fit(
+    model: MemoryModel,
+    network: Counts,
+    batch_size: int,
+    memory_gib: float,
+    state_copies: int = 0,
+    activation_share: float = 1.0,
+) -> FitAnswer:
+    """Whether the step fits in a GPU's nominal memory, and the largest batch that does."""
+    need = counted_need(model, network, batch_size, state_copies, activation_share)
+    chance = need.probability(memory_gib, 1.0)
+    verdict = Verdict.CANT_TELL
+    if chance >= model.certain:
+        verdict = Verdict.FITS
+    elif chance <= 1 - model.certain:
+        verdict = Verdict.DOES_NOT_FIT
+    largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, LARGEST_BATCH) * (1 + 1e-12))
+    why = f"needs about {need.needed_gib(1.0):.2g} of {memory_gib:g} GiB, from its layers"
+    return FitAnswer(verdict, chance, largest if largest >= 1 else None, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Latency of one instance, from the network's layers and from its profile.
+
+    Attributes
+    ----------
+    estimated_ms, profiled_ms : milliseconds per step.
+    overlap : whether both intervals overlap; None if the profile's latency has none.
+    """
+
+    instance: str
+    estimated_ms: float
+    profiled_ms: float
+    overlap: bool | None
+
+    @property
+    def ratio(self) -> float:
+        """The estimate over the profile's."""
+        return self.estimated_ms / self.profiled_ms
+
+
+def disagreements(rows: Iterable[InstancePrediction], profiled: Prediction) -> tuple[Disagreement, ...]:
+    """Disagreements for all instances in both, in the estimate's order."""
+    by_profile = {row.instance: row for row in profiled.predictions}
+    found = []
+    for row in rows:
+        other = by_profile.get(row.instance)
+        if other is None or other.latency_ms is None or row.latency_ms is None or row.interval is None:
+            continue
+        # A measurement has no interval but is a single latency.
+        low, high = (
+            (other.interval.low_ms, other.interval.high_ms)
+            if other.interval is not None
+            else (other.latency_ms, other.latency_ms)
+        )
+        overlap = low <= row.interval.high_ms and row.interval.low_ms <= high
+        found.append(Disagreement(row.instance, row.latency_ms, other.latency_ms, overlap))
+    return tuple(found)
+
+
+def disagreement_words(found: Sequence[Disagreement]) -> str:
+    """One sentence on the difference between estimate and profile.
+
+    >>> disagreement_words([Disagreement("a", 110, 100, True), Disagreement("b", 120, 100, False)]).partition(";")[0]
+    'The estimate and the profile differ by 15.0% (the median of 2 offers, 20.0% at most)'
+    """
+    if not found:
+        return "The estimate and the profile have no offer in common."
+    off = sorted(100 * (math.exp(abs(math.log(row.ratio))) - 1) for row in found)
+    middle = len(off) // 2
+    median = off[middle] if len(off) % 2 else (off[middle - 1] + off[middle]) / 2
+    overlapping = sum(row.overlap is True for row in found)
+    several = "offer" if len(found) == 1 else "offers"
+    return (
+        f"The estimate and the profile differ by {format_significant(median)}% (the median of {len(found)} "
+        f"{several}, {format_significant(off[-1])}% at most); their ranges overlap on {overlapping} of them."
+    )
+
+
+#: Maximum batch size.
+MOST_BATCH = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkEstimate:
+    """Step latencies of one network on every offer, inferred from its layers.
+
+    Attributes
+    ----------
+    name : of the network or its file; empty if unknown.
+    rows : one per instance; its `members` are the latencies by each method. splits : instance -> the unmeasured part of
+        the question. method : of the latencies.
+    fits : instance -> whether the step fits in its memory.
+    """
+
+    network: Counts
+    name: str
+    batch_size: int
+    rows: tuple[InstancePrediction, ...]
+    regimes: Mapping[str, Regime]
+    method: str
+    fits: Mapping[str, FitAnswer]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One step, as estimated on every GPU."""
+
+    model: EstimateModel
+    transfer: TransferModel
+    network: Counts
+    name: str
+    batch_size: int
+    method: str
+    tf32: bool
+    amounts: StepAmounts
+    known: Mapping[str, Mapping[str, KnownSteps]]
+
+    def regime(self, *, gpu_measured: bool) -> Regime:
+        return regime_of(self.network, self.name, self.batch_size, gpu_measured=gpu_measured)
+
+    def log_sd(self, regime: Regime) -> float:
+        """Standard deviation of the validation split; a batch beyond the measured ones counts as unmeasured."""
+        widths = [self.model.log_half_widths[regime][self.method]]
+        if regime is not Regime.LARGER_BATCH and self.batch_size > BATCHES[1]:
+            widths.append(self.model.log_half_widths[Regime.LARGER_BATCH][self.method])
+        return float(log_sd_of(combined_sd(*widths)))
+
+
+@dataclass(frozen=True, slots=True)
+class _OnGpu:
+    """Latency on one GPU in one host, before it is assigned to an offer."""
+
+    step: Estimate
+    by_method: Mapping[str, float]
+    regime: Regime
+
+
+def estimate(
+    models: Models,
+    catalog: Catalog,
+    network: Counts,
+    *,
+    batch_size: int,
+    name: str = "",
+    targets: Sequence[str] | None = None,
+    method: str = DEFAULT,
+    optimiser: str = "sgd",
+    precision: str = AS_PROFILED,
+) -> NetworkEstimate:
+    """Estimate the step latency of a network on every offer, or on `targets`.
+
+    Parameters
+    ----------
+    network : counts per image of its size.
+    name : as in `layers.named_networks`; empty for a custom network.
+    targets : instances of the catalog. method : one of `METHODS`, or "default".
+    optimiser : one of `memory.OPTIMISERS`; its state counts in memory.
+    precision : as `prediction.in_precision.predict` takes it; "as profiled" is the frameworks' default.
+
+    Raises
+    ------
+    InputError : an unsupported batch size, target, method or optimizer.
+    ArtifactError : the models can't estimate.
+    """
+    model, transfer = estimate_model_of(models), models.transfer
+    if transfer is None:
+        raise ArtifactError("These models have no transfer.json: run `profet train --transfer`.")
+    batch_size = _batch(batch_size)
+    method = model.method(method)
+    if optimiser not in OPTIMISERS:
+        raise InputError(f"Unknown optimizer {optimiser!r}: use one of {', '.join(OPTIMISERS)}.")
+    asked = asked_precision(precision)
+    question = _asked(model, transfer, Step(network, name, batch_size, method, asked != FP32))
+    placed = _placed(models, transfer, catalog, targets)
+    found = {one: _in_precision(models, question, one, asked) for one in dict.fromkeys(placed.values())}
+    rows = [priced_row(catalog[instance], found[one].step, found[one].by_method) for instance, one in placed.items()]
+    return NetworkEstimate(
+        network=network,
+        name=name,
+        batch_size=batch_size,
+        rows=tuple(rows),
+        regimes={instance: found[one].regime for instance, one in placed.items()},
+        method=method,
+        fits=_fits(models, catalog, network, batch_size, OPTIMISERS[optimiser], list(placed), half=is_half(asked)),
+        warnings=(*precision_warnings(asked), *_warnings(network, batch_size)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The step to estimate; fields as `estimate` takes them."""
+
+    network: Counts
+    name: str
+    batch_size: int
+    method: str = DEFAULT
+    tf32: bool = True
+
+
+def estimated_step(model: EstimateModel, transfer: TransferModel, step: Step, placed: Placed) -> Estimate:
+    """Estimate one step on a GPU in a host, with or without an offer."""
+    return _on_gpu(_asked(model, transfer, step), placed).step
+
+
+def _asked(model: EstimateModel, transfer: TransferModel, step: Step) -> _Question:
+    amounts = step_amounts([step.network], [step.batch_size])
+    known = {one: model.known_steps(amounts, one) for one in METHODS}
+    method = model.method(step.method)
+    return _Question(model, transfer, step.network, step.name, step.batch_size, method, step.tf32, amounts, known)
+
+
+def _batch(batch_size: int) -> int:
+    batch_size = whole_number("The batch size", batch_size)
+    if batch_size > MOST_BATCH:
+        raise InputError(f"The batch size is at most {MOST_BATCH:,}.")
+    return batch_size
+
+
+def _placed(
+    models: Models, transfer: TransferModel, catalog: Catalog, targets: Sequence[str] | None
+) -> dict[str, Placed]:
+    """Instance -> its GPU and host: measured instances first, then others with specs."""
+    measured = {
+        name: (transfer.gpus[row.gpu], transfer.step.host(name))
+        for name, row in transfer.step.instances.items()
+        if name in catalog
+    }
+    every = {**measured, **unprofiled_gpus(models, catalog).by_instance}
+    if targets is None:
+        return every
+    for name in targets:
+        if name not in catalog:
+            raise InputError(f"Unknown instance {name!r}: `profet instances` lists all.")
+        if name not in every:
+            raise InputError(f"{name} can't be estimated: its GPU specs are unknown.")
+    return {name: every[name] for name in dict.fromkeys(targets)}
+
+
+def _in_precision(models: Models, question: _Question, placed: Placed, asked: str) -> _OnGpu:
+    """Latency of a GPU in a precision."""
+    gpu, found = placed[0], _on_gpu(question, placed)
+    measured = {costs.gpu for costs in question.model.costs.values()}
+    from_tf32 = asked == FP32 and gpu.name not in measured and fp32_unknown(question.transfer, gpu)
+    if not is_half(asked) and not from_tf32:
+        return found
+    model, _ = precision_of(models)
+    if from_tf32:
+        found = _on_gpu(replace(question, tf32=True), placed)
+    step, counts = found.step, question.network
+    work = counts.convolution_flops + counts.dense_flops
+    share = model.share_of(work / max(counts.activation_elements, 1.0))
+    factors = model.tf32(gpu) if from_tf32 else model.amp(gpu, asked)
+    launch_ms = 0.0 if step.reach is None else step.reach.launch_ms
+    log_speedup = factors.log_speedup(share, launch_ms / (step.latency_ms or 1.0)) * (-1 if from_tf32 else 1)
+    note = FP32_FROM_TF32 if from_tf32 else speedup_note(gpu, asked, log_speedup)
+    by_method = {name: ms * math.exp(-log_speedup) for name, ms in found.by_method.items()}
+    changed = faster_step(step, log_speedup, factors.log_sd, note)
+    return replace(found, step=changed, by_method=by_method)
+
+
+def _on_gpu(question: _Question, placed: Placed) -> _OnGpu:
+    gpu, _ = placed
+    measured = {costs.gpu: name for name, costs in question.model.costs.items()}
+    if gpu.name in measured:
+        return _on_measured(question, measured[gpu.name], placed)
+    law = question.transfer.derived.get(gpu.name)
+    if law is not None and all(name in question.model.costs for name in law.instances):
+        return _on_derived(question, gpu)
+    return _on_other(question, placed)
+
+
+def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
+    """Estimate on a measured GPU, in this or another host."""
+    host, regime = placed[1], question.regime(gpu_measured=True)
+    by_method = {name: _measured_ms(question, name, instance, placed) for name in METHODS}
+    reach = _reach(question, {instance: 1.0}, instance, 0.0, placed)
+    step = Estimate(
+        latency_ms=by_method[question.method],
+        log_sd=question.log_sd(regime),
+        basis=Basis.MEASURED,
+        notes=(_note(regime),),
+        reach=reach,
+    )
+    if host.name != question.model.costs[instance].host:
+        step = step.widened(host.log_sd * _host_share(reach))
+    return _OnGpu(step, by_method, regime)
+
+
+def _note(regime: Regime) -> Note:
+    return Note.of(Code.REGIME, said=regime.words)
+
+
+def _measured_ms(question: _Question, method: str, instance: str, placed: Placed) -> float:
+    known = question.known[method][instance]
+    return float(known.costs.latency_ms(question.amounts, host=placed[1])[0] * np.exp(known.log_ratio[0]))
+
+
+def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
+    """Estimate on a GPU that another source measured together with two of ours."""
+    law, regime = question.transfer.derived[gpu.name], question.regime(gpu_measured=True)
+    log_sd = np.array([question.log_sd(regime)])
+
+    def derived(one: str) -> Estimate:
+        there = {
+            name: Estimate(latency_ms=known.costs.latency_ms(question.amounts) * np.exp(known.log_ratio), log_sd=log_sd)
+            for name, known in question.known[one].items()
+            if name in law.instances
+        }
+        return derive(law, there, gpu, question.tf32).at(0)
+
+    by_method = {name: derived(name).latency_ms for name in METHODS}
+    # The known latencies' errors belong to this network, not to its profile, so the error of the ratio is unknown.
+    step = replace(derived(question.method), relative=None)
+    return _OnGpu(step, by_method, question.regime(gpu_measured=False))
+
+
+def _on_other(question: _Question, placed: Placed) -> _OnGpu:
+    """Estimate on a GPU without measurements: the analytical model at its speed."""
+    gpu, host = placed
+    regime = question.regime(gpu_measured=False)
+    _, speed = target_of(question.transfer, gpu, host, question.tf32)
+    costs = question.model.costs
+    log_speed = speed.log_speed + costs[question.transfer.reference].log_speed
+    by_method = {
+        name: float(reached_ms(question.known[name], question.amounts, log_speed, host)[0]) for name in METHODS
+    }
+    weights = speed_weights(costs, log_speed)
+    nearest = max(weights, key=lambda name: weights[name])
+    reach = _reach(question, weights, nearest, log_speed - costs[nearest].log_speed, placed)
+    share = _host_share(reach)
+    step = Estimate(
+        latency_ms=by_method[question.method],
+        log_sd=combined_sd(question.log_sd(regime), speed.log_sd * (1 - share), host.log_sd * share),
+        basis=Basis.TRANSFERRED,
+        notes=(_note(regime), speed.evidence.note),
+        reach=reach,
+    )
+    return _OnGpu(step, by_method, regime)
+
+
+def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed) -> Reach:
+    """Parts of the latency, from the analytical model of the measured GPU nearest in speed."""
+    costs, host = question.model.costs[nearest], placed[1]
+    work_ms = float(costs.parts_ms(question.amounts).sum()) * math.exp(-log_gain)
+    fixed_ms = float(costs.fixed_ms(question.amounts, host)[0])
+    return Reach(weights, work_ms + fixed_ms, float(costs.launch_ms(question.amounts, host)[0]))
+
+
+def _host_share(reach: Reach) -> float:
+    """Share of a step that depends on its host, 0 to 1."""
+    return float(reach.launch_ms / (reach.launch_ms + reach.free_ms))
+
+
+def _fits(
+    models: Models,
+    catalog: Catalog,
+    network: Counts,
+    batch_size: int,
+    state_copies: int,
+    instances: Sequence[str],
+    *,
+    half: bool,
+) -> dict[str, FitAnswer]:
+    if models.memory is None:
+        return {}
+    memories = {catalog[name].gpu_memory_gib for name in instances}
+    share = precision_of(models)[0].activation_share if half else 1.0
+    answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies, share) for one in memories}
+    return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
+
+
+def _warnings(network: Counts, batch_size: int) -> tuple[str, ...]:
+    found = []
+    if not BATCHES[0] <= batch_size <= BATCHES[1]:
+        found.append(f"Batch size {batch_size} is outside the measured range of {BATCHES[0]} to {BATCHES[1]}.")
+    if not PIXELS[0] <= network.pixels <= PIXELS[1]:
+        found.append(f"{network.pixels} pixels is outside the measured range of {PIXELS[0]} to {PIXELS[1]}.")
+    if network.depthwise_flops and measured_network(network) is None:
+        found.append(
+            "Only MobileNetV2's 3 x 3 depthwise convolutions were measured: others are estimated less accurately."
+        )
+    return tuple(found)

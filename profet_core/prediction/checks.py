@@ -1,0 +1,308 @@
+"""What a profile must hold before a latency is predicted from it: its steps, its GPU time, its latency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from profet_core.artifacts.models import Models
+from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError
+from profet_core.features.operations import kind_of
+from profet_core.latency import log_sd_of
+from profet_core.precision.names import canonical
+from profet_core.prediction.anchors import unknown_gpu
+from profet_core.profiles.limits import MAX_STEPS
+from profet_core.profiles.record import DEVICE_PREFIX, HOST_IDLE, HOST_PREFIX, IDLE_OPERATIONS, NO_DEVICE, Profile
+from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, whole_number
+
+#: Device rows of one step, including idle, over its latency in the 11,052 PROFET profiles: the median, and the range
+#: without 1% on either side. The profiler's overhead gives ratios above
+#: 1, most in small steps; truncated profiles are far below.
+TYPICAL_RATIO = 1.054
+USUAL_RATIOS = 0.745, 1.96
+#: The maximum ratio. A number stated in the file is questioned only beyond it.
+LARGEST_RATIO = 3.02
+#: More steps than this are rarely recorded: a latency in another unit is more likely.
+MOST_LIKELY_STEPS = 200
+
+
+def suggested_steps(profile: Profile, latency_ms: float) -> int:
+    """Number of steps that fits the latency: the profile's own if plausible, else the most likely.
+
+    Parameters
+    ----------
+    latency_ms : of one step, without the profiler, milliseconds.
+    """
+    low, high = USUAL_RATIOS
+    one_step = profile.device_total_us * profile.steps / US_PER_MS / latency_ms
+    if not one_step or low <= one_step / profile.steps <= high:
+        return profile.steps
+    likeliest = max(1, round(one_step / TYPICAL_RATIO))
+    return likeliest if likeliest <= MOST_LIKELY_STEPS else profile.steps
+
+
+def counted(profile: Profile, latency_ms: float | None) -> Profile:
+    """`profile` with its steps inferred from the latency, if their number is unknown and the latency is given."""
+    if profile.steps_basis != "assumed" or latency_ms is None:
+        return profile
+    steps = suggested_steps(profile, latency_ms)
+    read = profile.with_steps(steps, "inferred")
+    low, high = USUAL_RATIOS
+    return read if low <= read.device_total_us / US_PER_MS / latency_ms <= high else profile
+
+
+def doubted_steps(profile: Profile, latency_ms: float) -> int | None:
+    """Number of steps that fits the latency, if a user gave the profile's own number and it doesn't fit."""
+    if profile.steps_basis not in ("given", "stated"):
+        return None
+    ratio = profile.device_total_us / US_PER_MS / latency_ms
+    if profile.steps_basis == "stated" and USUAL_RATIOS[0] <= ratio <= LARGEST_RATIO:
+        return None
+    suggested = suggested_steps(profile, latency_ms)
+    return None if suggested == profile.steps else suggested
+
+
+def read_as(profile: Profile, steps: int | None) -> Profile:
+    """`profile` with the given number of steps; unchanged if None.
+
+    Raises
+    ------
+    InputError : not a whole number from 1 to `MAX_STEPS`.
+    """
+    if steps is None:
+        return profile
+    number = whole_number("The number of steps", steps)
+    if number > MAX_STEPS:
+        raise InputError(f"The number of steps must be at most {MAX_STEPS:,}.")
+    return profile.with_steps(number, "given")
+
+
+def steps_note(profile: Profile) -> str | None:
+    """Caveat on the number of steps if the file doesn't contain it; else None."""
+    count = "one step" if profile.steps == 1 else f"{profile.steps} steps"
+    if profile.steps_basis == "inferred":
+        return f"The file does not include its number of steps; its times and the latency match {count}."
+    if profile.steps_basis == "assumed":
+        recipe = " (PROFET's recorder profiles two)" if profile.steps == 2 else ""
+        return (
+            f"The file does not include its number of steps: {count} assumed{recipe}. Give the number if that is wrong."
+        )
+    return None
+
+
+#: Waits below this share of the step are measurement noise.
+WORTH_SHARE = 0.05
+#: Minimum share of a measured latency attributed to the GPU, however long the wait.
+LEAST_LEFT = 0.2
+_IDLE = "Device_IDLE"
+
+
+def waits_for_loader(profile: Profile) -> bool:
+    """True for PyTorch, whose steps wait for their loader; `tf.data` reads in parallel."""
+    return "torch" in f"{profile.meta.framework or ''} {profile.source_format}".lower()
+
+
+def _wait(profile: Profile) -> str:
+    """Host row that holds the wait."""
+    return HOST_PREFIX + ("Dataset" if waits_for_loader(profile) else "IteratorGetNext")
+
+
+def input_wait_ms(profile: Profile) -> float:
+    """Time the GPU waits for input per step, milliseconds; 0 if negligible.
+
+    This is the host's time in the loader (PyTorch) or in fetching the next batch (TensorFlow), limited to GPU idle
+    time, because queued work continues during the wait.
+    """
+    wait_us = min(profile.operations.get(_wait(profile), 0.0), profile.operations.get(_IDLE, 0.0))
+    return wait_us / US_PER_MS if wait_us > WORTH_SHARE * profile.device_total_us else 0.0
+
+
+def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Profile, float | None]:
+    """Profile and latency of the step without input wait."""
+    wait_ms = input_wait_ms(profile)
+    if not wait_ms:
+        return profile, latency_ms
+    waited = {name: profile.operations[name] - wait_ms * US_PER_MS for name in (_IDLE, _wait(profile))}
+    left_ms = None if latency_ms is None else max(latency_ms - wait_ms, LEAST_LEFT * latency_ms)
+    return replace(profile, operations={**profile.operations, **waited}), left_ms
+
+
+def input_wait_warning(profile: Profile) -> str | None:
+    """One sentence on the wait that predictions exclude; None if there is none."""
+    wait_ms = input_wait_ms(profile)
+    if not wait_ms:
+        return None
+    share = wait_ms * US_PER_MS / profile.device_total_us
+    return (
+        f"The GPU waits for input for {format_ms(wait_ms)} of the step ({share:.0%}). Predictions exclude this "
+        "data-loading stall: another GPU does not shorten it."
+    )
+
+
+#: Host rows that are waits: for the loader, and for copies to and from the GPU.
+_WAITS = {HOST_IDLE, *(HOST_PREFIX + name for name in ("Dataset", "_Send", "_Recv", "_HostRecv"))}
+
+
+def host_times_ms(profiles: Sequence[Profile]) -> np.ndarray:
+    """CPU time in milliseconds per step, (profiles,).
+
+    It is infinity if the profile doesn't indicate it.
+
+    PyTorch runs its operations on the host one after the other, so their own times add up to the launch time of the
+    step under the profiler. TensorFlow uses many threads and records few of them.
+    """
+    return np.array([_host_ms(profile) for profile in profiles])
+
+
+def _host_ms(profile: Profile) -> float:
+    if not waits_for_loader(profile):
+        return np.inf
+    total_us = sum(us for name, us in profile.operations.items() if name.startswith(HOST_PREFIX) and name not in _WAITS)
+    return total_us / US_PER_MS if total_us > 0 else np.inf
+
+
+#: Limits of the share of busy GPU time without an operation: above the first there is no prediction; above the second
+#: there is a caveat and a wider interval.
+MOST_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
+#: Maximum share of busy time in operations of unknown kind; above it the rest doesn't represent the step.
+MOST_UNPLACED_SHARE = 0.50
+#: Minimum GPU utilization over the profile's span; below it, the profile has no whole step: in the idlest of the 11,052
+#: PROFET profiles utilization was 8%.
+LEAST_BUSY_SHARE = 0.05
+
+
+def refusal(profile: Profile) -> str:
+    """Why no latency can be predicted from `profile`, and what to do: one line; empty if one can."""
+    if profile.refusal:
+        return profile.refusal
+    if profile.device_busy_us <= 0:
+        return NO_DEVICE
+    if profile.meta.compiled and "torch" not in (profile.meta.framework or "").lower():
+        return (
+            "XLA fused this step's operations, and the models need single operations: record it again with "
+            "jit_compile=False."
+        )
+    if profile.meta.precision is not None and canonical(profile.meta.precision) is None:
+        return (
+            f"The profile's precision is {profile.meta.precision}, which the models don't cover: record it in FP32, "
+            "TF32, AMP or BF16."
+        )
+    busy_share = profile.device_busy_us / profile.device_total_us
+    if busy_share < LEAST_BUSY_SHARE:
+        return (
+            f"The GPU is busy for {busy_share:.1%} of this profile, which is too little for a training step: "
+            "record a whole step after a few warm-up steps, with its input ready."
+        )
+    if profile.unknown_share > MOST_UNATTRIBUTED_SHARE:
+        return (
+            f"{profile.unknown_share:.0%} of the GPU time belongs to no named operation: record it again with CPU "
+            "operations too, and without XLA, torch.compile or CUDA graphs."
+        )
+    unplaced_us = _unplaced_us(profile)
+    if (share := sum(unplaced_us.values()) / profile.device_busy_us) > MOST_UNPLACED_SHARE:
+        longest = max(unplaced_us, key=lambda name: unplaced_us[name]).removeprefix(DEVICE_PREFIX)
+        return (
+            f"{share:.0%} of the GPU time is in unknown operations, {longest} the longest: record a CNN training "
+            "step with the framework's own operations."
+        )
+    return ""
+
+
+def _unplaced_us(profile: Profile) -> dict[str, float]:
+    """Device time per operation of unknown kind, microseconds."""
+    named = {name: us for name, us in profile.operations.items() if name.startswith(DEVICE_PREFIX)}
+    return {name: us for name, us in named.items() if name not in IDLE_OPERATIONS and kind_of(name) is None}
+
+
+def refusal_by(models: Models, profile: Profile) -> str:
+    """Like `refusal`, or that the GPU in the profile is unknown."""
+    reason, recorded = refusal(profile), profile.meta.gpu
+    return reason or ("" if recorded is None else unknown_gpu(models, recorded))
+
+
+def check_predictable(models: Models, profile: Profile) -> None:
+    """Reject a profile from which these models can't predict a latency.
+
+    Raises
+    ------
+    NoPredictionError : with the reason and what to do.
+    """
+    if reason := refusal_by(models, profile):
+        raise NoPredictionError(reason)
+
+
+def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
+    """Log standard deviation that GPU time without an operation adds, (profiles,)."""
+    shares = [profile.unknown_share for profile in profiles]
+    # That part may take from nothing to about twice its share on another GPU: an interval's half-width.
+    halves = [-math.log1p(-share) if WARNED_UNATTRIBUTED_SHARE < share < 1 else 0.0 for share in shares]
+    found: np.ndarray = log_sd_of(np.array(halves))
+    return found
+
+
+#: Factor beyond the training range of latency over device total at which a latency needs confirmation.
+RANGE_FACTOR = 3.0
+
+
+def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: float) -> None:
+    """Raise if a latency contradicts the profile.
+
+    A profile's device rows, including idle, add up to about the step. In the training data the ratio has a narrow
+    range. Beyond `RANGE_FACTOR` times that range, the latency probably has another unit or belongs to another profile.
+    Two cases are rejected at a smaller deviation: a user-supplied number of steps that doesn't fit, and a latency well
+    below the device rows of a whole trace, whose step stalled while it was recorded.
+
+    Raises
+    ------
+    LatencyDoubtError : with the unit or the number of steps that would be plausible, if there is one.
+    """
+    device_ms = profile.device_total_us / US_PER_MS
+    if device_ms == 0:
+        return
+    low, high = models.ranges[anchor].latency_per_device_total
+    plausible_ms = (device_ms * low / RANGE_FACTOR, device_ms * high * RANGE_FACTOR)
+    steps = doubted_steps(profile, latency_ms)
+    fits = plausible_ms[0] <= latency_ms <= plausible_ms[1]
+    stalled = not profile.may_be_cut and device_ms > LARGEST_RATIO * latency_ms
+    if steps is None and fits and not stalled:
+        return
+    unit = _fitting_unit(latency_ms, plausible_ms) if steps is None and not fits else None
+    suggested_ms = latency_ms * MS_PER_UNIT[unit] if unit else None
+    expected_ms = device_ms * models.ranges[anchor].median_latency_per_device_total
+    raise LatencyDoubtError(
+        f"A latency of {format_ms(latency_ms)} doesn't fit this profile, which{_read_as(profile, steps)} suggests "
+        f"about {format_ms(expected_ms)}: {_hint(profile, latency_ms, unit, steps)}",
+        latency_ms=latency_ms,
+        expected_ms=expected_ms,
+        suggested_ms=suggested_ms,
+        suggested_unit=unit,
+        suggested_steps=steps,
+    )
+
+
+def _fitting_unit(latency_ms: float, plausible_ms: tuple[float, float]) -> str | None:
+    """Unit in which the number would be plausible; None if there is none."""
+    low_ms, high_ms = plausible_ms
+    fitting = (unit for unit, factor in MS_PER_UNIT.items() if low_ms <= latency_ms * factor <= high_ms)
+    return next(fitting, None)
+
+
+def _read_as(profile: Profile, steps: int | None) -> str:
+    if steps is None:
+        return ""
+    return " as one step" if profile.steps == 1 else f" as {profile.steps} steps"
+
+
+def _hint(profile: Profile, latency_ms: float, unit: str | None, steps: int | None) -> str:
+    if unit:
+        suggested = format_ms(latency_ms * MS_PER_UNIT[unit])
+        return f"did you mean {format_significant(latency_ms)} {unit} ({suggested})?"
+    if steps is not None:
+        return f"does the file cover {steps} step{'s' if steps > 1 else ''}?"
+    idle_ms = (profile.device_total_us - profile.device_busy_us) / US_PER_MS
+    if idle_ms > latency_ms:
+        return f"its GPU is idle for {format_ms(idle_ms)} per step. Record a step that doesn't stall, or check it."
+    return "check it."

@@ -1,0 +1,309 @@
+"""Runs and combines the members of a method: latencies, intervals and similarity for many profiles of one anchor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
+
+import numpy as np
+
+from profet_core.arrays import FloatArray
+from profet_core.artifacts.models import Method, Models
+from profet_core.ensemble.intervals import BAND_WORDS, IntervalScale, class_shares, nearest_distance, words_of
+from profet_core.ensemble.members import ProfileBatch, StepInputs, member_latency, size_inputs
+from profet_core.errors import InputError
+from profet_core.features.classes import load_operation_classes
+from profet_core.features.operations import UnknownOperations
+from profet_core.latency import Basis, Estimate, StepTime
+from profet_core.prediction.checks import unattributed_log_sd
+from profet_core.profiles.record import Profile
+from profet_core.sizes.axes import AXIS_RANGE
+from profet_core.units import SMALLEST_NUMBER
+
+#: Name of a distance band -> phrase that compares the profile with the training data.
+_PHRASES = dict(
+    zip(BAND_WORDS, ("similar to", "somewhat different from", "not similar to", "very different from"), strict=True)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """Similarity of a profile to the training data.
+
+    Attributes
+    ----------
+    distance : to the nearest training profile, in the space of class shares.
+    words : "like the training data", "unlike", ...
+    error_percent : mean error on held-out architectures at this distance.
+    """
+
+    distance: float
+    words: str
+    error_percent: float
+
+    @property
+    def warned_of(self) -> bool:
+        """Whether the distance warrants a warning."""
+        return self.words.startswith(("unlike", "very unlike"))
+
+    @property
+    def phrase(self) -> str:
+        """Phrase before "the training data" in a sentence."""
+        return _PHRASES[self.words]
+
+    @property
+    def error_words(self) -> str:
+        """The mean error as a phrase; the farthest band is open, so its mean error is a lower bound."""
+        least = "at least " if self.words == BAND_WORDS[-1] else ""
+        return f"{least}{self.error_percent:.0f}%"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEstimates:
+    """One method's estimates for one profile.
+
+    Attributes
+    ----------
+    steps : one per target. member_ms : target -> member -> latency, milliseconds.
+    at_floor : targets whose latency is below all measurements.
+    interval_level, unknown, similarity, warnings : as in `Estimates`.
+    """
+
+    steps: tuple[StepTime, ...]
+    member_ms: Mapping[str, Mapping[str, float]]
+    at_floor: tuple[str, ...]
+    interval_level: float | None
+    unknown: UnknownOperations
+    similarity: Similarity | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates of one method.
+
+    Arrays have one row per target and one column per profile.
+
+    Attributes
+    ----------
+    member_ms : member -> (targets, profiles), milliseconds.
+    joined_ms : (targets, profiles), members combined. floor_ms : (targets,), see `floors_ms`.
+    log_sd : (targets, profiles), standard deviation of the latency's logarithm; None without intervals.
+    interval_level : target coverage of the intervals.
+    unknown : per profile, operations without a class or cluster.
+    similarity : per profile; None if the method doesn't measure it.
+    warnings : per profile.
+    """
+
+    targets: Sequence[str]
+    member_ms: Mapping[str, FloatArray]
+    joined_ms: FloatArray
+    floor_ms: FloatArray
+    log_sd: FloatArray | None
+    interval_level: float | None
+    unknown: Sequence[UnknownOperations]
+    similarity: Sequence[Similarity | None]
+    warnings: Sequence[tuple[str, ...]]
+
+    @cached_property
+    def latency_ms(self) -> FloatArray:
+        """Combined latencies with the lower bound applied, (targets, profiles)."""
+        return np.maximum(self.joined_ms, self.floor_ms[:, None])
+
+    @property
+    def by_target(self) -> dict[str, Estimate]:
+        """Target -> its latencies, (profiles,); exact without intervals."""
+        if self.log_sd is None:
+            return {target: Estimate.exact(row) for target, row in zip(self.targets, self.latency_ms, strict=True)}
+        rows = zip(self.targets, self.latency_ms, self.log_sd, strict=True)
+        return {target: Estimate(latency_ms=latency_ms, log_sd=log_sd) for target, latency_ms, log_sd in rows}
+
+    def of(self, number: int) -> ProfileEstimates:
+        """Estimates of one profile, by its index."""
+        latency_ms = self.latency_ms[:, number].tolist()
+        members = {name: values[:, number].tolist() for name, values in self.member_ms.items()}
+        log_sds: Sequence[float | None] = [None] * len(self.targets)
+        if self.log_sd is not None:
+            log_sds = self.log_sd[:, number].tolist()
+        return ProfileEstimates(
+            steps=tuple(
+                StepTime(instance=target, latency_ms=value_ms, log_sd=log_sd, basis=Basis.MEASURED)
+                for target, value_ms, log_sd in zip(self.targets, latency_ms, log_sds, strict=True)
+            ),
+            member_ms={
+                target: {name: values[row] for name, values in members.items()}
+                for row, target in enumerate(self.targets)
+            },
+            at_floor=tuple(compress(self.targets, self.joined_ms[:, number] <= self.floor_ms)),
+            interval_level=self.interval_level,
+            unknown=self.unknown[number],
+            similarity=self.similarity[number],
+            warnings=self.warnings[number],
+        )
+
+
+def floors_ms(models: Models, targets: Sequence[str]) -> FloatArray:
+    """Half the fastest training step per target, (targets,); a bound because members may extrapolate below zero."""
+    return np.array([models.ranges[name].latency_ms[0] / 2 for name in targets])
+
+
+def combine(member_ms: FloatArray, how: str, weights: Sequence[float] | None = None) -> FloatArray:
+    """Combine the members' latencies, shape (..., members) -> (...,).
+
+    Parameters
+    ----------
+    how : "median", "mean" or "geometric mean". weights : of the geometric mean, one per member; None: equal weights.
+
+    Raises
+    ------
+    InputError : unknown `how`.
+
+    >>> float(combine(np.array([[10.0, 20.0, 90.0]]), "median")[0])
+    20.0
+    >>> round(float(combine(np.array([[10.0, 40.0]]), "geometric mean")[0]), 6)
+    20.0
+    """
+    if how == "median":
+        return np.median(member_ms, axis=-1)
+    if how == "mean":
+        mean_ms: FloatArray = np.mean(member_ms, axis=-1)
+        return mean_ms
+    if how == "geometric mean":
+        # A member below zero has no logarithm; a tiny positive value lowers the estimate to the bound.
+        logs, share = np.log(np.maximum(member_ms, SMALLEST_NUMBER)), np.ones(member_ms.shape[-1])
+        if weights is not None:
+            share = np.asarray(weights, float)
+        mean_log: FloatArray = (logs * share).sum(axis=-1) / share.sum()
+        return np.exp(mean_log)
+    raise InputError(f"Unknown ensemble rule {how!r}.")
+
+
+def documented_estimates(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
+    """Run every pair's members on all profiles at once."""
+    matrix, unknown = models.features.encode(batch.profiles)
+    inputs = {"clusters": matrix.astype(np.float32)}
+    if batch.latency_ms is not None:
+        inputs["latency_ms"] = batch.latency_ms.astype(np.float32).reshape(-1, 1)
+    rule = method.rule(batch.latency_known)
+    member_ms = {member: models.run_members(batch.anchor, targets, member, inputs) for member in rule.members}
+    count = len(batch.profiles)
+    return Estimates(
+        targets=targets,
+        member_ms=member_ms,
+        joined_ms=combine(np.stack(list(member_ms.values()), axis=-1), rule.combine),
+        floor_ms=floors_ms(models, targets),
+        log_sd=None,
+        interval_level=None,
+        unknown=unknown,
+        similarity=[None] * count,
+        warnings=[()] * count,
+    )
+
+
+#: Imputing a few percent changes the prediction less than its own error, so there is no warning.
+NOTABLE_REPAIR = 1.05
+
+
+def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
+    """Run the members on all profiles; profiles with known sizes use the members that take them."""
+    rule = method.rule(batch.latency_known)
+    member_ms = _members_ms(models, method, batch, targets)
+    stacked = np.stack([member_ms[name] for name in rule.members], axis=-1)
+    shares = class_shares(batch.inputs.classes_ms, len(load_operation_classes().device))
+    distance = nearest_distance(shares, models.reference(batch.anchor))
+    scale = models.interval_scale(batch.latency_known)
+    similarity = [_similarity(scale, value) if scale else None for value in distance]
+    return Estimates(
+        targets=targets,
+        member_ms=member_ms,
+        joined_ms=combine(stacked, rule.combine, rule.weights),
+        floor_ms=floors_ms(models, targets),
+        log_sd=_log_sd(scale, batch, targets, stacked, distance) if scale else None,
+        interval_level=scale.level if scale else None,
+        unknown=batch.unknown,
+        similarity=similarity,
+        warnings=[_warnings(float(factor), row) for factor, row in zip(batch.inputs.repaired, similarity, strict=True)],
+    )
+
+
+def class_latencies_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> FloatArray:
+    """Latencies as `class_estimates` combines them, milliseconds, (targets, profiles)."""
+    rule = method.rule(batch.latency_known)
+    member_ms = _members_ms(models, method, batch, targets)
+    return combine(np.stack([member_ms[name] for name in rule.members], axis=-1), rule.combine, rule.weights)
+
+
+def _members_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> dict[str, FloatArray]:
+    groups = list(_by_sizes(batch))
+    rule = method.rule(batch.latency_known)
+    return {name: _member_ms(models, batch, targets, name, groups) for name in rule.members}
+
+
+def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
+    """Indices and inputs of the profiles with known batch and pixel size, then of the others."""
+    sizes, known = _sizes(batch.profiles)
+    with_sizes, without = np.flatnonzero(known), np.flatnonzero(~known)
+    if len(with_sizes):
+        yield with_sizes, batch.inputs.of_rows(with_sizes, sizes[with_sizes])
+    if len(without):
+        yield without, batch.inputs.of_rows(without, None)
+
+
+def _sizes(profiles: Sequence[Profile]) -> tuple[FloatArray, np.ndarray]:
+    """Batch and pixel size as inputs, and whether both are known and within the training range."""
+    values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in profiles], float)
+    lowest, highest = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
+    known = np.all((values >= lowest) & (values <= highest), axis=1)
+    values = np.clip(values, lowest, highest)
+    return size_inputs(np, values[:, :1], values[:, 1:]), known
+
+
+def _member_ms(
+    models: Models,
+    batch: ProfileBatch,
+    targets: Sequence[str],
+    member: str,
+    groups: Iterable[tuple[np.ndarray, StepInputs]],
+) -> FloatArray:
+    """One member's latencies, milliseconds, (targets, profiles)."""
+    device = len(load_operation_classes().device)
+    found = np.empty((len(targets), len(batch.profiles)))
+    for rows, inputs in groups:
+        stack = models.stack(
+            batch.anchor, member, latency_known=batch.latency_known, sizes_known=inputs.sizes is not None
+        )
+        latency_ms = member_latency(member, stack.run, inputs, device, stack.constants, stack.typical_log_ratio)
+        found[:, rows] = latency_ms[[stack.targets.index(target) for target in targets]]
+    return found
+
+
+def _log_sd(
+    scale: IntervalScale, batch: ProfileBatch, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray
+) -> FloatArray:
+    """Standard deviation in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
+    log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
+    found: FloatArray = log_sd + unattributed_log_sd(batch.profiles)
+    return found
+
+
+def _similarity(scale: IntervalScale, distance: float) -> Similarity:
+    words, error_percent = words_of(distance, scale.error_by_distance)
+    return Similarity(float(distance), words, error_percent)
+
+
+def _warnings(repair_factor: float, similarity: Similarity | None) -> tuple[str, ...]:
+    found = []
+    if repair_factor > NOTABLE_REPAIR:
+        found.append(
+            "The profile is truncated: operations that every training step has are missing (TensorFlow keeps the "
+            f"500 costliest). The device time was scaled up by {repair_factor:.2f} to compensate, and the interval "
+            "is wider."
+        )
+    if similarity and similarity.warned_of:
+        found.append(
+            f"This network is {similarity.phrase} the training data: held-out networks this different had a mean "
+            f"error of {similarity.error_words}."
+        )
+    return tuple(found)

@@ -1,1 +1,0 @@
-"""Step latencies of a training at its own batch and pixel size."""

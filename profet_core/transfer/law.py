@@ -1,0 +1,226 @@
+"""What a training step consists of beside its GPU's work: copy, start, tails of kernels, and launches by the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.arrays import FloatArray
+from profet_core.ensemble.members import StepInputs
+from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
+from profet_core.transfer.targets import Host, host_named
+
+CONVOLUTION, PRODUCT, SCATTERED, BANDWIDTH = "convolution", "matrix product", "depthwise gradient", "bandwidth"
+#: Kinds of GPU work with equal speedups between GPUs. The filter gradient of a depthwise convolution is its own kind:
+#: its kernels don't fill any GPU, so a T4 takes 1.2 times V100's time for it and 3 times for everything else.
+KINDS = (CONVOLUTION, PRODUCT, SCATTERED, BANDWIDTH)
+_KIND_OF_CLASS = {
+    "convolution": CONVOLUTION,
+    "convolution filter gradient": CONVOLUTION,
+    "convolution input gradient": CONVOLUTION,
+    "matrix product": PRODUCT,
+    "depthwise filter gradient": SCATTERED,
+}
+
+
+@dataclass(frozen=True)
+class StepParts:
+    """Device time of profiles by bottleneck, milliseconds of one step as recorded.
+
+    Attributes
+    ----------
+    kinds_ms : GPU work by kind, (profiles, kinds) in the order of `KINDS`. copy_ms, idle_ms : (profiles,).
+    host_ms : CPU time of the step's operations, (profiles,); infinity if the profile doesn't indicate it.
+    """
+
+    kinds_ms: FloatArray
+    copy_ms: FloatArray
+    idle_ms: FloatArray
+    host_ms: FloatArray
+
+    @property
+    def busy_ms(self) -> FloatArray:
+        """All GPU work, (profiles,)."""
+        total: FloatArray = self.kinds_ms.sum(axis=1)
+        return total
+
+    @property
+    def compute_share(self) -> FloatArray:
+        """Share of convolutions and matrix products in GPU work, (profiles,): the part bound by peak arithmetic."""
+        compute: FloatArray = self.kinds_ms[:, : KINDS.index(PRODUCT) + 1].sum(axis=1)
+        return compute / np.maximum(self.busy_ms, 1e-9)
+
+    def of(self, rows: np.ndarray) -> StepParts:
+        """A subset of profiles."""
+        return StepParts(self.kinds_ms[rows], self.copy_ms[rows], self.idle_ms[rows], self.host_ms[rows])
+
+
+def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: FloatArray | None = None) -> StepParts:
+    """Parts of steps from imputed class times of the default method.
+
+    Operations without a class count as bandwidth-bound, like most operations.
+
+    Parameters
+    ----------
+    host_ms : as in `StepParts`; None if no profile indicates it.
+    """
+    device = tuple(classes.device)
+    kinds_ms = inputs.classes_ms[:, : len(device)] @ _kind_sums(device)
+    kinds_ms[:, KINDS.index(BANDWIDTH)] += inputs.unknown_ms[:, 0]
+    return StepParts(
+        kinds_ms=kinds_ms,
+        copy_ms=inputs.classes_ms[:, device.index(COPY_CLASS)],
+        idle_ms=inputs.classes_ms[:, device.index(IDLE_CLASS)],
+        host_ms=np.full(len(kinds_ms), np.inf) if host_ms is None else host_ms,
+    )
+
+
+def kind_of_class(name: str) -> str:
+    """Kind of a class of operations: bandwidth-bound unless listed."""
+    return _KIND_OF_CLASS.get(name, BANDWIDTH)
+
+
+def shares(kinds_ms: Sequence[float] | FloatArray) -> FloatArray:
+    """Times by kind as shares of their sum, along the last axis."""
+    values: FloatArray = np.asarray(kinds_ms, float)
+    total: FloatArray = values.sum(axis=-1, keepdims=True)
+    return values / np.maximum(total, 1e-9)
+
+
+def _kind_sums(device: tuple[str, ...]) -> FloatArray:
+    """Indicator of GPU class in kind of work, 0 or 1, (classes, kinds)."""
+    sums = np.zeros((len(device), len(KINDS)))
+    for row, name in enumerate(device):
+        if name not in (COPY_CLASS, IDLE_CLASS):
+            sums[row, KINDS.index(kind_of_class(name))] = 1.0
+    return sums
+
+
+# step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start
+# and launches scale with the host (`hosts.py`). Tails are the ends of kernels, when part of the GPU is idle. Their
+# number is the number of kernels, which the launch time counts, and they are longer with more multiprocessors. Gaps
+# between kernels (`Device_IDLE`) grow with the number of launches, which determines the launch time.
+
+#: Minimum share of GPU work in a step.
+LEAST_GPU_SHARE = 0.1
+#: Multiprocessors of V100, the GPU of `StepLaw.tail_share`.
+TAIL_MULTIPROCESSORS = 80
+#: Exponent of the smooth minimum of launch-time bounds: where two are close, it is below both.
+_SHARPNESS = -3.0
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceStep:
+    """Model that reads the parts of a step from profiles of one instance, fitted on it.
+
+    Attributes
+    ----------
+    gpu : its full name. host : name of the host CPU. multiprocessors : of the GPU.
+    idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : gaps per millisecond of copy,
+        in which the GPU waits for the batch: these grow with it, launches don't.
+    floor_per_idle : launch time in milliseconds per millisecond of gaps above both.
+    profiling_slowdown : factor on a launch-bound step while it is profiled.
+    gpu_per_busy : GPU time of an unprofiled step over the profile's work, median.
+    own_log_half_width : 90% of steps are within this of the latency inferred from their own profile, in the logarithm.
+    kind_log_speeds : by kind, over the geometric mean of all instances fitted together, in the logarithm.
+    benchmark_work_ms : work of the benchmark (ResNet-50, 224 pixels, batch 64). benchmark_kinds_ms : by kind, in its
+        profile here.
+    """
+
+    gpu: str
+    host: str
+    multiprocessors: int
+    idle_ms: float
+    idle_per_copy: float
+    floor_per_idle: float
+    profiling_slowdown: float
+    gpu_per_busy: float
+    own_log_half_width: float
+    kind_log_speeds: tuple[float, ...]
+    benchmark_work_ms: float
+    benchmark_kinds_ms: tuple[float, ...]
+
+    def launch_gaps_ms(self, parts: StepParts) -> FloatArray:
+        """Gaps between kernels due to launches, (profiles,)."""
+        return np.maximum(parts.idle_ms - self.idle_ms - self.idle_per_copy * parts.copy_ms, 0)
+
+    @property
+    def benchmark_compute_share(self) -> float:
+        """Share of convolutions and products in the benchmark's profiled work."""
+        return (self.benchmark_kinds_ms[0] + self.benchmark_kinds_ms[1]) / sum(self.benchmark_kinds_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class StepLaw:
+    """Analytical model of a step beyond its work, with its parameters for reading profiles.
+
+    Attributes
+    ----------
+    start_ms : per step, on the reference host. copy_factor : time of the copy over its time in the profile.
+    tail_share : tails of a GPU with `TAIL_MULTIPROCESSORS`, as a share of the launch time on the reference host.
+    bandwidth_tilt : weight of the GPU's bandwidth, relative to the benchmark's speed, in the speed of bandwidth-bound
+        work.
+    scattered_power : power of the benchmark's speed that gives the speed of a depthwise filter gradient.
+    instances : profiled instance -> model for its profiles.
+    """
+
+    start_ms: float
+    copy_factor: float
+    tail_share: float
+    bandwidth_tilt: float
+    scattered_power: float
+    instances: Mapping[str, InstanceStep]
+
+    def host(self, instance: str) -> Host:
+        """The host of a profiled instance."""
+        return host_named(self.instances[instance].host)
+
+    def fixed_ms(self, parts: StepParts, anchor: str, host: Host) -> FloatArray:
+        """Copy and start, on a host, of a step recorded on `anchor`, (profiles,)."""
+        copy_ms = self.copy_factor * parts.copy_ms * host.copy / self.host(anchor).copy
+        return copy_ms + self.start_ms * host.launch
+
+    def floor_ms(self, parts: StepParts, anchor: str, latency_ms: FloatArray | None) -> FloatArray:
+        """Launch time alone on the reference host, (profiles,).
+
+        It is the smallest of its bounds: the latency itself if known (a step can't be shorter than its launches), the
+        profiled step and the host's own time over the slowdown (for the same reason), and the time inferred from the
+        gaps where the GPU hides its launches.
+        """
+        step, launch = self.instances[anchor], self.host(anchor).launch
+        bounds = [
+            (parts.busy_ms + parts.idle_ms) / step.profiling_slowdown,
+            self.start_ms * launch + step.floor_per_idle * step.launch_gaps_ms(parts),
+            parts.host_ms / step.profiling_slowdown,
+        ]
+        least_ms = least_bound_ms(bounds)
+        return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
+
+    def tails_ms(self, floor_ms: FloatArray, multiprocessors: int) -> FloatArray:
+        """Kernel tails of a step on a GPU, (profiles,); `floor_ms`: launch time on the reference host."""
+        return self.tail_share * floor_ms * multiprocessors / TAIL_MULTIPROCESSORS
+
+    def work_ms(self, instance: str, latency_ms: FloatArray, fixed_ms: FloatArray, floor_ms: FloatArray) -> FloatArray:
+        """GPU work in a latency on a profiled instance, without copy, start and tails, (profiles,)."""
+        gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
+        return gpu_time_ms(gpu_ms, self.tails_ms(floor_ms, self.instances[instance].multiprocessors))
+
+    def own_latency_ms(self, parts: StepParts, anchor: str) -> FloatArray:
+        """The anchor's latency inferred from its own profile, (profiles,), if not measured."""
+        host = self.host(anchor)
+        gpu_ms = self.instances[anchor].gpu_per_busy * parts.busy_ms
+        return np.maximum(gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch)
+
+
+def least_bound_ms(bounds: Sequence[FloatArray]) -> FloatArray:
+    """Smooth minimum of several bounds, (profiles,): where two are close, it is below both."""
+    with np.errstate(divide="ignore"):
+        total: FloatArray = np.sum([bound**_SHARPNESS for bound in bounds], axis=0)
+        return total ** (1 / _SHARPNESS)
+
+
+def gpu_time_ms(latency_ms: FloatArray, fixed_ms: FloatArray) -> FloatArray:
+    """GPU time in a latency, without copy and start, (profiles,)."""
+    return np.maximum(latency_ms - fixed_ms, LEAST_GPU_SHARE * latency_ms)

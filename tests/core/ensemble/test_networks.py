@@ -1,0 +1,301 @@
+"""The default method's networks: inputs and outputs by hand, how wide an interval is, how far a profile lies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profet_core.ensemble.intervals import (
+    BAND_WORDS,
+    DISTANCE_BANDS,
+    MOST_LOG_SD,
+    IntervalScale,
+    class_shares,
+    nearest_distance,
+    scale_features,
+    words_of,
+)
+from profet_core.ensemble.members import (
+    CLASS_RATIO,
+    HOMOGENEOUS,
+    LAUNCH_BOUND_MS,
+    MEMBERS,
+    TREES,
+    StepInputs,
+    class_latencies,
+    device_total,
+    member_latency,
+    network_inputs,
+    network_latency,
+    outputs_of,
+    size_inputs,
+    step_inputs,
+    step_scale,
+)
+from profet_core.features.classes import ClassTimes
+from profet_core.latency import quantile
+
+#: Three device classes, the last idle, and one of the host.
+DEVICE = 3
+CLASSES_MS = np.array([[30.0, 10.0, 4.0, 7.0], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0], [300.0, 5.0, 95.0, 1.0]])
+LATENCY_MS = np.array([[20.0], [0.7], [1.0], [180.0]])
+SIZES = size_inputs(np, np.array([[64.0], [16.0], [128.0], [256.0]]), np.array([[128.0], [32.0], [256.0], [64.0]]))
+#: What is left above zero when an overhead of -1 is rounded off.
+LEAST_OVERHEAD_MS = math.log(1 + math.exp(-1))
+
+
+# --- by hand --------------------------------------------------------------------------------------------------------
+
+
+def test_totals_scale_sizes_and_homogeneous_inputs_by_hand():
+    assert device_total(np, CLASSES_MS, DEVICE).ravel().tolist() == [44, 1, 1e-3, 400]
+    assert step_scale(np, CLASSES_MS, DEVICE, None).ravel().tolist() == [44, 1, 1e-3, 400]
+    assert step_scale(np, CLASSES_MS, DEVICE, LATENCY_MS) is LATENCY_MS
+    np.testing.assert_allclose(SIZES[:2], [[0, 0], [math.log(1 / 4), math.log(1 / 4)]], atol=1e-15)
+    seen = network_inputs(np, HOMOGENEOUS, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], None)
+    np.testing.assert_allclose(seen, [[1.5, 0.5, 0.2, 0.35, 2.2, 1, 9 / 20]])
+    # The launch bound is a bound.
+    seen = network_inputs(np, HOMOGENEOUS, CLASSES_MS[1:3], DEVICE, LATENCY_MS[1:3], None)
+    assert seen[:, -1].tolist() == [LAUNCH_BOUND_MS] * 2
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("factor", [2.0, 50.0])
+def test_homogeneous_inputs_do_not_change_with_the_scale_of_a_step(known, factor):
+    rows = [0, 3]  # totals and latencies above the launch bound
+    latency_ms = LATENCY_MS[rows] if known else None
+    scaled_ms = factor * LATENCY_MS[rows] if known else None
+    assert (step_scale(np, CLASSES_MS[rows], DEVICE, latency_ms) > LAUNCH_BOUND_MS).all()
+    one = network_inputs(np, HOMOGENEOUS, CLASSES_MS[rows], DEVICE, latency_ms, None)
+    other = network_inputs(np, HOMOGENEOUS, factor * CLASSES_MS[rows], DEVICE, scaled_ms, None)
+    np.testing.assert_allclose(one[:, :-1], other[:, :-1], rtol=1e-12)
+    # The last is a constant time over the scale, so that a network may add a constant to any step.
+    np.testing.assert_allclose(one[:, -1] / factor, other[:, -1], rtol=1e-12)
+
+
+def test_class_ratio_inputs_by_hand():
+    seen = network_inputs(np, CLASS_RATIO, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], SIZES[:1])
+    logs = np.log([31, 11, 5, 8])
+    roots = np.sqrt(np.array([30, 10, 4, 7]) / 44)
+    np.testing.assert_allclose(seen[0], [*logs, *roots, math.log(44), math.log(20), math.log(2.2), 0, 0])
+
+
+def test_the_trees_see_class_shares_and_totals():
+    seen = network_inputs(np, TREES, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], SIZES[1:2])
+    shares = np.array([30, 10, 4, 7]) / 44
+    logs = [math.log(44), math.log(20), math.log(2.2), math.log(1 / 4), math.log(1 / 4)]
+    np.testing.assert_allclose(seen[0], [*shares, *logs])
+    without = network_inputs(np, TREES, CLASSES_MS[:1], DEVICE, None, None)
+    np.testing.assert_allclose(without[0], [*shares, math.log(44)])
+
+
+def test_the_trees_correct_the_step_of_typical_ratios():
+    constants = np.log([[0.5, 2.0, 1.0]])
+    raw = np.full((1, outputs_of(TREES, DEVICE)), math.log(1.1))
+    # 30 / 2 + 10 x 2 + 4 = 39 of 44 ms; of a latency of 20 ms the same share.
+    without = network_latency(np, TREES, raw, CLASSES_MS[:1], DEVICE, None, constants)
+    known = network_latency(np, TREES, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
+    assert without.item() == pytest.approx(1.1 * 39)
+    assert known.item() == pytest.approx(1.1 * 20 * 39 / 44)
+
+
+def test_the_homogeneous_latency_is_the_networks_answer_times_the_scale():
+    raw = np.full((4, 1), 0.5)
+    given = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, LATENCY_MS, None)
+    np.testing.assert_allclose(given, LATENCY_MS / 2)
+    without = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, None, None)
+    np.testing.assert_allclose(without.ravel(), [22, 0.5, 5e-4, 200])
+
+
+def test_a_class_ratio_network_that_answers_zeros_says_the_typical_ratios():
+    constants = np.log([[0.5, 2.0, 1.0]])
+    raw = np.zeros((1, outputs_of(CLASS_RATIO, DEVICE)))
+    assert outputs_of(CLASS_RATIO, DEVICE) == 5
+    said = network_latency(np, CLASS_RATIO, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
+    # 30 / 2 + 10 x 2 + 4 ms, and the least overhead.
+    assert said.item() == pytest.approx(39 + LEAST_OVERHEAD_MS)
+
+
+@pytest.mark.parametrize(("raw", "ratio"), [(1e9, math.e), (-1e9, 1 / math.e), (0.0, 1.0)])
+def test_class_ratios_are_bounded_to_a_factor_e(raw, ratio):
+    said = class_latencies(np, np.full((1, 5), raw), CLASSES_MS[:1], DEVICE, np.zeros((1, DEVICE)))
+    np.testing.assert_allclose(said, CLASSES_MS[:1, :DEVICE] * ratio)
+
+
+def test_the_class_ratio_latency_is_never_below_zero():
+    said = network_latency(np, CLASS_RATIO, np.full((4, 5), -1e6), CLASSES_MS, DEVICE, None, np.zeros((1, DEVICE)))
+    np.testing.assert_allclose(said.ravel(), np.array([44, 1, 0, 400]) / math.e**2, atol=1e-12)
+
+
+# --- unknown operations, and what serving asks ----------------------------------------------------------------------
+
+
+def step(unknown_ms: float, latency_ms: float | None = None) -> StepInputs:
+    known = None if latency_ms is None else np.array([[latency_ms]])
+    return StepInputs(CLASSES_MS[:1], np.array([[unknown_ms]]), known, None, np.ones(1), np.zeros(1))
+
+
+def test_unknown_time_is_carried_at_the_root_of_the_typical_ratio():
+    # Typical ratios 4 and 1/4 carry 8 ms at 2 and 1/2.
+    said = member_latency(
+        HOMOGENEOUS,
+        lambda seen: np.zeros((2, 1, 1)),
+        step(8.0),
+        DEVICE,
+        np.zeros((2, 1, 1)),
+        np.log([4.0, 0.25]),
+    )
+    np.testing.assert_allclose(said, [[16.0], [4.0]])
+    # It comes on top of a network's answer.
+    constants, network = np.log([[[0.5, 2.0, 1.0]]]), lambda seen: np.zeros((1, 1, 5))
+    said = member_latency(CLASS_RATIO, network, step(8.0, 20.0), DEVICE, constants, np.zeros(1))
+    assert said.item() == pytest.approx(39 + LEAST_OVERHEAD_MS + 8.0)
+
+
+def class_times(unknown_ms: float) -> ClassTimes:
+    nothing = np.zeros(1, bool)
+    return ClassTimes(CLASSES_MS[:1], np.array([unknown_ms]), np.array([0.0]), nothing, nothing)
+
+
+@pytest.mark.parametrize(
+    ("unknown_ms", "known_ms"), [(0.0, 100.0), (40.0, 60.0), (80.0, 20.0), (90.0, 20.0), (1000.0, 20.0)]
+)
+def test_the_latency_loses_unknown_time_down_to_a_fifth(unknown_ms, known_ms):
+    inputs = step_inputs(class_times(unknown_ms), DEVICE, 2, np.array([100.0]), None)
+    assert inputs.latency_ms.tolist() == [[known_ms]]
+    assert inputs.unknown_ms.tolist() == [[unknown_ms]]
+
+
+def test_a_class_that_no_training_profile_had_counts_as_unknown():
+    unseen = np.array([False, True, False, False])
+    inputs = step_inputs(class_times(6.0), DEVICE, 2, np.array([100.0]), None, unseen)
+    assert inputs.unknown_ms.tolist() == [[16.0]]
+    assert inputs.classes_ms.tolist() == [[30.0, 0.0, 4.0, 7.0]]
+    assert inputs.latency_ms.tolist() == [[84.0]]
+
+
+def test_a_repaired_profile_keeps_idle_and_host_times():
+    cut = np.ones(1, bool)
+    times = ClassTimes(CLASSES_MS[:1], np.array([6.0]), np.array([412.0]), cut, cut)
+    inputs = step_inputs(times, DEVICE, 2, np.array([190.0]), None)
+    factor = inputs.repaired[0]
+    assert factor == 2.0  # of 190 ms or more it holds 50: it lacks more than half
+    assert inputs.classes_ms.tolist() == [[60.0, 20.0, 4.0, 7.0]]
+    assert inputs.unknown_ms.tolist() == [[12.0]]
+    assert inputs.doubt[0] > 0
+
+
+# --- the same with numpy as with Keras ------------------------------------------------------------------------------
+
+
+@pytest.mark.training
+def test_serving_computes_what_training_computes():
+    ops = pytest.importorskip("keras", reason="the training set is not installed").ops
+    constants = np.log([[0.5, 2.0, 1.0]])
+
+    def tensor(value):
+        return None if value is None else ops.convert_to_tensor(value.astype(np.float32))
+
+    def check(tensors, expected):
+        np.testing.assert_allclose(ops.convert_to_numpy(tensors), expected, rtol=1e-5, atol=1e-6)
+
+    for member, latency_ms, sizes in product(MEMBERS, (LATENCY_MS, None), (SIZES, None)):
+        raw = np.random.default_rng(0).normal(size=(4, outputs_of(member, DEVICE)))
+        classes, known = tensor(CLASSES_MS), tensor(latency_ms)
+        inputs = network_inputs(np, member, CLASSES_MS, DEVICE, latency_ms, sizes)
+        check(network_inputs(ops, member, classes, DEVICE, known, tensor(sizes)), inputs)
+        said = network_latency(np, member, raw, CLASSES_MS, DEVICE, latency_ms, constants)
+        check(network_latency(ops, member, tensor(raw), classes, DEVICE, known, tensor(constants)), said)
+
+
+# --- intervals -------------------------------------------------------------------------------------------------------
+
+
+SCALE = IntervalScale(
+    level=0.9,
+    spread=0.5,
+    distance=1.0,
+    offset={"here": {"there": math.log(2)}},
+    quantile={"here": {"there": 3.0}},
+    error_by_distance=(4.0, 7.0, 11.0, 15.0),
+)
+
+
+def half_width(spread: float, distance: float, doubt: float = 0.0) -> float:
+    """Of two members whose logarithms have this standard deviation."""
+    said = np.array([[10.0 * math.exp(-spread), 10.0 * math.exp(spread)]])
+    return float(
+        quantile() * SCALE.log_sd("here", ["there"], said[None], np.array([distance]), np.array([doubt]))[0, 0]
+    )
+
+
+def test_the_half_width_by_hand():
+    # 3 x 2 x (0.15 + 0.01) ** 0.5 x (0.08 + 0.02)
+    assert half_width(0.15, 0.08) == pytest.approx(3 * 2 * 0.4 * 0.1)
+    assert half_width(0.15, 0.08, doubt=0.1) == pytest.approx(math.hypot(0.24, 0.16448536))
+    # Equal members and a twin in the data still have a width.
+    assert half_width(0.0, 0.0) == pytest.approx(3 * 2 * 0.1 * 0.02)
+    said = np.array([[20.0, 20.0], [10.0, 10.0 * math.exp(0.2)]])
+    expected = np.log([[0.01, 0.02], [0.11, 0.12]])
+    np.testing.assert_allclose(scale_features(said, np.array([0.0, 0.1])), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("distance", "conformal"), [(5.0, 1.0), (1_000.0, 1.0), (1_000.0, 0.0)])
+def test_a_scale_that_runs_away_beyond_few_networks_stays_a_number(distance, conformal):
+    runaway = replace(SCALE, distance=distance, quantile={"here": {"there": conformal}})
+    log_sd = runaway.log_sd("here", ["there"], np.array([[[10.0, 11.0]]]), np.array([20.0]), np.zeros(1))[0]
+    assert log_sd.tolist() == [MOST_LOG_SD if conformal else 0.0]
+    assert np.isfinite(10.0 * np.exp(quantile() * log_sd)).all()
+
+
+AMOUNT = st.floats(0, 3)
+
+
+@given(low=st.tuples(AMOUNT, AMOUNT, AMOUNT), more=st.tuples(AMOUNT, AMOUNT, AMOUNT))
+def test_the_interval_never_narrows_with_spread_distance_or_doubt(low, more):
+    wider = [one + other for one, other in zip(low, more, strict=True)]
+    assert half_width(*wider) >= half_width(*low) * (1 - 1e-9)
+
+
+def test_each_profile_has_its_own_width():
+    said = np.array([[10.0, 11.0], [500.0, 900.0]])
+    together = SCALE.log_sd("here", ["there"], said[None], np.array([0.1, 0.4]), np.array([0.0, 0.2]))[0]
+    alone = [
+        SCALE.log_sd("here", ["there"], said[[row]][None], np.array([distance]), np.array([doubt]))[0, 0]
+        for row, (distance, doubt) in enumerate([(0.1, 0.0), (0.4, 0.2)])
+    ]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+
+
+# --- distance -------------------------------------------------------------------------------------------------------
+
+
+def test_class_shares_by_hand():
+    # Device classes alone, of which there are two; the host's third does not count.
+    expected = [math.sqrt(0.25), math.sqrt(0.75), 0.05 * math.log(40)]
+    np.testing.assert_allclose(class_shares(np.array([[10.0, 30.0, 99.0]]), 2), [expected])
+    assert np.isfinite(class_shares(np.zeros((1, 3)), 2)).all()
+
+
+@pytest.mark.parametrize("block", [1, 3, 512])
+def test_the_nearest_distance_is_that_of_all_pairs(block):
+    random = np.random.default_rng(0)
+    shares, reference = random.uniform(size=(10, 4)), random.uniform(size=(7, 4))
+    brute = np.linalg.norm(shares[:, None] - reference[None], axis=2).min(axis=1)
+    np.testing.assert_allclose(nearest_distance(shares, reference, block), brute, rtol=1e-9)
+    np.testing.assert_allclose(nearest_distance(reference, reference, block), 0, atol=1e-6)
+    assert nearest_distance(np.zeros((0, 4)), reference, block).shape == (0,)
+
+
+def test_a_distance_at_a_bands_edge_belongs_to_the_nearer_band():
+    errors = SCALE.error_by_distance
+    for band, edge in enumerate(DISTANCE_BANDS):
+        assert words_of(edge, errors) == (BAND_WORDS[band], errors[band])
+        assert words_of(np.nextafter(edge, 9), errors) == (BAND_WORDS[band + 1], errors[band + 1])
+    assert words_of(0.0, errors) == ("like", 4.0) and words_of(1e9, errors) == ("very unlike", 15.0)

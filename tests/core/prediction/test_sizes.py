@@ -1,0 +1,259 @@
+"""The steps of a training: as profiled, at other sizes, between both ends of an axis, and of several profiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from profet_core import ProfileMeta
+from profet_core.artifacts.models import load_models
+from profet_core.artifacts.samples import load_samples
+from profet_core.catalog import load_shipped
+from profet_core.errors import InputError
+from profet_core.latency import Basis
+from profet_core.prediction.checks import refusal_by
+from profet_core.prediction.predict import predict
+from profet_core.prediction.sizes import (
+    KnownStep,
+    curves_at,
+    different_networks,
+    joint_predictions,
+    other_networks,
+    steps_as_profiled,
+    steps_at,
+)
+from profet_core.profiles.record import Profile
+
+#: Latencies that differ by less are the same number, rounded.
+ROUNDING = 1e-9
+
+
+@cache
+def shared():
+    return load_models(), load_shipped(), {sample.name: sample.profile for sample in load_samples()}
+
+
+def known(name: str, anchor: str, *, latency: bool = True, **sizes: int | None) -> KnownStep:
+    models, catalog, samples = shared()
+    profile = samples[name]
+    latency_ms = profile.meta.step_latency_ms if latency else None
+    prediction = predict(models, catalog, profile, anchor, latency_ms=latency_ms)
+    recorded = {"batch_size": profile.meta.batch_size, "pixels": profile.meta.pixels}
+    return KnownStep(profile, prediction, **{**recorded, **sizes})
+
+
+@cache
+def resnet(batch_size: int) -> KnownStep:
+    return known(f"resnet50-128px-b{batch_size}-g4dn", "g4dn.xlarge")
+
+
+def latencies(steps) -> dict[str, float]:
+    return {row.instance: row.latency_ms for row in steps.step_times if row.latency_ms is not None}
+
+
+def test_at_its_own_size_a_step_is_its_prediction(models):
+    step = resnet(64)
+    for pixels in (128, None):
+        steps = steps_at(models, [step], batch_size=64, pixels=pixels)
+        assert steps.step_times is step.prediction.predictions
+        assert not steps.carried
+    curves = curves_at(models, [step], "batch", [32, 64])
+    assert {name: rows[1] for name, rows in curves.items()} == {
+        row.instance: row for row in step.prediction.predictions
+    }
+    both = steps_at(models, [resnet(16), step], batch_size=64).step_times
+    assert both == joint_predictions([resnet(16), step])[1].prediction.predictions
+    profiled = steps_as_profiled(step.prediction, 64)
+    assert (profiled.batch_size, profiled.carried, profiled.problems) == (64, False, {})
+    assert profiled.step_times == step.prediction.predictions
+    assert profiled.latencies_ms == step.prediction.latencies_ms
+    assert set(profiled.intervals) == set(step.prediction.latencies_ms) - {"g4dn.xlarge"}, "a given latency is exact"
+    # A curve is its points.
+    curves = curves_at(models, [resnet(16), step], "pixels", [64, 224], 64)
+    for place, pixels in enumerate((64, 224)):
+        for row in steps_at(models, [resnet(16), step], batch_size=64, pixels=pixels).step_times:
+            assert curves[row.instance][place].latency_ms == pytest.approx(row.latency_ms)
+
+
+def test_one_profile_reaches_the_sizes_that_were_measured(models):
+    """ResNet-50 at 128 pixels on g4dn: 68.6 ms at batch 16, 203.3 at 64, 731.5 at 256; on p3 32.1, 74.2, 229.3."""
+    for batch_size, g4dn_ms, p3_ms in ((16, 68.6, 32.1), (256, 731.5, 229.3)):
+        found = latencies(steps_at(models, [resnet(64)], batch_size=batch_size))
+        assert found["g4dn.xlarge"] == pytest.approx(g4dn_ms, rel=0.15)
+        assert found["p3.2xlarge"] == pytest.approx(p3_ms, rel=0.15)
+
+
+def test_a_carried_row_says_so_and_is_less_sure_the_farther_it_is(models):
+    halves = []
+    for batch_size in (80, 128, 256, 512):
+        rows = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=batch_size).step_times}
+        assert rows["g4dn.xlarge"].basis is Basis.CARRIED, "the anchor's own measurement holds at its size alone"
+        assert rows["p5.4xlarge"].basis is Basis.TRANSFERRED
+        assert rows["p3.2xlarge"].note.startswith("scaled from batch 64, 128 pixels")
+        halves.append([row.interval.log_half_width for row in rows.values()])
+    assert (np.diff(halves, axis=0) > 0).all()
+
+
+def test_a_second_profile_narrows_the_interval(models):
+    (alone,) = curves_at(models, [resnet(16)], "batch", [64])["p3.2xlarge"]
+    (between,) = curves_at(models, [resnet(16), resnet(256)], "batch", [64])["p3.2xlarge"]
+    assert between.interval.log_half_width < 0.6 * alone.interval.log_half_width
+    assert between.latency_ms == pytest.approx(74.2, rel=0.06)
+
+
+NAMES = [
+    ("alexnet-64px-b128-p2", "p2.xlarge"),
+    ("inceptionv3-224px-b32-p3", "p3.2xlarge"),
+    ("lenet5-32px-b16-g3s", "g3s.xlarge"),
+    ("mobilenetv2-224px-b32-p2", "p2.xlarge"),
+    ("resnet18-32px-b64-g4dn", "g4dn.xlarge"),
+    ("vgg16-224px-b16-g3s", "g3s.xlarge"),
+]
+BATCH_SIZES = st.integers(1, 1024)
+PIXEL_SIZES = st.integers(16, 1024)
+
+
+@st.composite
+def any_step(draw: st.DrawFn) -> KnownStep:
+    """A sample's step with its times stretched at random, said to be of any size, with or without a latency."""
+    name, anchor = draw(st.sampled_from(NAMES))
+    models, catalog, samples = shared()
+    profile = samples[name]
+    stretch = {operation: us * 10 ** draw(st.floats(-1, 1)) for operation, us in list(profile.operations.items())[::5]}
+    changed = replace(profile, operations={**profile.operations, **stretch})
+    assume(not refusal_by(models, changed))
+    latency_ms = draw(st.one_of(st.none(), st.floats(0.5, 3000)))
+    prediction = predict(models, catalog, changed, anchor, latency_ms=latency_ms, trust_latency=True)
+    return KnownStep(changed, prediction, draw(BATCH_SIZES), draw(PIXEL_SIZES))
+
+
+@settings(max_examples=50)
+@given(
+    steps=st.lists(any_step(), min_size=1, max_size=2),
+    axis=st.sampled_from(["batch", "pixels"]),
+    sizes=st.lists(BATCH_SIZES, min_size=2, max_size=8),
+    other_size=st.integers(16, 1024),
+)
+def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size):
+    steps = joint_predictions(steps)
+    own = [step.batch_size if axis == "batch" else step.pixels for step in steps]
+    wanted = sorted({*(size if axis == "batch" else max(size, 16) for size in sizes), *own})
+    others = [other_size, *(step.pixels if axis == "batch" else step.batch_size for step in steps)]
+    for other in others:
+        for rows in curves_at(models, steps, axis, wanted, other).values():
+            found = [row.latency_ms for row in rows]
+            if None in found:
+                assert set(found) == {None}
+                continue
+            assert np.isfinite(found).all()
+            assert (np.diff(found) >= -ROUNDING * np.array(found[1:])).all()
+            for row in rows:
+                if row.interval is not None:
+                    assert row.interval.low_ms <= row.latency_ms * (1 + ROUNDING)
+                    assert row.interval.high_ms >= row.latency_ms * (1 - ROUNDING)
+
+
+@settings(max_examples=25)
+@given(steps=st.lists(any_step(), min_size=2, max_size=2))
+def test_joined_steps_agree_and_stay_as_they_are(models, steps):
+    joined = joint_predictions(steps)
+    assert joint_predictions(joined) == joined
+    for step in joined:
+        rows = steps_at(models, steps, batch_size=step.batch_size, pixels=step.pixels).step_times
+        assert {row.latency_ms for row in rows} >= set(step.prediction.latencies_ms.values())
+
+
+def test_a_contradiction_is_pooled_and_said():
+    """The same profile said to be of two batch sizes, the second of them faster."""
+    step = resnet(64)
+    rows = [replace(row, latency_ms=row.latency_ms / 2) for row in step.prediction.predictions]
+    faster = replace(step, batch_size=128, prediction=replace(step.prediction, predictions=tuple(rows)))
+    for order in ((step, faster), (faster, step)):
+        joined = {one.batch_size: one for one in joint_predictions(order)}
+        small, large = ({row.instance: row for row in joined[size].prediction.predictions} for size in (64, 128))
+        assert {name: row.latency_ms for name, row in small.items()} == {
+            name: row.latency_ms for name, row in large.items()
+        }
+        before = next(row for row in step.prediction.predictions if row.instance == "p5.4xlarge")
+        after = small["p5.4xlarge"]
+        assert before.latency_ms / 2 < after.latency_ms < before.latency_ms
+        assert after.interval.log_half_width > before.interval.log_half_width
+        assert "combined with batch 128, 128 pixels, which was predicted faster" in after.note
+        assert "combined with batch 64, 128 pixels, which was predicted slower" in large["p5.4xlarge"].note
+
+
+def test_what_was_measured_counts_more_than_what_was_predicted():
+    slow = known("resnet50-128px-b64-g4dn", "g4dn.xlarge", latency=False, batch_size=128)
+    rows = [replace(row, latency_ms=row.latency_ms and row.latency_ms / 9) for row in slow.prediction.predictions]
+    # On g4dn there is a prediction only if the profile was recorded elsewhere.
+    anchor = next(row for row in rows if row.instance == "g4dn.xlarge")
+    rows = [row for row in rows if row is not anchor] + [
+        replace(rows[1], instance="g4dn.xlarge", basis=Basis.MEASURED, latency_ms=10.0)
+    ]
+    faster = replace(slow, prediction=replace(slow.prediction, anchor="p2.xlarge", predictions=tuple(rows)))
+    small, large = joint_predictions((resnet(64), faster))
+    given_ms = resnet(64).prediction.latencies_ms["g4dn.xlarge"]
+    assert small.prediction.latencies_ms["g4dn.xlarge"] == given_ms
+    assert large.prediction.latencies_ms["g4dn.xlarge"] == given_ms
+
+
+def test_what_must_be_known_is_asked_for(models):
+    with pytest.raises(InputError, match="batch size the profile was recorded at"):
+        steps_at(models, [replace(resnet(64), batch_size=None)], batch_size=16)
+    with pytest.raises(InputError, match="pixel size the profile was recorded at"):
+        steps_at(models, [replace(resnet(64), pixels=None)], batch_size=16, pixels=32)
+    with pytest.raises(InputError, match="not 3"):
+        steps_at(models, [resnet(64)] * 3, batch_size=16)
+    for sizes, words in {(0, None): "1 and 1024, not 0", (1025, None): "not 1025", (16, 15): "16 and 1024"}.items():
+        with pytest.raises(InputError, match=words):
+            steps_at(models, [resnet(64)], batch_size=sizes[0], pixels=sizes[1])
+    with pytest.raises(InputError, match="whole number"):
+        steps_at(models, [resnet(64)], batch_size=16.5)
+    without = steps_at(models, [replace(resnet(64), pixels=None)], batch_size=16)
+    assert latencies(without) == latencies(steps_at(models, [resnet(64)], batch_size=16))
+    assert without.pixels is None
+
+
+def test_gpus_that_tie_on_the_host_say_so(models):
+    """ResNet-18 at 32 pixels leaves every fast GPU waiting for launches."""
+    small = known("resnet18-32px-b64-g4dn", "g4dn.xlarge")
+    rows = {row.instance: row for row in small.prediction.predictions}
+    assert rows["p5.4xlarge"].limited_by_host and rows["p4d.24xlarge"].limited_by_host
+    # Of what the GPU works a little shows beside the launches.
+    assert rows["p5.4xlarge"].latency_ms == pytest.approx(rows["p4d.24xlarge"].latency_ms, rel=0.05)
+    assert rows["p5.4xlarge"].note.startswith("limited by CPU launch overhead; ")
+    assert not any(rows[name].limited_by_host for name in models.instances)
+    grown = {row.instance: row for row in steps_at(models, [small], batch_size=1024, pixels=256).step_times}
+    assert not grown["p5.4xlarge"].limited_by_host and "limited" not in grown["p5.4xlarge"].note
+    assert grown["p5.4xlarge"].latency_ms < grown["p4d.24xlarge"].latency_ms
+    shrunk = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=1, pixels=32).step_times}
+    assert shrunk["p5.4xlarge"].limited_by_host
+    assert shrunk["p5.4xlarge"].note.startswith("limited by CPU launch overhead; scaled from batch 64")
+    assert shrunk["p5.4xlarge"].latency_ms == pytest.approx(shrunk["p4d.24xlarge"].latency_ms, rel=0.05)
+
+
+# --- two profiles ---------------------------------------------------------------------------------------------------
+
+
+def recorded(**meta: object) -> Profile:
+    return Profile({"Device_MatMul": 20.0, "Device_Conv2D": 80.0}, ProfileMeta(**meta))
+
+
+def test_what_tells_two_profiles_networks_apart_is_said():
+    assert different_networks(recorded(), recorded(pixels=64, gpu="Tesla T4"), apart_from="batch_size") == ()
+    one = recorded(batch_size=16, pixels=128, gpu="Tesla T4")
+    other = recorded(batch_size=256, pixels=64, gpu="Tesla K80")
+    pixels, gpu = different_networks(one, other, apart_from="batch_size")
+    assert "(128 and 64)" in pixels and "(Tesla T4 and Tesla K80)" in gpu
+    # Parameters may differ along the pixels alone.
+    small, large = recorded(parameters=10, gpu="T4"), recorded(parameters=20, gpu="T4")
+    assert different_networks(small, large, apart_from="pixels") == ()
+    (line,) = different_networks(small, large, apart_from="batch_size")
+    assert "(10 and 20)" in line and other_networks(small, large) == (line,), "of the same pixels, as far as they tell"
+    wide = recorded(parameters=20, gpu="T4", pixels=64, batch_size=256)
+    assert other_networks(recorded(parameters=10, gpu="T4", pixels=32, batch_size=16), wide) == ()

@@ -1,0 +1,18 @@
+"""The mark of how sure a number is, and how a method is named in a sentence."""
+
+from __future__ import annotations
+
+from profet_core.advice.plans import Confidence
+from profet_core.artifacts.models import EnsembleRule
+from ui.phrases import rule_phrase
+
+
+def test_the_mark_is_read_without_colour_and_the_word_aloud():
+    assert [step.mark for step in Confidence] == ["●○○", "●●○", "●●●"]
+    assert Confidence.FAIR.word == "fair"
+
+
+def test_a_method_is_named_by_its_rule():
+    assert rule_phrase(EnsembleRule(("line", "forest", "dense"), "median")) == "median of three models"
+    assert rule_phrase(EnsembleRule(("forest", "dense"), "mean")) == "mean of two models"
+    assert rule_phrase(EnsembleRule(("forest",), "mean")) == "one model"
