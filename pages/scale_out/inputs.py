@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS, Strategy
+from profet_core.multi_gpu.law import Strategy
+from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS
 from profet_core.profiles.record import ProfileMeta
 from ui.inputs.fields import choice, number_field
 from ui.inputs.network import network_input

@@ -14,8 +14,8 @@ from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.catalog.naming import machine_words
 from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
+from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.offers import CurveRow, ScaledEpoch, ScaledTraining
-from profet_core.multi_gpu.step import Strategy
 from profet_core.units import format_significant, format_time, format_usd
 from ui.charts.curves import Curve, curves
 from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look

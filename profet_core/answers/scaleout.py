@@ -27,7 +27,7 @@ from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
 from profet_core.memory.fit import does_not_fit
-from profet_core.multi_gpu.law import ScaleoutModel
+from profet_core.multi_gpu.law import ScaleoutModel, Strategy
 from profet_core.multi_gpu.offers import (
     CurveRow,
     ScaledEpoch,
@@ -40,7 +40,6 @@ from profet_core.multi_gpu.step import (
     MOST_GPUS,
     GpuStep,
     ScaledStep,
-    Strategy,
     best_step,
     scaled_step,
     scaling_warnings,
