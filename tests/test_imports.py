@@ -48,8 +48,8 @@ latency
 units, files, sandbox, whole_files
 catalog, collected, profiles, typed_numbers
 frames
-cost, energy, features, manycore, precision, sizes
-ensemble, layers, memory
+cost, energy, features, manycore, precision
+ensemble, layers, memory, sizes
 multi_gpu, transfer
 artifacts
 prediction
