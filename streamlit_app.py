@@ -13,7 +13,7 @@ from streamlit import App
 
 from profet_core.answers.questions import Context
 from profet_http.app import Api
-from profet_http.context import SharedKnowledge
+from profet_http.context import SharedContext
 from profet_http.headers import SecurityHeaders
 from profet_http.origins import OwnOrigin
 from ui.content_policy import content_policy
@@ -30,7 +30,7 @@ def _context() -> Context:
     return Context(resources.models, resources.catalog, resources.gpus)
 
 
-api = Api(SharedKnowledge(_context))
+api = Api(SharedContext(_context))
 
 
 @asynccontextmanager

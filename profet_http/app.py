@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from profet_core.errors import ProfetError
-from profet_http.context import SharedKnowledge
+from profet_http.context import SharedContext
 from profet_http.docs_page import PAGE, PAGE_POLICY
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
 from profet_http.failures import BUSY, NOT_ALLOWED, NOT_FOUND, NOT_READY, RequestError, failure_of
@@ -42,8 +42,8 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Api:
     """The endpoints over one context, with the threads that answer."""
 
-    def __init__(self, context: SharedKnowledge | None = None) -> None:
-        self._context = context or SharedKnowledge()
+    def __init__(self, context: SharedContext | None = None) -> None:
+        self._context = context or SharedContext()
         self._answers = Workers("answer", ANSWER_THREADS, MAX_ANSWERS)
         self._files = Workers("file", FILE_THREADS, MAX_FILES)
         self._health = Health(self._context.get)

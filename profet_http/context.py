@@ -26,7 +26,7 @@ def load_context() -> Context:
     return load_served().context
 
 
-class SharedKnowledge:
+class SharedContext:
     """One `Context` for all requests of a process."""
 
     def __init__(self, load: Callable[[], Context] = load_context) -> None:

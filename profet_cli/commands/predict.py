@@ -61,13 +61,13 @@ def _print_prediction(answer: PredictAnswer, kept: Collection[str], *, every: bo
     bases = dict.fromkeys(row.basis for row in shown)
     print("Basis: " + "; ".join(f"{basis}: {basis.words}" for basis in bases) + ".")
     if prediction.similarity and not prediction.similarity.warned_of:
-        print(_likeness_text(prediction.similarity))
+        print(_similarity_text(prediction.similarity))
     diagnosis = diagnose(profile, prediction.anchor_latency_ms)
     if not diagnosis.another_gpu_helps and not (diagnosis.kind == "input" and input_wait_warning(profile)):
         print(diagnosis.sentence)
 
 
-def _likeness_text(similarity: Similarity) -> str:
+def _similarity_text(similarity: Similarity) -> str:
     return (
         f"This network is {similarity.phrase} the training data; held-out networks at this distance had a mean error "
         f"of {similarity.error_words}."

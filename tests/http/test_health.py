@@ -14,7 +14,7 @@ from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum
-from profet_http.context import SharedKnowledge
+from profet_http.context import SharedContext
 from profet_http.health import Health, UnhealthyError, check
 from tests.http.conftest import send
 
@@ -98,7 +98,7 @@ def test_models_that_failed_to_load_are_not_loaded_for_every_request():
         tries += 1
         raise ArtifactError("There are no models.")
 
-    shared = SharedKnowledge(fail)
+    shared = SharedContext(fail)
     for _ in range(50):
         with pytest.raises(ArtifactError, match="no models"):
             shared.get()
