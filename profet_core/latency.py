@@ -6,11 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Self, TypeAlias, final
-
-import numpy as np
 
 from profet_core.messages import Code, Note, words_of
 
@@ -75,14 +72,17 @@ _WORDS = {
 }
 
 
-@lru_cache(maxsize=16)
 def quantile(level: float = LEVEL) -> float:
-    """Half-width of a two-sided interval at a level, in standard deviations.
+    """Half the width of a two-sided interval at a level, in standard deviations.
 
     >>> round(quantile(0.9), 3)
     1.645
     """
-    return NormalDist().inv_cdf((1 + level) / 2)
+    return _AT_LEVEL if level == LEVEL else NormalDist().inv_cdf((1 + level) / 2)
+
+
+#: Every interval that is shown asks for it.
+_AT_LEVEL = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 def log_sd_of(log_half_width: Values, level: float = LEVEL) -> Values:
@@ -194,9 +194,9 @@ class Estimate:
     reach: Reach | None = None
 
     @classmethod
-    def exact(cls, latency_ms: np.ndarray) -> Estimate:
+    def exact(cls, latency_ms: Values) -> Estimate:
         """Latencies without error."""
-        return Estimate(latency_ms=latency_ms, log_sd=np.zeros(latency_ms.shape))
+        return Estimate(latency_ms=latency_ms, log_sd=0.0 * latency_ms)
 
     def at(self, number: int) -> Estimate:
         """Estimate of one profile, by its index, from arrays over profiles."""
@@ -291,8 +291,10 @@ def sd_of_ratio(log_sd: float, other: float, correlation: float) -> float:
 def join(estimates: Sequence[Estimate], weights: Sequence[Values]) -> Estimate:
     """Weighted geometric mean of latencies; their errors are assumed fully correlated."""
     pairs = list(zip(estimates, weights, strict=True))
-    log_ms = sum(weight * np.log(one.latency_ms) for one, weight in pairs)
-    return Estimate(latency_ms=np.exp(log_ms), log_sd=sum(abs(weight) * one.log_sd for one, weight in pairs))
+    return Estimate(
+        latency_ms=math.prod(one.latency_ms**weight for one, weight in pairs),
+        log_sd=sum(abs(weight) * one.log_sd for one, weight in pairs),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, overload
 
 from profet_core.catalog import Instance
@@ -134,6 +133,9 @@ def priced_row(entry: Instance, step: Estimate, members: Mapping[str, float] | N
     )
 
 
-@lru_cache(maxsize=64)
 def _node_price(gpus: int) -> Note:
-    return Note.of(Code.NODE_PRICE, gpus=gpus)
+    return _NODE_PRICES.get(gpus) or Note.of(Code.NODE_PRICE, gpus=gpus)
+
+
+#: Rows of nodes are many.
+_NODE_PRICES = {gpus: Note.of(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}

@@ -19,4 +19,4 @@ from profet_core.transfer.targets import Evidence, Source
 )
 def test_evidence_in_words(evidence, words, note):
     assert evidence.words == words
-    assert note in evidence.note
+    assert note in str(evidence.note)
