@@ -109,7 +109,8 @@ def _counted(call: Callable[[], object]) -> tuple[int, int]:
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(str(REPOSITORY)) and not code.co_name.startswith("<"):
+        own = code.co_filename.startswith(str(REPOSITORY)) and "site-packages" not in code.co_filename
+        if event == "call" and own and not code.co_name.startswith("<"):
             found.add((code.co_filename, code.co_qualname))
 
     sys.setprofile(note)
