@@ -1,4 +1,4 @@
-"""Says in a word what a latency rests on, so that what nobody profiled never looks like what was measured."""
+"""Name the basis of a latency in one word: an estimate never looks like a measurement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXPLAINED = {
     DERIVED: "scaled from a measured GPU or size",
     ESTIMATED: "from GPU specs and benchmarks",
 }
-#: Marks, in charts, a latency whose GPU, or whose anchor's, nobody profiled for the training data.
+#: Marks a latency in charts if its GPU, or the anchor's, is not in the training data.
 MARK = "*"
 
 

@@ -75,12 +75,12 @@ def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
         MEMORY,
         Column(
             "epoch_s",
-            "Time per epoch",
+            "Epoch time",
             lambda row: row.plan.total_s / row.epochs,
             format_time,
             narrow_under="epoch_usd",
         ),
-        Column("epoch_usd", "Cost per epoch", lambda row: row.plan.total_usd / row.epochs, format_usd),
+        Column("epoch_usd", "Epoch cost", lambda row: row.plan.total_usd / row.epochs, format_usd),
         hidden(TRAINING_COST),
         Column(
             "regime",

@@ -45,7 +45,7 @@ _SHOWN = {
     "time": Shown("Time per epoch", format_time, in_time=True),
     "cost": Shown("Cost per epoch", format_usd, prefix="$"),
 }
-#: Name in the legend, and look: told apart without color too.
+#: Name in the legend, and look: distinct without color too.
 _STRATEGIES = {
     Strategy.RING: ("ring", Look(SKY, "solid")),
     Strategy.TREE: ("tree (not measured)", Look(GREEN, "dash")),

@@ -34,7 +34,7 @@ from profet_core.whole_files import only_one, write_whole
 #: Path of the file; set but empty: no file, even if one is at the default path.
 OWN_VARIABLE = "PROFET_INSTANCES"
 #: Custom file that a server shows to everyone: `own` for the command line's file, or a path; set but empty: none;
-#: unset: the file in the folder of `$PROFET_HOME`, which the server was told to serve.
+#: unset: the file in the folder of `$PROFET_HOME`, which the server serves.
 APP_VARIABLE = "PROFET_APP_INSTANCES"
 #: File name inside a custom folder.
 OWN_NAME = "instances.csv"

@@ -78,7 +78,7 @@ PREDICTION = record(
 
 
 class _Costed(NamedTuple):
-    """A row with the step that it rests on, and the energy that the training takes."""
+    """A row with the step it is based on, and the energy that the training takes."""
 
     row: CostRow
     step: StepTime

@@ -125,8 +125,8 @@ def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBa
     lowest_ms = dict(zip(names, floor_ms, strict=True))
     rows = []
     for name, there in back.by_instance.items():
-        told_ms = [rows_ms[others[other].index(name)] for other, rows_ms in each.items() if other != name]
-        rows.append(law_and_models(there.latency_ms, np.maximum(told_ms, lowest_ms[name])))
+        member_ms = [rows_ms[others[other].index(name)] for other, rows_ms in each.items() if other != name]
+        rows.append(law_and_models(there.latency_ms, np.maximum(member_ms, lowest_ms[name])))
     joined_ms = np.array(rows)
     return replace(
         nearest,
@@ -276,34 +276,34 @@ def own_answers(models: Models, batch: ProfileBatch, anchor: Anchor, *, ran_in_t
             continue
         own = ProfileBatch(batch.profiles, name, batch.latency_ms)
         estimates = class_estimates(layer.models, layer.models.method("default"), own, wanted)
-        told = {one: OwnTarget(estimates, row, share, machines.get(one)) for row, one in enumerate(wanted)}
+        custom = {one: OwnTarget(estimates, row, share, machines.get(one)) for row, one in enumerate(wanted)}
         here = machines.get(name)
         found = OwnAnswers(
-            {**told, **found.targets},
+            {**custom, **found.targets},
             found.anchor or here,
             found.anchor_range or (layer.models.ranges[name] if here else None),
         )
     return found
 
 
-def with_own_models(told: OwnAnswers, found: ForeignEstimates) -> ForeignEstimates:
+def with_own_models(custom: OwnAnswers, found: ForeignEstimates) -> ForeignEstimates:
     """Replace estimates on profiled instances by those of custom models, for profiles of an unprofiled GPU.
 
     Other GPUs are transferred from these latencies.
     """
     names = list(found.estimates.targets)
     rows_ms = [
-        told.targets[name].joined_ms(law_ms) if name in told.targets else law_ms
+        custom.targets[name].joined_ms(law_ms) if name in custom.targets else law_ms
         for name, law_ms in zip(names, found.estimates.latency_ms, strict=True)
     ]
     known = {name: Estimate.exact(row_ms) for name, row_ms in zip(names, rows_ms, strict=True)}
     recorded = replace(found.recorded, latency_ms=known[found.recorded.anchor].latency_ms)
-    return replace(found, known=known, recorded=recorded) if told.targets else found
+    return replace(found, known=known, recorded=recorded) if custom.targets else found
 
 
 def own_rows(
     models: Models,
-    told: OwnAnswers,
+    custom: OwnAnswers,
     number: int,
     rows: Iterable[StepTime],
     recorded: AnchorSteps,
@@ -316,23 +316,23 @@ def own_rows(
     recorded, placed : as `unprofiled_steps` takes them.
     """
     transfer = models.transfer
-    if not told.targets or transfer is None:
+    if not custom.targets or transfer is None:
         return rows
-    by_gpu, rows = told.by_gpu(transfer), list(rows)
+    by_gpu, rows = custom.by_gpu(transfer), list(rows)
     law_of = {row.instance: row for row in rows}
 
     def row_of(law: StepTime) -> StepTime:
         gpu, host = placed.get(law.instance, (None, None))
-        there = told.targets.get(law.instance)
+        there = custom.targets.get(law.instance)
         if there is not None and (there.machine is None or (gpu is not None and gpu.name == there.machine.gpu)):
             return there.step(number, law)
         name = None if gpu is None else by_gpu.get(gpu.name)
         if name is None or host is None:
             return law
-        same = told.targets[name]
+        same = custom.targets[name]
         doubt = float(other_host_log_sd(transfer.step, recorded, same.own_ms, host)[number])
-        told_there = same.step(number, law_of.get(name, law), doubt)
-        return replace(told_there, instance=law.instance, notes=(Note.of(Code.SAME_GPU, instance=name),))
+        custom_there = same.step(number, law_of.get(name, law), doubt)
+        return replace(custom_there, instance=law.instance, notes=(Note.of(Code.SAME_GPU, instance=name),))
 
     return map(row_of, rows)
 

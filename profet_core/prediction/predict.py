@@ -169,16 +169,16 @@ def predict_many(
     if models.transfer is not None:
         known = estimates.by_target
         reached = unprofiled_steps(models.transfer, recorded, batch.profiles, known, request.offers, tf32=tf32)
-    told = _own_answers(request, batch, ran_in_tf32=False, tf32=tf32)
-    return _Predicted(request, steps, estimates, recorded, reached, told).all
+    custom = _own_answers(request, batch, ran_in_tf32=False, tf32=tf32)
+    return _Predicted(request, steps, estimates, recorded, reached, custom).all
 
 
 def _from_foreign(request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool) -> Predictions:
     """Predict from an unprofiled GPU, separately for steps in TF32 and others."""
-    told = [_in_tf32(step.profile, tf32) for step in steps]
+    custom = [_in_tf32(step.profile, tf32) for step in steps]
     found: dict[int, Callable[[], Prediction]] = {}
-    for ran_in_tf32 in set(told):
-        rows = [row for row, one in enumerate(told) if one is ran_in_tf32]
+    for ran_in_tf32 in set(custom):
+        rows = [row for row, one in enumerate(custom) if one is ran_in_tf32]
         latency_ms = None if batch.latency_ms is None else batch.latency_ms[rows]
         part = ProfileBatch([batch.profiles[row] for row in rows], batch.anchor, latency_ms)
         predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, ran_in_tf32, tf32)
@@ -191,16 +191,16 @@ def _in_one_precision(
 ) -> _Predicted:
     transfer = request.models.transfer
     assert transfer is not None
-    told = _own_answers(request, batch, ran_in_tf32=ran_in_tf32, tf32=tf32)
+    custom = _own_answers(request, batch, ran_in_tf32=ran_in_tf32, tf32=tf32)
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
-    found = with_own_models(told, found)
+    found = with_own_models(custom, found)
     log_sd = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_sd
     own_steps = Estimate(latency_ms=found.own_ms, log_sd=log_sd)
     own = UnprofiledAnchor(request.anchor.name, gpu, own_steps, found.log_sd, ran_in_tf32)
     reached = unprofiled_steps(
         transfer, found.recorded, batch.profiles, found.known, request.offers, tf32=tf32, own=own
     )
-    return _Predicted(request, steps, found.estimates, found.recorded, reached, told, own.note)
+    return _Predicted(request, steps, found.estimates, found.recorded, reached, custom, own.note)
 
 
 def _own_answers(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32: bool) -> OwnAnswers:
@@ -302,8 +302,8 @@ class _Predicted:
     Attributes
     ----------
     recorded : the steps as `unprofiled_steps` takes them. reached : on other GPUs; None: the models can't transfer.
-    told : from custom models. carried_note : note on latencies on profiled instances if the anchor's GPU is unprofiled;
-        else None.
+    custom : by custom models. carried_note : on latencies of profiled instances if the anchor's GPU is unprofiled; else
+        None.
     """
 
     request: _Request
@@ -311,7 +311,7 @@ class _Predicted:
     estimates: Estimates
     recorded: AnchorSteps
     reached: UnprofiledSteps | None
-    told: OwnAnswers
+    custom: OwnAnswers
     carried_note: Note | None = None
 
     @property
@@ -321,7 +321,7 @@ class _Predicted:
 
     def of(self, number: int) -> Prediction:
         """Rows of one profile: anchor, profiled targets, others; with their caveats."""
-        request, step, told = self.request, self.steps[number], self.told
+        request, step, custom = self.request, self.steps[number], self.custom
         estimates = self.estimates.of(number)
         return Prediction(
             anchor=request.anchor.name,
@@ -332,13 +332,13 @@ class _Predicted:
             unknown_operations=estimates.unknown,
             steps=step.profile.steps,
             steps_basis=step.profile.steps_basis,
-            similarity=told.similarity(number) or estimates.similarity,
-            warnings=caveats(request.models, step.profile, request.anchor, estimates, told.anchor_range),
+            similarity=custom.similarity(number) or estimates.similarity,
+            warnings=caveats(request.models, step.profile, request.anchor, estimates, custom.anchor_range),
             read_by=request.anchor.instance,
         )
 
     def _rows(self, number: int, estimates: ProfileEstimates) -> Iterator[InstancePrediction]:
-        request, told, name = self.request, self.told, self.request.anchor.name
+        request, custom, name = self.request, self.custom, self.request.anchor.name
         offers = request.catalog
         # A GPU without an offer has no row.
         if name in offers:
@@ -349,12 +349,12 @@ class _Predicted:
             notes = (self.carried_note,)
             measured = tuple(replace(row, basis=Basis.CARRIED_BACK, notes=notes) for row in measured)
         others = self.reached.of(number) if self.reached else []
-        if told.targets:
+        if custom.targets:
             placed = request.offers.by_instance
             every = [*measured, *(StepTime.of(instance, others[at]) for instance, at in request.offers.numbers)]
-            for row in own_rows(request.models, told, number, every, self.recorded, placed):
+            for row in own_rows(request.models, custom, number, every, self.recorded, placed):
                 if row.instance in request.targets:
-                    members = told.member_ms(row.instance, number, estimates.member_ms)
+                    members = custom.member_ms(row.instance, number, estimates.member_ms)
                     yield priced_row(offers[row.instance], row, members)
             return
         for row in measured:

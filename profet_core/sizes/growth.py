@@ -103,11 +103,11 @@ class Growth:
         work = log_batch + log_area
         beyond = (rise - LEAST_GROWTH * work) / (1 - LEAST_GROWTH)
         share = np.clip(np.expm1(beyond) / np.expm1(work), *_SHARES)
-        told = ~np.isnan(rise)
+        known = ~np.isnan(rise)
         return Growth(
-            share_logit=np.where(told, np.log(share / (1 - share)), self.share_logit),
-            batch_power=np.where(told, 1.0, self.batch_power),
-            area_power=np.where(told, 1.0, self.area_power),
+            share_logit=np.where(known, np.log(share / (1 - share)), self.share_logit),
+            batch_power=np.where(known, 1.0, self.batch_power),
+            area_power=np.where(known, 1.0, self.area_power),
             sharpness=1.0,
         )
 

@@ -29,7 +29,7 @@ def test_the_page_shows_what_the_core_estimates(open_app, models, catalog):
     told = expected(models, catalog, counts_of("VGG16", 128), 64, name="VGG16")
     shown = steps(app)
     assert len(shown) > 40 and all(told[name] == text for name, text in shown.items())
-    assert set(result_rows(app)[0]) >= {"Range", "Memory", "Cost per epoch", "Roofline model", "Log-linear"}
+    assert set(result_rows(app)[0]) >= {"Range", "Memory", "Epoch cost", "Roofline model", "Log-linear"}
     assert column(app, "Case")["p3.2xlarge"] == "interpolation"
 
 

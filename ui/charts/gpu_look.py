@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 
-#: Told apart by readers of any color vision, and at least 3:1 against the light and the dark background;
+#: Distinct for readers of any color vision, and at least 3:1 against the light and the dark background;
 #: `tests/ui/charts/test_gpu_look.py` computes both.
 SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE = (
     *("#119bdf", "#b98f03", "#589257", "#c13e80"),

@@ -17,7 +17,7 @@ from ui.texts import plain
 
 _CONFIDENCE_LABELS = dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True))
 _COUNT_TIP = "None chosen: one, and the smallest node of a GPU that is rented in nodes only."
-_CONFIDENCE_TIP = "Good are GPUs that were profiled. One that nobody profiled is fair at best."
+_CONFIDENCE_TIP = "Profiled GPUs can be good. Unprofiled GPUs are fair at best."
 #: A longer summary counts what narrows.
 _MOST_WORDS = 28
 

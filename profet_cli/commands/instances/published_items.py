@@ -85,7 +85,7 @@ def gpu_of(provider: str, item: Item) -> Gpu | None:
 
 
 def name_of(provider: str, item: Item, gpu: Gpu | None, catalog: Catalog) -> str | None:
-    """The name of a row's offer in the catalog, or the one it would have; None if it can't be told."""
+    """The name of a row's offer in the catalog, or the one it would have; None if that is unknown."""
     if provider == "gcp" and item.instance_name.startswith("n1-"):
         return offer_name(provider, f"{item.instance_name}+{item.gpu_count}x{item.gpu_name}")
     if provider == "nebius":

@@ -146,7 +146,7 @@ class ChromeTrace(Generic[Args]):
         self._at += 1
 
     def _whole_events(self) -> list[Event[Args]]:
-        """All events of the window but the last; none where they can't be told from the text between two of them."""
+        """All events of the window but the last; none if they can't be separated from the text between them."""
         if not self._between and self._ended_at and self._text.startswith("{", self._at):
             self._between = self._text[self._ended_at - 1 : self._at + 1]
         if not self._between or not self._is_untried:

@@ -31,7 +31,7 @@ _SEARCH_KERNELS = 3
 _OPERATIONS_KERNELS = 8
 #: From this share of the GPU's time on, such operations make a step a first one.
 _SEARCHED_SHARE = 0.2
-#: Operations and kernels of theirs that are told apart on one GPU; a large network has some thousand.
+#: Distinct operations and kernels that are kept for one GPU; a large network has a few thousand.
 MAX_PAIRS = 50_000
 #: Copies shorter than this, microseconds, on a stream without kernels are between steps and no part of one, if it is
 #: less than this share of the time from the first kernel's start to the last one's end.

@@ -1,4 +1,4 @@
-"""Picks, limits and what is told of them by hand, on latencies, prices and intervals that are made up."""
+"""Picks, limits and what is said of them by hand, on latencies, prices and intervals that are made up."""
 
 from __future__ import annotations
 

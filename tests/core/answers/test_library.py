@@ -102,13 +102,13 @@ def test_the_images_of_a_training_count_on_several_gpus(models, catalog, sample)
     training = TrainingQuestion(
         profile=sample.profile, anchor=ANCHOR, latency_ms=sample.latency_ms, profiled_batch=16, images=50_000
     )
-    told = answer_scaleout(known, ScaleoutQuestion(training=training, network="VGG16"), PYTHON)
-    assert told.images == 50_000
+    answer = answer_scaleout(known, ScaleoutQuestion(training=training, network="VGG16"), PYTHON)
+    assert answer.images == 50_000
     other = scaleout(
         models, catalog, sample.profile, anchor=ANCHOR, latency_ms=sample.latency_ms, profiled_batch=16,
         images=50_000, network="VGG16",
     )  # fmt: skip
-    assert other.to_frame().equals(told.to_frame())
+    assert other.to_frame().equals(answer.to_frame())
 
 
 def test_every_answer_is_a_flat_table(models, catalog, sample):

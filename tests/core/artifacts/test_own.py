@@ -1,4 +1,4 @@
-"""Models of your own: what is told of them, and layers over others only as they were written."""
+"""Models of your own: what they predict, and layers over others only as they were written."""
 
 from __future__ import annotations
 

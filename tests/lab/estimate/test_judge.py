@@ -35,8 +35,8 @@ def test_poisoned_rows_that_are_judged_change_nothing(rows, regime, fast):
     from profet_lab.estimate.judge import Judge
 
     fold = list(folds_of(regime, rows))[-1]
-    told = rows.is_benchmark  # Known of a held-out GPU.
-    poisoned = np.where(fold.judged & ~told, rows.latency_ms * 1_000 + 7, rows.latency_ms)
+    known = rows.is_benchmark  # Known of a held-out GPU.
+    poisoned = np.where(fold.judged & ~known, rows.latency_ms * 1_000 + 7, rows.latency_ms)
     assert (poisoned != rows.latency_ms).any()
     found = []
     for latency_ms in (rows.latency_ms, poisoned):
