@@ -27,9 +27,7 @@ class Code(StrEnum):
     EVIDENCE = "evidence"
     PUBLISHED = "published"
     OWN_SPECS = "own_specs"
-    SAME_CHIP = "same_chip"
-    KERNELS = "kernels"
-    RELATIVE = "relative"
+    GENERATION = "generation"
     SPECS_ONLY = "specs_only"
     NO_TENSOR_CORES = "no_tensor_cores"
     NO_BF16 = "no_bf16"
@@ -61,9 +59,7 @@ _WORDS = {
     Code.EVIDENCE: "{said}",
     Code.PUBLISHED: "published ResNet-50 training speed of {gpu}",
     Code.OWN_SPECS: "{said}",
-    Code.SAME_CHIP: "no published benchmark: {gpu} has the same chip, scaled by specs",
-    Code.KERNELS: "no published benchmark: its kernels' speeds",
-    Code.RELATIVE: "no published benchmark: that of {gpu}, scaled by specs",
+    Code.GENERATION: "no published benchmark: its specs, and published speeds of its generation",
     Code.SPECS_ONLY: "no published benchmark: specs only",
     Code.NO_TENSOR_CORES: "{precision} at FP32 speed: no tensor cores, sometimes slower",
     Code.NO_BF16: "BF16 at FP32 speed: no tensor cores for BF16",

@@ -38,7 +38,7 @@ from profet_core.transfer.targets import Host, Source, host_named
 #: Assumed half-width of a compiled step, a factor of 1.25 up or down: the effect of fusion elsewhere is not measured.
 COMPILED_LOG_SD = log_sd_of(math.log(1.25))
 #: GPUs with TF32 whose FP32 speed is known; for all others only TF32 is known, and FP32 is inferred from it.
-_FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN, Source.KERNELS, Source.SAME_CHIP)
+_FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN)
 _CAST = DEVICE_PREFIX + "Cast"
 _NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
 FP32_FROM_TF32 = Note(Code.FP32_FROM_TF32)

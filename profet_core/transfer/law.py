@@ -1,4 +1,4 @@
-"""What a training step consists of beside its GPU's work: copy, start, tails of kernels, and launches by the host."""
+"""What a training step consists of beside its GPU's work: copy, start, and launches by the host."""
 
 from __future__ import annotations
 
@@ -98,15 +98,12 @@ def _kind_sums(device: tuple[str, ...]) -> FloatArray:
     return sums
 
 
-# step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start
-# and launches scale with the host (`hosts.py`). Tails are the ends of kernels, when part of the GPU is idle. Their
-# number is the number of kernels, which the launch time counts, and they are longer with more multiprocessors. Gaps
-# between kernels (`Device_IDLE`) grow with the number of launches, which determines the launch time.
+# step = max(work + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start and launches
+# scale with the host (`targets.py`). Gaps between kernels (`Device_IDLE`) grow with the number of launches, which
+# determines the launch time.
 
 #: Minimum share of GPU work in a step.
 LEAST_GPU_SHARE = 0.1
-#: Multiprocessors of V100, the GPU of `StepLaw.tail_share`.
-TAIL_MULTIPROCESSORS = 80
 #: Exponent of the smooth minimum of launch-time bounds: where two are close, it is below both.
 _SHARPNESS = -3.0
 
@@ -117,7 +114,7 @@ class InstanceStep:
 
     Attributes
     ----------
-    gpu : its full name. host : name of the host CPU. multiprocessors : of the GPU.
+    gpu : its full name. host : name of the host CPU.
     idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : gaps per millisecond of copy,
         in which the GPU waits for the batch: these grow with it, launches don't.
     floor_per_idle : launch time in milliseconds per millisecond of gaps above both.
@@ -131,7 +128,6 @@ class InstanceStep:
 
     gpu: str
     host: str
-    multiprocessors: int
     idle_ms: float
     idle_per_copy: float
     floor_per_idle: float
@@ -159,7 +155,6 @@ class StepLaw:
     Attributes
     ----------
     start_ms : per step, on the reference host. copy_factor : time of the copy over its time in the profile.
-    tail_share : tails of a GPU with `TAIL_MULTIPROCESSORS`, as a share of the launch time on the reference host.
     bandwidth_tilt : weight of the GPU's bandwidth, relative to the benchmark's speed, in the speed of bandwidth-bound
         work.
     scattered_power : power of the benchmark's speed that gives the speed of a depthwise filter gradient.
@@ -168,7 +163,6 @@ class StepLaw:
 
     start_ms: float
     copy_factor: float
-    tail_share: float
     bandwidth_tilt: float
     scattered_power: float
     instances: Mapping[str, InstanceStep]
@@ -197,15 +191,6 @@ class StepLaw:
         ]
         least_ms = least_bound_ms(bounds)
         return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
-
-    def tails_ms(self, floor_ms: FloatArray, multiprocessors: int) -> FloatArray:
-        """Kernel tails of a step on a GPU, (profiles,); `floor_ms`: launch time on the reference host."""
-        return self.tail_share * floor_ms * multiprocessors / TAIL_MULTIPROCESSORS
-
-    def work_ms(self, instance: str, latency_ms: FloatArray, fixed_ms: FloatArray, floor_ms: FloatArray) -> FloatArray:
-        """GPU work in a latency on a profiled instance, without copy, start and tails, (profiles,)."""
-        gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
-        return gpu_time_ms(gpu_ms, self.tails_ms(floor_ms, self.instances[instance].multiprocessors))
 
     def own_latency_ms(self, parts: StepParts, anchor: str) -> FloatArray:
         """The anchor's latency inferred from its own profile, (profiles,), if not measured."""

@@ -19,6 +19,7 @@ from profet_core.latency import Basis, Estimate, Reach, Relative, combined_sd
 from profet_core.messages import Code, Note
 from profet_core.transfer.carry import KnownSteps, Targets
 from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, shares
+from profet_core.transfer.specs import SpecsLaw
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 
 
@@ -257,7 +258,7 @@ def calibrated_content(gpu: CalibratedGpu) -> dict[str, object]:
 
 
 TRANSFER_NAME = "transfer.json"
-TRANSFER_VERSION = 3
+TRANSFER_VERSION = 4
 #: File in the same folder for GPUs with a few measured workloads.
 CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 1
 
@@ -268,20 +269,20 @@ class BenchmarkPoint:
 
     Attributes
     ----------
-    measured_on : the GPU that ran it: this one, or one with the same chip. tables : number of tables in the mean.
-    log_sd : standard deviation between tables, from another batch size and, if applicable, from another card.
-    log_throughput : published images per second over the reference's, including kernel tails.
+    log_speed, log_sd : the specs law with the tables, weighted by their noise; see `SpecsLaw`.
+    tables : number of tables. published : their mean log ratio of images per second over the reference's.
+    held_out : log speed by the specs law fitted without this GPU.
     """
 
     log_speed: float
     log_sd: float
-    measured_on: str
     tables: int
-    log_throughput: float
+    published: float
+    held_out: float
 
     def evidence(self, gpu: str) -> Evidence:
         """Evidence for a GPU with this full name."""
-        return Evidence(Source.PUBLISHED, gpu, self.measured_on, self.tables)
+        return Evidence(Source.PUBLISHED, gpu, tables=self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +293,7 @@ class OwnPoint(BenchmarkPoint):
 
     def evidence(self, gpu: str) -> Evidence:
         """The user's statement as evidence."""
-        return Evidence(Source.OWN, gpu, gpu, said=self.said)
+        return Evidence(Source.OWN, gpu, said=self.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,12 +323,10 @@ class TransferModel:
     ----------
     reference : profiled instance that published points are relative to.
     spread : errors of leave-one-GPU-out with a benchmark point. anchor_spread : with the GPU held out as anchor.
-    sheet_log_sd, relative_log_sd, same_chip_log_sd, kernel_log_sd : error of a speed inferred from specs alone, from
-    specs
-        relative to a GPU with published points, from a GPU with the same chip, and from kernels.
+    specs : speed of a GPU without published points.
     points, fp32_points, derived : by full GPU name; `fp32_points` for GPUs whose `points` are TF32.
     calibrated : by full GPU name and TF32, GPUs calibrated with a few measured workloads.
-    kernels : full GPU name -> kind -> speed of its kernels over the reference GPU's, in the logarithm.
+    kernels : full GPU name -> kind -> speed of its kernels over the reference GPU's, in the logarithm, in FP32.
     checksum : of the file's content.
     """
 
@@ -335,10 +334,7 @@ class TransferModel:
     reference: str
     spread: Spread
     anchor_spread: Spread
-    sheet_log_sd: float
-    relative_log_sd: float
-    same_chip_log_sd: float
-    kernel_log_sd: float
+    specs: SpecsLaw
     points: Mapping[str, BenchmarkPoint]
     fp32_points: Mapping[str, BenchmarkPoint]
     kernels: Mapping[str, Mapping[str, float]]
@@ -416,7 +412,6 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
         step=StepLaw(
             start_ms=finite_number(law["start_ms"]),
             copy_factor=finite_number(law["copy_factor"]),
-            tail_share=finite_number(law["tail_share"]),
             bandwidth_tilt=finite_number(law["bandwidth_tilt"]),
             scattered_power=finite_number(law["scattered_power"]),
             instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in law["instances"].items()}),
@@ -424,10 +419,7 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
         reference=str(content["reference"]),
         spread=_record(Spread, content["spread"]),
         anchor_spread=_record(Spread, content["anchor_spread"]),
-        sheet_log_sd=finite_number(content["sheet_log_sd"]),
-        relative_log_sd=finite_number(content["relative_log_sd"]),
-        same_chip_log_sd=finite_number(content["same_chip_log_sd"]),
-        kernel_log_sd=finite_number(content["kernel_log_sd"]),
+        specs=_specs(content["specs"]),
         points=_points(content["points"]),
         fp32_points=_points(content["fp32_points"]),
         kernels=MappingProxyType(
@@ -445,6 +437,22 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
     if model.reference_gpu not in gpus:
         raise ValueError(f"no specs of {model.reference_gpu}")
     return model
+
+
+def _specs(row: JsonObject) -> SpecsLaw:
+    coefficients, covariance = np.array(row["coefficients"], float), np.array(row["covariance"], float)
+    generations = tuple(finite_number(value) for value in row["generations"])
+    size = 3 + len(generations)
+    if coefficients.shape != (size,) or covariance.shape != (size, size) or not np.isfinite(covariance).all():
+        raise ValueError("the specs law's arrays don't belong together")
+    return SpecsLaw(
+        coefficients=coefficients,
+        covariance=covariance,
+        generations=generations,
+        generation_log_sd=finite_number(row["generation_log_sd"]),
+        own_log_sd=finite_number(row["own_log_sd"]),
+        gpus=int(row["gpus"]),
+    )
 
 
 def _points(rows: JsonObject) -> Mapping[str, BenchmarkPoint]:

@@ -138,27 +138,6 @@ def throughput_log_sd(point: ThroughputPoint) -> float:
     return THROUGHPUT_LOG_SD if point.network == BENCHMARK else math.hypot(THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD)
 
 
-def work_log_speed_of_gpu_time(
-    steps: ReferenceSteps, model: TransferModel, multiprocessors: int, log_times: float
-) -> float:
-    """Log speed of the benchmark's work over the reference's, from the ratio of their GPU times.
-
-    GPU time includes no copy and no launch on either side (see `log_times_reference`). Tables of published speeds
-    compare whole steps instead, and don't say whether these waited for copies. `work_log_speed_of_step` in
-    `profet_lab.transfer.benchmark_points` derives the shipped points from those.
-
-    Kernel tails are not work: they grow with the GPU's multiprocessors.
-
-    Parameters
-    ----------
-    multiprocessors : of the GPU. log_times : log speedup of its GPU time.
-    """
-    reference = model.step.instances[model.reference]
-    gpu_ms, work_ms = steps.gpu_ms(model.step, BENCHMARK, *_BENCHMARK_SIZE), reference.benchmark_work_ms
-    tails_ms = max(gpu_ms - work_ms, 0.0) * multiprocessors / reference.multiprocessors
-    return math.log(work_ms / float(gpu_time_ms(np.array(gpu_ms * math.exp(-log_times)), np.array(tails_ms))))
-
-
 def log_times_reference(steps: ReferenceSteps, law: StepLaw, point: ThroughputPoint) -> float:
     """Log speedup of a throughput over the reference GPU.
 
@@ -220,23 +199,22 @@ def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
     if point.precision == "tf32" and own.gpu.tf32_tensor_dense_tflops is None:
         raise InputError(f"{own.name} has no TF32: use fp32.")
     if isinstance(point, SpeedPoint):
-        log_speed = log_times = math.log(point.times_reference)
+        log_speed = math.log(point.times_reference)
         log_sd = point.log_sd
         said = f"{format_significant(point.times_reference, 2)} times {model.reference_gpu}: {own.source}"
     else:
         try:
-            log_times = log_times_reference(steps, model.step, point)
+            log_speed = log_times_reference(steps, model.step, point)
         except InputError as error:
             raise InputError(f"{own.name}: {error}") from None
         _check_throughput(own.gpu, point, steps.gflop_per_image(point.network, point.pixels))
-        log_speed = work_log_speed_of_gpu_time(steps, model, own.gpu.sm_count, log_times)
         log_sd = throughput_log_sd(point)
         said = (
             f"{format_significant(point.images_per_s)} images/s of {point.network}, {point.pixels} pixels, batch "
             f"{point.batch_size}: {own.source}"
         )
-    _check_speed(model, own.gpu, log_times)
-    return OwnPoint(log_speed, log_sd, own.name, 1, log_times, said)
+    _check_speed(model, own.gpu, log_speed)
+    return OwnPoint(log_speed, log_sd, tables=1, published=log_speed, held_out=log_speed, said=said)
 
 
 def _is_fp32_beside_tf32(own: OwnGpu) -> bool:
@@ -250,7 +228,7 @@ def _in_tf32(point: OwnPoint) -> OwnPoint:
         point,
         log_speed=point.log_speed + TF32_LOG_GAIN,
         log_sd=math.hypot(point.log_sd, TF32_LOG_SD),
-        log_throughput=point.log_throughput + TF32_LOG_GAIN,
+        published=point.published + TF32_LOG_GAIN,
         said=f"estimated from FP32, {point.said}",
     )
 

