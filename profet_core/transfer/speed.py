@@ -205,7 +205,7 @@ def beside_reference(model: TransferModel, instance: str) -> float:
     return math.log(rows[model.reference].benchmark_work_ms / rows[instance].benchmark_work_ms)
 
 
-def _chip(gpu: Gpu) -> tuple[float, int]:
+def _chip(gpu: Gpu) -> tuple[float | None, int]:
     return gpu.compute_capability, gpu.sm_count
 
 
