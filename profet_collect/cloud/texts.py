@@ -147,7 +147,8 @@ def fetch_text(tasks: Sequence[CloudTask], bucket: Bucket) -> str:
 def _packages(frameworks: Sequence[Framework], gpu: Gpu) -> str:
     """Installing what `profet collect` needs; this project itself comes as its sources."""
     install = f"uv pip install --quiet --python {_PYTHON}"
-    backend = "auto" if gpu.compute_capability >= _FIRST_OF_ALL_CUDAS else "cu126"
+    old = gpu.compute_capability is not None and gpu.compute_capability < _FIRST_OF_ALL_CUDAS
+    backend = "cu126" if old else "auto"
     lines = {
         "tensorflow": f"{install} 'tensorflow[and-cuda]>=2.21,<2.22' 'tf_keras>=2.21,<2.22'",
         "pytorch": f"{install} --torch-backend={backend} torch",

@@ -24,12 +24,20 @@ _PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
 #: Accelerators that are not GPUs: Intel's Gaudi, with driver names such as HL-205.
 _NO_GPU = re.compile(r"\bGaudi|\bHL-\d{3}", re.IGNORECASE)
-#: Boards whose driver reports the board number: both have the same PCI device ID in NVIDIA's driver notes.
-_BOARDS = {"a100-pg509-200": "A100-SXM4-40GB"}
+#: What drivers and clouds call a GPU, without its maker -> its full name. A100-PG509-200 is a board number, with the
+#: PCI device ID of the A100 in NVIDIA's driver notes; GH200's first size is its CPU's memory.
+_ALIASES = {
+    "a100-pg509-200": "A100-SXM4-40GB",
+    "gh200 480gb": "GH200-96GB",
+    "gh200 120gb": "GH200-96GB",
+    "gh200 144g hbm3e": "GH200-144GB",
+    "rtx pro 6000": "RTX PRO 6000 Blackwell Workstation Edition",
+    "rtx pro 6000 blackwell": "RTX PRO 6000 Blackwell Workstation Edition",
+    "amd instinct mi250x / mi250": "AMD Instinct MI250",
+}
 _WHOLE = ("sm_count", "cuda_cores")
-_OPTIONAL = ("tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
+_OPTIONAL = ("compute_capability", "tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
 _POSITIVE = (
-    "compute_capability",
     "base_mhz",
     "boost_mhz",
     "fp32_tflops",
@@ -46,7 +54,8 @@ class Gpu:
 
     Attributes
     ----------
-    compute_capability : NVIDIA's number, 7.5 for Turing.
+    compute_capability : NVIDIA's number, 7.5 for Turing; None for AMD's.
+    sm_count, cuda_cores : compute units and their lanes for AMD's.
     base_mhz, boost_mhz : clocks; boost is the highest one.
     fp32_tflops : peak without tensor cores, 10^12 operations per second; a multiply-add counts as two.
     tf32_tensor_dense_tflops, fp16_tensor_dense_tflops : tensor core peaks without sparsity; None if unsupported.
@@ -58,7 +67,7 @@ class Gpu:
 
     name: str
     architecture: str
-    compute_capability: float
+    compute_capability: float | None
     sm_count: int
     cuda_cores: int
     base_mhz: float
@@ -200,7 +209,7 @@ class Gpus(Mapping[str, Gpu]):
 
         A GPU slice or a laptop GPU only matches custom specs with that exact name.
         """
-        name = _BOARDS.get(_bare(name), name)
+        name = _ALIASES.get(_bare(name), name)
         if name in self._by_name:
             return [self._by_name[name]]
         same = self._by_bare.get(_bare(name), [])
@@ -288,6 +297,8 @@ def gpu_label(name: str) -> str:
     >>> gpu_label("A100-SXM4-80GB"), gpu_label("Tesla P100-PCIE-16GB"), gpu_label("GeForce RTX 2080 Ti")
     ('NVIDIA A100 80 GB (SXM)', 'NVIDIA Tesla P100 16 GB (PCIe)', 'NVIDIA GeForce RTX 2080 Ti')
     """
+    if name.startswith("AMD "):
+        return name
     parts = re.fullmatch(r"(.+?)-(SXM|PCIE|NVL)\d?-(\d+)GB", name)
     if parts is None:
         return f"NVIDIA {name}"

@@ -92,8 +92,8 @@ def tf32_bound(gpu: Gpu) -> float:
 PRECISION_NAME = "precision.json"
 PRECISION_VERSION = 1
 
-#: Minimum compute capability of tensor cores, and of TF32 and BF16 in them.
-TENSOR_CORES, AMPERE = 7.0, 8.0
+#: Minimum compute capability of TF32 and BF16 in tensor cores.
+AMPERE = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class PrecisionModel:
 
     def amp(self, gpu: Gpu, precision: str) -> Factors:
         """Factors of AMP or BF16 over the GPU's default precision: TF32 if it has it, else FP32."""
-        if not has_tensor_cores(gpu) or (precision == BF16 and gpu.compute_capability < AMPERE):
+        if not has_tensor_cores(gpu) or (precision == BF16 and (gpu.compute_capability or AMPERE) < AMPERE):
             return Factors(SAME_SPEED, 0.0, log_sd_of(self.plain_log_half_width))
         more_k, more_m = self.gpus.get(gpu.name, (0.0, 0.0))
         more_k += self.peak_power * math.log(peak_ratio(gpu) / USUAL_PEAK_RATIO)
@@ -155,8 +155,8 @@ class PrecisionModel:
 
 
 def has_tensor_cores(gpu: Gpu) -> bool:
-    """Whether AMP uses tensor cores there: Volta and later."""
-    return gpu.compute_capability >= TENSOR_CORES and gpu.fp16_tensor_dense_tflops is not None
+    """Whether AMP uses tensor cores there, or AMD's matrix cores."""
+    return gpu.fp16_tensor_dense_tflops is not None
 
 
 def load_precision(folder: Path | str | None = None) -> PrecisionModel:

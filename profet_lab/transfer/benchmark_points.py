@@ -222,7 +222,7 @@ def relative_log_sd(points: Mapping[str, BenchmarkPoint], gpus: Gpus) -> float:
     )
 
 
-def _chip(gpu: Gpu) -> tuple[float, int]:
+def _chip(gpu: Gpu) -> tuple[float | None, int]:
     return gpu.compute_capability, gpu.sm_count
 
 

@@ -42,7 +42,7 @@ def test_a_trace_format_is_a_module_and_a_line(contributing, tree):
 
 def test_a_gpu_is_a_row(contributing, tree):
     followed(contributing, tree, "Add a GPU")
-    row = predicted(tree, "my.a30")
+    row = predicted(tree, "my.rtx3060")
     assert row["basis"] == "transferred" and 0 < row["low_ms"] < row["latency_ms"] < row["high_ms"]
     assert "data sheet" in row["note"] or "published" in row["note"]
 

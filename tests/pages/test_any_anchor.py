@@ -78,10 +78,10 @@ def test_another_size_follows_the_growth_of_the_gpu_it_is_carried_to(open_app, c
 
 def test_profiles_of_several_gpus_stand_side_by_side(open_app, samples):
     app = open_app()
-    files = [(f"{gpu}.json", as_torch(samples[VGG], gpu=gpu)) for gpu in (*FOREIGN, "Tesla T4", "AMD Instinct MI300X")]
+    files = [(f"{gpu}.json", as_torch(samples[VGG], gpu=gpu)) for gpu in (*FOREIGN, "Tesla T4", "AMD Instinct MI355X")]
     app = go(upload(app, *files), "compare")
     assert not app.exception
-    assert [f"{name}.json" in lines(app.error)[0] for name in ("Tesla T4", "AMD Instinct MI300X")] == [False, True]
+    assert [f"{name}.json" in lines(app.error)[0] for name in ("Tesla T4", "AMD Instinct MI355X")] == [False, True]
     shown = compared(app)
     assert {name: row["Anchor"] for name, row in shown.items()} == {
         **{f"{named}.json": gpu for named, gpu in FOREIGN.items()},
@@ -122,7 +122,7 @@ def test_a_real_trace_of_a_gpu_that_nobody_rents_out(open_app, core):
 @pytest.mark.parametrize(
     ("named", "query", "says"),
     [
-        ("AMD Instinct MI300X", {}, "specs are unknown"),
+        ("AMD Instinct MI355X", {}, "specs are unknown"),
         ("Tesla P100-PCIE-16GB", {"method": "profet"}, "use the default method"),
     ],
 )

@@ -221,7 +221,7 @@ def test_without_an_anchor_it_is_the_gpu_that_the_profile_names(document, refuse
 
 @pytest.mark.parametrize(
     ("gpu", "says"),
-    [("NVIDIA GeForce RTX 3080 Laptop GPU", "a laptop GPU"), ("AMD Instinct MI300X", "specs are unknown")],
+    [("NVIDIA GeForce RTX 3080 Laptop GPU", "a laptop GPU"), ("AMD Instinct MI355X", "specs are unknown")],
 )
 def test_a_gpu_that_nothing_can_start_from_is_one_line(refused, sample, tmp_path, gpu, says):
     path = recorded(sample, tmp_path, gpu)

@@ -65,7 +65,7 @@ def test_the_question_says_it_or_the_profile_names_it(context, samples, named, a
         ("NVIDIA A100", None, InputError, "matches more than one GPU: choose with --anchor"),
         ("NVIDIA GeForce RTX 3080 Laptop GPU", None, NoPredictionError, "a laptop GPU"),
         ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None, NoPredictionError, "a GPU slice"),
-        ("AMD Instinct MI300X", None, NoPredictionError, "specs are unknown"),
+        ("AMD Instinct MI355X", None, NoPredictionError, "specs are unknown"),
         ("Intel Gaudi 2 HL-225H", None, NoPredictionError, "an accelerator that is no GPU"),
         (None, "p9.xlarge", InputError, "Unknown anchor 'p9.xlarge'"),
     ],

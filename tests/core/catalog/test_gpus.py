@@ -13,7 +13,7 @@ from profet_core.catalog import gpu_model, load_gpus
 CORES_PER_SM = {
     "Kepler 2.0": 192,
     "Maxwell 2.0": 128,
-    "Pascal": 64,
+    "Pascal": (64, 128),  # P100 has 64, P4 has 128
     "Volta": 64,
     "Turing": 64,
     "Ampere": (64, 128),  # A100 has 64, A10G and RTX 3090 have 128
@@ -21,7 +21,11 @@ CORES_PER_SM = {
     "Hopper": 128,
     "Blackwell": 128,
     "Blackwell 2.0": 128,
+    "CDNA 2": 64,
+    "CDNA 3": 64,
 }
+#: Turing without tensor cores.
+TU117 = ("T1000", "T1000 8GB")
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +52,23 @@ def test_peak_rate_is_what_cores_and_clock_give(gpus):
 
 def test_figures_are_in_the_units_their_names_say(gpus):
     for gpu in gpus.values():
-        assert 3 <= gpu.compute_capability <= 12, gpu.name
+        assert (gpu.compute_capability is None) == gpu.name.startswith("AMD "), gpu.name
+        assert gpu.compute_capability is None or 3 <= gpu.compute_capability <= 12, gpu.name
         assert 300 <= gpu.base_mhz <= gpu.boost_mhz <= 3000, gpu.name
         assert 1 <= gpu.fp32_tflops <= 200, gpu.name
         assert 100 <= gpu.bandwidth_gb_per_s <= 10_000, gpu.name
         assert 4 <= gpu.memory_gib <= 288 and gpu.model == gpu_model(gpu.name), gpu.name
         assert gpu.usable_memory_gib is None or 0.9 <= gpu.usable_memory_gib / gpu.memory_gib < 1, gpu.name
-        assert 1 <= gpu.l2_mb <= 200 and 50 <= gpu.tdp_w <= 1500, gpu.name
+        assert 1 <= gpu.l2_mb <= 200 and 40 <= gpu.tdp_w <= 1500, gpu.name
         assert len(gpu.source) > 10, gpu.name
 
 
 def test_tensor_cores_are_where_they_exist(gpus):
     for gpu in gpus.values():
-        assert (gpu.fp16_tensor_dense_tflops is not None) == (gpu.compute_capability >= 7), gpu.name
-        assert (gpu.tf32_tensor_dense_tflops is not None) == (gpu.compute_capability >= 8), gpu.name
+        capability = gpu.compute_capability or 7
+        has_fp16, has_tf32 = capability >= 7 and gpu.name not in TU117, capability >= 8
+        assert (gpu.fp16_tensor_dense_tflops is not None) == has_fp16, gpu.name
+        assert (gpu.tf32_tensor_dense_tflops is not None) == has_tf32, gpu.name
         if gpu.tf32_tensor_dense_tflops is not None:
             assert gpu.fp16_tensor_dense_tflops == pytest.approx(2 * gpu.tf32_tensor_dense_tflops, rel=0.03), gpu.name
 
@@ -85,6 +92,28 @@ def test_every_instance_has_exactly_one_gpu_and_its_memory(gpus, catalog):
         ("NVIDIA GeForce RTX 4090", None, "GeForce RTX 4090"),
         ("NVIDIA RTX 6000 Ada Generation", None, "RTX 6000 Ada Generation"),
         ("a100-sxm4-40gb", None, "A100-SXM4-40GB"),
+        ("NVIDIA A100-PG509-200", None, "A100-SXM4-40GB"),
+        ("Tesla P4", None, "Tesla P4"),
+        ("NVIDIA A2", None, "A2"),
+        ("NVIDIA A30", None, "A30"),
+        ("NVIDIA RTX A2000 12GB", None, "RTX A2000 12GB"),
+        ("NVIDIA RTX A4000", None, "RTX A4000"),
+        ("NVIDIA RTX A4500", None, "RTX A4500"),
+        ("NVIDIA RTX A5000", None, "RTX A5000"),
+        ("NVIDIA RTX A5500", None, "RTX A5500"),
+        ("NVIDIA T1000 8GB", None, "T1000 8GB"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", None, "GeForce RTX 4090 Laptop GPU"),
+        ("NVIDIA GeForce RTX 5070 Ti Laptop GPU", None, "GeForce RTX 5070 Ti Laptop GPU"),
+        ("NVIDIA GH200 480GB", None, "GH200-96GB"),
+        ("NVIDIA GH200 144G HBM3e", None, "GH200-144GB"),
+        ("NVIDIA L20", None, "L20"),
+        ("NVIDIA H20", None, "H20"),
+        ("NVIDIA B300 SXM6 AC", None, "B300"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", None, "RTX PRO 6000 Blackwell Server Edition"),
+        ("RTX PRO 6000", 96, "RTX PRO 6000 Blackwell Workstation Edition"),
+        ("AMD Instinct MI250X / MI250", None, "AMD Instinct MI250"),
+        ("AMD Instinct MI300X OAM", None, "AMD Instinct MI300X"),
+        ("AMD Instinct MI325X", None, "AMD Instinct MI325X"),
     ],
 )
 def test_a_name_finds_its_gpu(gpus, name, memory_gib, found):
@@ -107,7 +136,7 @@ def test_a_memory_that_no_such_gpu_has_is_refused(gpus):
     ("name", "what"),
     [
         ("A100-SXM4-40GB MIG 1g.5gb", "a GPU slice"),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", "a laptop GPU"),
+        ("NVIDIA RTX A4000 Laptop GPU", "a laptop GPU"),
     ],
 )
 def test_what_is_no_whole_card_is_not_the_card_of_that_name(gpus, name, what):

@@ -145,7 +145,7 @@ def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(
     [
         ({"step_ms": 90.0}, NO_TRUTH),
         ({"elsewhere": {"V100": known(75.0)}}, NO_LATENCY),
-        ({"gpu": "AMD Instinct MI300X"}, NO_ANCHOR),
+        ({"gpu": "AMD Instinct MI355X"}, NO_ANCHOR),
     ],
 )
 def test_what_can_t_be_compared_is_read_and_left_out_of_the_mean(models, write, entry, note):

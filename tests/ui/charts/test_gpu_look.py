@@ -40,8 +40,9 @@ def lab(rgb: np.ndarray) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def test_no_two_gpus_of_the_data_sheets_look_alike():
-    looks = {name: gpu_look(name) for name in load_gpus()}
+def test_no_two_gpus_on_offer_look_alike(catalog):
+    rented = {load_gpus().find(offer.gpu, offer.gpu_memory_gib).name for offer in catalog.all_offers}
+    looks = {name: gpu_look(name) for name in rented}
     assert len(set(looks.values())) == len(looks)
 
 
