@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
 from profet_core.errors import InputError
-from profet_core.transfer.targets import REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
+from profet_core.transfer.targets import REFERENCE_HOST, Host, host_named
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
@@ -70,7 +70,7 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
             f"Unknown anchor {name!r}: choose one of {', '.join(models.instances)}, any instance of the catalog, "
             f"or a GPU name. {error}"
         ) from None
-    host = UNKNOWN_HOST if entry is None else host_named(entry.host)
+    host = host_named("" if entry is None else entry.host, gpu.compute_capability)
     same = next((known for known, row in transfer.step.instances.items() if row.gpu == gpu.name), None)
     # All spellings of a GPU map to one name.
     name = gpu.name if entry is None else name

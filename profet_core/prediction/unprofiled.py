@@ -92,7 +92,7 @@ def _placed(models: Models, catalog: Catalog) -> dict[str, Placed]:
         gpu = sheets[key]
         # A price without specs appears in the catalog only.
         if gpu is not None and name not in models.ranges:
-            by_basis[key][name] = gpu, host_named(entry.host)
+            by_basis[key][name] = gpu, host_named(entry.host, gpu.compute_capability)
     return {name: placed for rows in found.values() for name, placed in rows.items()}
 
 

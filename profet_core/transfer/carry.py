@@ -260,8 +260,8 @@ def _free_share(known: KnownSteps, name: str) -> FloatArray:
     return free
 
 
-# Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start and launches are separated as
-# on profiled instances, with typical values of those.
+# Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start and launches are separated
+# as on profiled instances, with typical values of those.
 
 #: Gaps of an unprofiled GPU indicate little about its host: if the step is GPU-bound, launches take at most this many
 #: times the reference GPU's work. Chosen with one of the four instances held out as anchor.

@@ -98,9 +98,9 @@ def _kind_sums(device: tuple[str, ...]) -> FloatArray:
     return sums
 
 
-# step = max(work + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start and launches
-# scale with the host (`targets.py`). Gaps between kernels (`Device_IDLE`) grow with the number of launches, which
-# determines the launch time.
+# step = max(work + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start and
+# launches scale with the host (`targets.py`). Gaps between kernels (`Device_IDLE`) grow with the number of launches,
+# which determines the launch time.
 
 #: Minimum share of GPU work in a step.
 LEAST_GPU_SHARE = 0.1

@@ -23,7 +23,7 @@ from profet_core.units import format_significant
 REFERENCE_STEPS_NAME = "reference_steps.csv"
 #: Network that defines a GPU's speed.
 BENCHMARK = "ResNet50"
-_BENCHMARK_SIZE = (224, 64)
+
 #: Minimum batch size: smaller ones wait for the host, which differs. Beyond the largest measured batch (128 or 256), a
 #: step is assumed proportional to its batch.
 BATCH_RANGE = (16, 4096)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 
 from profet_core.messages import Code, Note
 
-# Launches are bound by one CPU thread. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake (g4dn). For
-# others, the documented clock and the generation's instructions per clock are known. None is assumed faster than the
-# fastest measured one, because published tables of later hosts show no faster launches (densenet-121 at batch 12: 74 ms
-# with an A100, 73 to 104 ms with a V100; `external/training_throughput.csv`). Factors of copies and of Haswell are
-# assumed. A GPU's own bus may be slower than its host's, which they ignore.
+# Launches are bound by one CPU thread. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake (g4dn). Others
+# follow from the clock that a generation sustains and its instructions per clock, as its vendor states the gain over the
+# generation before: Skylake 1.1 times Broadwell's, Ice Lake 1.18 times Skylake's, Sapphire Rapids 1.19 times Ice Lake's;
+# Zen 2 1.15 times Broadwell's, Zen 3 1.19 times Zen 2's, Zen 4 1.14 and Zen 5 1.17 times the one before (all recalled).
+# Published tables agree in kind, not in size: DenseNet-121 at batch 12 takes 56 to 104 ms with GPUs of 2017 to 2020 and
+# 15 ms with an RTX 5090 (`external/training_throughput.csv`). A GPU's own bus may be slower than its host's.
 
-#: Launch time relative to Broadwell's by clock: the sustained all-core turbo of p3 (2.7 GHz) and of g4dn (3.1 GHz), at
-#: 1.1 times the instructions per clock since Skylake; all three recalled. The result is 0.79: the shortest steps of the
-#: five networks that are launch-bound on both take 0.70 to 0.81 of p3's time on g4dn (PROFET's latencies).
-_CASCADE_LAKE_LAUNCH = 2.7 / (3.1 * 1.1)
+_BROADWELL_GHZ = 2.7
 #: Log standard deviation of copy, start and launches on a host that was measured with another GPU, and on an unmeasured
 #: host: the two measured ones differ by 0.24.
-MEASURED_LOG_SD, ASSUMED_LOG_SD = 0.13, 0.26
+MEASURED_LOG_SD, ASSUMED_LOG_SD = 0.13, 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,44 +43,60 @@ class Host:
 
 #: Reference of launch times and copies.
 REFERENCE_HOST = Host("broadwell", 1.0, 1.0, MEASURED_LOG_SD)
-#: Unknown host: between the two measured ones.
-UNKNOWN_HOST = Host("", _CASCADE_LAKE_LAUNCH**0.5, 0.6, ASSUMED_LOG_SD)
 
 
-def _later(name: str, copy: float) -> Host:
-    return Host(name, _CASCADE_LAKE_LAUNCH, copy, ASSUMED_LOG_SD)
+def _host(name: str, ghz: float, per_clock: float, copy: float, log_sd: float = ASSUMED_LOG_SD) -> Host:
+    """Host by its sustained clock and its instructions per clock over Broadwell's."""
+    return Host(name, _BROADWELL_GHZ / (ghz * per_clock), copy, log_sd)
 
 
-#: Copies: PCIe 3 up to Cascade Lake; PCIe 4 (Rome to Ice Lake) and 5 are assumed because they were not measured, with a
-#: smaller gain than the bus's 2 and 4 times.
+#: Copies: as fast as the bus, PCIe 3 up to Cascade Lake, PCIe 4 from Rome to Ice Lake, then PCIe 5.
 HOSTS: Mapping[str, Host] = MappingProxyType(
     {
         host.name: host
         for host in (
             REFERENCE_HOST,
-            Host("haswell", 1.1, 1.0, ASSUMED_LOG_SD),
-            Host("skylake", 0.91, 1.0, ASSUMED_LOG_SD),
-            Host("cascade-lake", _CASCADE_LAKE_LAUNCH, 1.0, MEASURED_LOG_SD),
-            _later("rome", 0.55),
-            _later("milan", 0.55),
-            _later("ice-lake", 0.55),
-            _later("sapphire-rapids", 0.4),
-            _later("emerald-rapids", 0.4),
-            _later("genoa", 0.4),
-            _later("turin", 0.4),
-            _later("granite-rapids", 0.4),
+            _host("haswell", 2.6, 0.95, 1.0),
+            _host("skylake", 2.7, 1.1, 1.0),
+            _host("cascade-lake", 3.1, 1.1, 1.0, MEASURED_LOG_SD),
+            _host("rome", 3.3, 1.15, 0.5),
+            _host("milan", 3.5, 1.37, 0.5),
+            _host("ice-lake", 3.5, 1.3, 0.5),
+            _host("sapphire-rapids", 3.5, 1.54, 0.25),
+            _host("emerald-rapids", 3.6, 1.54, 0.25),
+            _host("genoa", 3.7, 1.56, 0.25),
+            _host("turin", 4.0, 1.83, 0.25),
+            _host("granite-rapids", 3.8, 1.65, 0.25),
         )
     }
 )
+#: Typical host of a GPU where the host is unknown, by compute capability and above: the generation that was sold with it.
+_TYPICAL_HOSTS = (
+    (10.0, "granite-rapids"),
+    (8.9, "sapphire-rapids"),
+    (8.0, "milan"),
+    (7.5, "cascade-lake"),
+    (0.0, "skylake"),
+)
+#: More than an unmeasured host's: the generation is unknown too.
+_UNKNOWN_LOG_SD = 0.4
 
 
-def host_named(name: str) -> Host:
-    """Host of a CPU generation; `UNKNOWN_HOST` if unknown.
+def host_named(name: str, compute_capability: float | None = None) -> Host:
+    """Host of a CPU generation; if unknown, the typical one of a GPU's generation.
 
-    >>> host_named("broadwell").launch, host_named("").name
-    (1.0, '')
+    Parameters
+    ----------
+    compute_capability : of the GPU in it; None: unknown, or not NVIDIA's, whose GPUs here are recent.
+
+    >>> host_named("broadwell").launch, host_named("", 8.0).name
+    (1.0, 'milan')
     """
-    return HOSTS.get(name, UNKNOWN_HOST)
+    if name in HOSTS:
+        return HOSTS[name]
+    capability = 8.9 if compute_capability is None else compute_capability
+    typical = next(host for least, host in _TYPICAL_HOSTS if capability >= least)
+    return replace(HOSTS[typical], log_sd=_UNKNOWN_LOG_SD)
 
 
 class Source(Enum):

@@ -12,9 +12,9 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.from_layers.costs import WORK, GpuCosts, StepAmounts, step_amounts
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.networks import counts_of
-from profet_core.transfer.speed import sheet_log_speed
 from profet_core.transfer.targets import host_named
 from profet_lab.estimate.rows import BENCHMARK, EstimateRows
+from profet_lab.transfer.leave_one_gpu_out import plain_specs_log_speed
 
 #: Typical costs, a weak prior where the rows don't determine a cost.
 _TYPICAL_MS = dict(zip(WORK, (1e-9, 1e-8, 1e-9, 1e-7, 1e-7, 1e-7, 0.1), strict=True))
@@ -101,7 +101,7 @@ def benchmark_log_speed(costs: dict[str, GpuCosts], benchmark_ms: float, host: s
 
 def sheet_speed(costs: dict[str, GpuCosts], gpu: Gpu) -> float:
     """The same by specs alone, beside the measured GPU nearest to it."""
-    gains = [(one, sheet_log_speed(gpu, load_gpus()[one.gpu], in_tf32=False)) for one in costs.values()]
+    gains = [(one, plain_specs_log_speed(gpu, load_gpus()[one.gpu])) for one in costs.values()]
     nearest, gain = min(gains, key=lambda pair: abs(pair[1]))
     return nearest.log_speed + gain
 

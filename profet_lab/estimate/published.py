@@ -14,7 +14,7 @@ from profet_core.from_layers.estimate import Step, estimated_step
 from profet_core.from_layers.model import EstimateModel
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.transfer.model import TransferModel
-from profet_core.transfer.targets import UNKNOWN_HOST
+from profet_core.transfer.targets import host_named
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 
@@ -54,7 +54,9 @@ def _estimated(model: EstimateModel, transfer: TransferModel, table: pd.DataFram
         except InputError:
             continue
         batch_size, tf32 = int(row["batch_size"]), row["precision"] != "fp32"
-        found = estimated_step(model, transfer, Step(network, name, batch_size, tf32=tf32), (gpu, UNKNOWN_HOST))
+        found = estimated_step(
+            model, transfer, Step(network, name, batch_size, tf32=tf32), (gpu, host_named("", gpu.compute_capability))
+        )
         interval = found.interval_at()
         if interval is None:
             continue

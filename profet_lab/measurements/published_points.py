@@ -18,7 +18,7 @@ POINTS_FILES = (
     Path("external") / "resnet50_points_more.csv",
 )
 THROUGHPUT_FILE = Path("external") / "training_throughput.csv"
-_POINTS_TABLE = "lambdal/deeplearning-benchmark, PyTorch"
+POINTS_TABLE = "lambdal/deeplearning-benchmark, PyTorch"
 #: V100 under the names of the tables, the nearest to the reference first.
 _REFERENCES = (
     "Tesla V100-SXM2-16GB",
@@ -50,15 +50,15 @@ _PRECISIONS = {True: ("tf32", "tf32-conv"), False: ("fp32", "fp32-inferred")}
 def published_ratios(folder: Path) -> pd.DataFrame:
     """ResNet-50's published training speeds over V100's: gpu (of the catalog), tf32, table and log_ratio.
 
-    A table is one repository's with one framework, at 224 pixels and batches of 64 and more. XLA's gain, by GPUs that ran
-    with and without, is taken out of a repository's runs.
+    A table is one repository's with one framework, at 224 pixels and batches of 64 and more. XLA's gain, by GPUs that
+    ran with and without, is taken out of a repository's runs.
 
     Raises
     ------
     DataError : a file or the reference is missing.
     """
     points = pd.concat([pd.read_csv(_found(folder, name)) for name in POINTS_FILES])
-    rows = _against_reference(points, _POINTS_TABLE)
+    rows = _against_reference(points, POINTS_TABLE)
     table = _single_gpu_rows(folder, _TABLES)
     table = table[(table.network == "ResNet50") & (table.pixels == 224) & (table.batch_size >= _LEAST_BATCH)]
     for (repository, framework), part in table.groupby(["source_repo", "framework"]):

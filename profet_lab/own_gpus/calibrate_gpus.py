@@ -122,7 +122,9 @@ def own_cells(dataset: Dataset, instance: str, medians: Steps, transfer: Transfe
         measured = _measured(own, medians)
         if measured is None:
             continue
-        prior = replace(target_of(transfer, gpu, host_named(facts.host), bool(tf32))[0], mix_log_sd=0.0)
+        prior = replace(
+            target_of(transfer, gpu, host_named(facts.host, gpu.compute_capability), bool(tf32))[0], mix_log_sd=0.0
+        )
         found.append(OwnCells(gpu, bool(tf32), prior, measured))
     if not found:
         raise DataError(f"none of its {len(cells)} cells is a workload that the models' instances were profiled with")

@@ -1,248 +1,160 @@
-"""Benchmark points of unprofiled GPUs with uncertainty, from published ResNet-50 speeds."""
+"""Speeds of unprofiled GPUs from published ResNet-50 speeds and specs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from pathlib import Path
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
 
-from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
-from profet_core.transfer.law import LEAST_GPU_SHARE, StepLaw
-from profet_core.transfer.model import BenchmarkPoint, TransferModel
-from profet_core.transfer.speed import half_and_half, sheet_log_speed
-from profet_core.transfer.targets import REFERENCE_HOST, UNKNOWN_HOST
-from profet_lab.measurements.published_points import (
-    OWN_POINTS,
-    POINT_OF,
-    PUBLISHED_GPUS,
-    PublishedGpu,
-    load_speeds,
-    log_ratios,
-    table_log_ratios,
-)
-from profet_lab.transfer.log_errors import root_mean_square
-from profet_lab.transfer.step_law import benchmark_floor_ms
-from profet_lab.transfer.steps import BENCHMARK, Steps, gpu_of
+from profet_core.catalog.gpus import Gpu, Gpus
+from profet_core.transfer.law import StepLaw
+from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.specs import SpecsLaw
+from profet_lab.measurements.published_points import POINTS_TABLE
 
-#: What two tables of one pair of GPUs differ by at least, in the logarithm: they disagree by 5 to 20 %.
-LEAST_TABLE_LOG_SD = 0.08
-#: Batch sizes that the published points' differ by, as far as every GPU was measured at them.
-_BATCH_SIZES = (16, 64)
+#: Prior standard deviation of the intercept and of both powers: wide.
+_PRIOR_LOG_SD = 1.0
+#: Where the search for the four standard deviations starts, in the logarithm: own, table, noise, generation.
+_START = (0.05, 0.05, 0.05, 0.3)
+#: None of the standard deviations is below this.
+_LEAST_LOG_SD = 0.02
+#: Table of the profiled GPUs.
+_MEASURED = "measured"
+#: Tables that the law follows; others agree with them up to one factor each.
+_YARDSTICKS = (POINTS_TABLE, _MEASURED)
 
 
 @dataclass(frozen=True)
-class Published:
-    """Published speeds of ResNet-50.
+class _Observations:
+    """Log speeds over the reference's, one a GPU and table, and the law's inputs.
 
     Attributes
     ----------
-    speeds : images a second of one table. tables : as `table_log_ratios` gives them.
+    same_generation, same_gpu, same_table : (rows, rows), 0 or 1.
     """
 
-    speeds: Mapping[str, float]
-    tables: Mapping[tuple[str, bool], Mapping[str, float]]
+    log_speed: np.ndarray
+    specs: np.ndarray
+    same_generation: np.ndarray
+    same_gpu: np.ndarray
+    same_table: np.ndarray
 
-    def without(self, table: str) -> Published:
-        """All but one of the tables of `tables`."""
-        kept = {
-            key: {name: ratio for name, ratio in rows.items() if name != table} for key, rows in self.tables.items()
-        }
-        return Published(self.speeds, {key: rows for key, rows in kept.items() if rows})
-
-    def log_ratios(self, gpu: str, *, tf32: bool) -> list[float]:
-        """What each table says of a GPU under its own name."""
-        return log_ratios(self.speeds, self.tables, gpu, tf32=tf32)
-
-    @property
-    def names(self) -> list[str]:
-        """GPUs with a point of their own, or of a GPU with the same chip."""
-        return sorted({*POINT_OF, *(name for name, _ in self.tables)})
+    def covariance(self, log_sds: np.ndarray) -> np.ndarray:
+        """Prior covariance with noise; `log_sds`: own, table, noise, generation."""
+        own, table, noise, generation = log_sds**2
+        prior = _PRIOR_LOG_SD**2 * self.specs @ self.specs.T + generation * self.same_generation
+        return prior + own * self.same_gpu + table * self.same_table + noise * np.eye(len(self.log_speed))
 
 
-def load_published(folder: Path) -> Published:
-    """Everything published of ResNet-50.
-
-    Raises
-    ------
-    DataError : a file or a GPU is missing.
-    """
-    return Published(load_speeds(folder), table_log_ratios(folder))
-
-
-def benchmark_points(
-    published: Published, law: StepLaw, medians: Steps, reference: str, gpus: Gpus
-) -> tuple[dict[str, BenchmarkPoint], dict[str, BenchmarkPoint]]:
-    """A point of each GPU in TF32, or FP32 where it has no TF32; and the FP32 points of those that have it."""
-    log_sd = point_log_sd(published, medians, reference)
-    points, fp32_points = {}, {}
-    for name in published.names:
-        if point := _gpu_point(published, law, medians, reference, gpus[name], log_sd):
-            points[name] = point
-        own = published.log_ratios(name, tf32=False)
-        if own and gpus[name].tf32_tensor_dense_tflops is not None:
-            fp32_points[name] = _point(law, medians, reference, gpus[name], own, log_sd, name)
-    return points, fp32_points
-
-
-def point_of(published: Published, model: TransferModel, medians: Steps, gpu: Gpu) -> BenchmarkPoint | None:
-    """The point that these tables alone give a GPU; None if none of them has it."""
-    log_sd = point_log_sd(published, medians, model.reference)
-    return _gpu_point(published, model.step, medians, model.reference, gpu, log_sd)
-
-
-def point_log_sd(published: Published, medians: Steps, reference: str) -> float:
-    """Noise of one table's point, in the logarithm: other tables, and the batch size it was measured at."""
-    return math.hypot(table_log_sd(published), batch_log_sd(medians, reference))
-
-
-def _gpu_point(
-    published: Published, law: StepLaw, medians: Steps, reference: str, gpu: Gpu, log_sd: float
-) -> BenchmarkPoint | None:
-    has_tf32 = gpu.tf32_tensor_dense_tflops is not None
-    own = published.log_ratios(gpu.name, tf32=has_tf32)
-    if own:
-        return _point(law, medians, reference, gpu, own, log_sd, gpu.name)
-    if has_tf32 and gpu.name in POINT_OF:
-        return _same_chip_point(published, law, medians, reference, gpu, log_sd)
-    return None
-
-
-def _same_chip_point(
-    published: Published, law: StepLaw, medians: Steps, reference: str, gpu: Gpu, table_sd: float
-) -> BenchmarkPoint:
-    point = POINT_OF[gpu.name]
-    there = {one.point: one for one in PUBLISHED_GPUS}[point]
-    named = next(name for name, own in OWN_POINTS.items() if own == point and POINT_OF.get(name) == point)
-    sheet = _sheet(gpu.fp32_tflops, gpu.bandwidth_gb_per_s, there)
-    ratios = [one + sheet for one in published.log_ratios(named, tf32=True)]
-    log_sd = math.hypot(table_sd, same_chip_log_sd(published, load_gpus()))
-    return _point(law, medians, reference, gpu, ratios, log_sd, point.split(" (")[0])
-
-
-def _point(
-    law: StepLaw,
-    medians: Steps,
-    reference: str,
-    gpu: Gpu,
-    ratios: Sequence[float],
-    log_sd: float,
-    measured_on: str,
-) -> BenchmarkPoint:
-    log_throughput = float(np.mean(ratios))
-    return BenchmarkPoint(
-        log_speed=work_log_speed_of_step(law, medians, reference, gpu.sm_count, log_throughput),
-        log_sd=log_sd / math.sqrt(len(ratios)),
-        measured_on=measured_on,
-        tables=len(ratios),
-        log_throughput=log_throughput,
+def observed_speeds(ratios: pd.DataFrame, law: StepLaw, reference: str) -> pd.DataFrame:
+    """Published ratios of GPUs as they run by default, and the profiled GPUs' measured ones: gpu, table, log_ratio."""
+    work_ms = {row.gpu: row.benchmark_work_ms for row in law.instances.values()}
+    base = law.instances[reference].benchmark_work_ms
+    measured = [(gpu, _MEASURED, math.log(base / value)) for gpu, value in work_ms.items()]
+    return pd.concat(
+        [ratios[["gpu", "table", "log_ratio"]], pd.DataFrame(measured, columns=["gpu", "table", "log_ratio"])],
+        ignore_index=True,
     )
 
 
-def work_log_speed_of_step(
-    law: StepLaw, medians: Steps, reference: str, multiprocessors: int, log_throughput: float
-) -> float:
-    """Speed of the benchmark's work over the reference's, in the logarithm, from the ratio of their whole steps.
+def fit_specs(
+    speeds: pd.DataFrame, gpus: Gpus, reference: Gpu, *, without: Collection[str] = ()
+) -> tuple[SpecsLaw, dict[str, tuple[float, float]], float]:
+    """Fit the specs law by maximum marginal likelihood of its standard deviations.
 
-    A published step may have waited for its copy and its host, as PROFET's did, or have had its batch at hand: the
-    logarithm's mean of both readings. A throughput of one GPU alone needs no such choice: serving compares it with the
-    reference's GPU time (`profet_core.transfer.own_gpu.work_log_speed_of_gpu_time`).
+    Other tables than the one of the points share an error each, because each has one V100.
 
     Parameters
     ----------
-    reference : instance. multiprocessors : of the GPU.
-    log_throughput : how many times as fast its steps are, in the logarithm; mean of the tables.
+    speeds : as `observed_speeds` gives them. without : GPUs to leave out.
+
+    Returns
+    -------
+    law, known, noise_log_sd : `known` by GPU of `speeds`: log speed and its standard deviation with the GPU's own
+        tables. `noise_log_sd` : of one table's figure.
     """
-    row = np.flatnonzero(medians.benchmark)
-    parts, latency_ms = medians.with_latency[reference].of(row), medians.latency_ms[reference][row]
-    fixed_ms = float(law.fixed_ms(parts, reference, REFERENCE_HOST)[0])
-    there_ms = float(law.fixed_ms(parts, reference, UNKNOWN_HOST)[0])
-    tails_ms = float(law.tails_ms(benchmark_floor_ms(law, medians), multiprocessors)[0])
-    slower, step_ms = math.exp(-log_throughput), float(latency_ms[0])
-    readings_ms = (step_ms - fixed_ms) * slower - tails_ms, step_ms * slower - there_ms - tails_ms
-    work_ms = [max(one, LEAST_GPU_SHARE * step_ms * slower) for one in readings_ms]
-    return math.log(law.instances[reference].benchmark_work_ms) - float(np.mean(np.log(work_ms)))
-
-
-def batch_log_sd(medians: Steps, reference: str) -> float:
-    """How far the reference's speed beside other GPUs moves between batch 16 and 64, root mean square of the logarithm.
-
-    The published points differ in batch size by up to a factor of ten.
-    """
-    table = medians.workloads
-    network, pixels, _ = BENCHMARK
-    small, large = (
-        np.flatnonzero((table.model == network) & (table.pixels == pixels) & (table.batch_size == batch_size))
-        for batch_size in _BATCH_SIZES
+    kept = speeds[~speeds.gpu.isin(set(without))]
+    names = list(dict.fromkeys(kept.gpu))
+    capabilities = [gpus[name].compute_capability for name in names]
+    generations = tuple(sorted({value for value in capabilities if value is not None}))
+    law = SpecsLaw(np.zeros(3), np.eye(3), generations, 0.0, 0.0, len(names))
+    by_gpu = np.array([law.columns(gpus[name], reference) for name in names])
+    row_of = kept.gpu.map({name: row for row, name in enumerate(names)}).to_numpy()
+    columns, table = by_gpu[row_of], kept.table.to_numpy()
+    data = _Observations(
+        log_speed=kept.log_ratio.to_numpy(),
+        specs=columns[:, :3],
+        same_generation=columns[:, 3:] @ columns[:, 3:].T,
+        same_gpu=(row_of[:, None] == row_of[None]).astype(float),
+        same_table=((table[:, None] == table[None]) & ~np.isin(table, _YARDSTICKS)).astype(float),
     )
-    moved = {name: np.log(values[large] / values[small])[0] for name, values in medians.latency_ms.items()}
-    return root_mean_square([value - moved[reference] for name, value in moved.items() if name != reference])
-
-
-def table_log_sd(published: Published) -> float:
-    """Pooled standard deviation between tables of one GPU, at least `LEAST_TABLE_LOG_SD`."""
-    groups = [published.log_ratios(name, tf32=tf32) for name in published.names for tf32 in (True, False)]
-    away = [np.array(one) - np.mean(one) for one in groups if len(one) > 1]
-    if not away:
-        return LEAST_TABLE_LOG_SD
-    freedom = sum(len(one) - 1 for one in away)
-    return max(float(np.sqrt(np.concatenate(away) @ np.concatenate(away) / freedom)), LEAST_TABLE_LOG_SD)
-
-
-def same_chip_log_sd(published: Published, gpus: Gpus) -> float:
-    """How far specs (FP32, bandwidth) miss the ratio of two GPUs of one chip: root mean square log error.
-
-    GPUs that were published under their own names alone; those with the same memory too are one.
-    """
-    ratios = {name: float(np.mean(own)) for name in gpus if (own := published.log_ratios(name, tf32=True))}
-    return root_mean_square(
-        [
-            ratios[a] - ratios[b] - half_and_half(gpus[a].fp32_tflops / gpus[b].fp32_tflops, _bandwidth(gpus, a, b))
-            for a, b in combinations(ratios, 2)
-            if _chip(gpus[a]) == _chip(gpus[b]) and _bandwidth(gpus, a, b) != 1
-        ]
+    log_sds = _most_likely(data)
+    own, _, noise, generation = log_sds
+    prior = np.diag([_PRIOR_LOG_SD**2] * 3 + [generation**2] * len(generations))
+    inverse = np.linalg.inv(data.covariance(log_sds))
+    gain = prior @ columns.T @ inverse
+    law = replace(
+        law,
+        coefficients=gain @ data.log_speed,
+        covariance=prior - gain @ columns @ prior,
+        generation_log_sd=float(generation),
+        own_log_sd=float(own),
     )
+    beside = by_gpu @ prior @ columns.T + own**2 * (np.arange(len(names))[:, None] == row_of[None])
+    mean = beside @ inverse @ data.log_speed
+    variance = ((by_gpu @ prior) * by_gpu).sum(axis=1) + own**2 - ((beside @ inverse) * beside).sum(axis=1)
+    known = {name: (float(mean[row]), math.sqrt(variance[row])) for row, name in enumerate(names)}
+    return law, known, float(noise)
 
 
-def relative_log_sd(points: Mapping[str, BenchmarkPoint], gpus: Gpus) -> float:
-    """How far specs miss the ratio of two chips of one compute capability: root mean square log error.
+def _most_likely(data: _Observations) -> np.ndarray:
+    def loss(logs: np.ndarray) -> float:
+        covariance = data.covariance(np.maximum(np.exp(logs), _LEAST_LOG_SD))
+        return float(np.linalg.slogdet(covariance)[1] + data.log_speed @ np.linalg.solve(covariance, data.log_speed))
 
-    GPUs that were published under their own names alone: others' points are made by specs.
-    """
-    own = [name for name, point in points.items() if point.measured_on == name]
-    return root_mean_square(
-        [
-            points[a].log_speed - points[b].log_speed - sheet_log_speed(gpus[a], gpus[b], True)
-            for a, b in combinations(own, 2)
-            if gpus[a].compute_capability == gpus[b].compute_capability and _chip(gpus[a]) != _chip(gpus[b])
-        ]
+    found = minimize(
+        loss, np.log(_START), method="Nelder-Mead", options={"maxiter": 2000, "xatol": 1e-4, "fatol": 1e-6}
     )
+    return np.maximum(np.exp(found.x), _LEAST_LOG_SD)
 
 
-def _chip(gpu: Gpu) -> tuple[float | None, int]:
-    return gpu.compute_capability, gpu.sm_count
+def benchmark_points(
+    ratios: pd.DataFrame, law: StepLaw, reference: str, gpus: Gpus
+) -> tuple[SpecsLaw, dict[str, BenchmarkPoint], dict[str, BenchmarkPoint]]:
+    """The specs law, a point of each published GPU as it runs by default, and FP32 points of GPUs with TF32.
 
-
-def _bandwidth(gpus: Gpus, name: str, other: str) -> float:
-    return gpus[name].bandwidth_gb_per_s / gpus[other].bandwidth_gb_per_s
-
-
-def sheet_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, reference: str, gpus: Gpus) -> float:
-    """How far specs miss the speed over the reference's, of published and of profiled GPUs."""
-    sheet, errors = gpus[law.instances[reference].gpu], []
-    for name, point in points.items():
-        in_tf32 = gpus[name].tf32_tensor_dense_tflops is not None
-        errors.append(point.log_speed - sheet_log_speed(gpus[name], sheet, in_tf32))
-    for name, row in law.instances.items():
-        if name != reference:
-            speed = math.log(law.instances[reference].benchmark_work_ms / row.benchmark_work_ms)
-            errors.append(speed - sheet_log_speed(gpu_of(name), sheet, False))
-    return root_mean_square(errors)
-
-
-def _sheet(fp32_tflops: float, bandwidth_gb_per_s: float, other: PublishedGpu) -> float:
-    """Log ratio of speeds by specs, to another GPU."""
-    return half_and_half(fp32_tflops / other.fp32_tflops, bandwidth_gb_per_s / other.bandwidth_gb_per_s)
+    Parameters
+    ----------
+    ratios : as `published_ratios` gives them. reference : instance that speeds are relative to.
+    """
+    sheet = gpus[law.instances[reference].gpu]
+    has_tf32 = ratios.gpu.map(lambda name: gpus[name].tf32_tensor_dense_tflops is not None)
+    by_default = ratios[ratios.tf32 == has_tf32]
+    speeds = observed_speeds(by_default, law, reference)
+    specs, known, noise = fit_specs(speeds, gpus, sheet)
+    points = {}
+    for name, tables in by_default.groupby("gpu"):
+        held_out, _, _ = fit_specs(speeds, gpus, sheet, without=[str(name)])
+        log_speed, log_sd = known[str(name)]
+        points[str(name)] = BenchmarkPoint(
+            log_speed=log_speed,
+            log_sd=log_sd,
+            tables=len(tables),
+            published=float(tables.log_ratio.mean()),
+            held_out=held_out.log_speed(gpus[str(name)], sheet, tf32=True),
+        )
+    fp32_points = {}
+    for name, tables in ratios[~ratios.tf32 & has_tf32].groupby("gpu"):
+        gpu, published = gpus[str(name)], float(tables.log_ratio.mean())
+        fp32_points[str(name)] = BenchmarkPoint(
+            log_speed=published,
+            log_sd=noise / math.sqrt(len(tables)),
+            tables=len(tables),
+            published=published,
+            held_out=specs.log_speed(gpu, sheet, tf32=False),
+        )
+    return specs, points, fp32_points

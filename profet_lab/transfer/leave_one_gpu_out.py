@@ -22,11 +22,11 @@ from profet_core.transfer.carry import (
 )
 from profet_core.transfer.law import StepLaw, gpu_time_ms
 from profet_core.transfer.model import Spread
-from profet_core.transfer.speed import mix_log_sd, sheet_log_speed
+from profet_core.transfer.speed import mix_log_sd
 from profet_core.transfer.targets import Host, Target, host_named
 from profet_lab.measurements.kernels import log_bandwidth
 from profet_lab.transfer.log_errors import root_mean_square
-from profet_lab.transfer.step_law import benchmark_floor_ms, fit_step_law
+from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, HOST_OF, Steps, gpu_of
 
 #: (anchor, instance, anchor's latency known) -> latencies on the instance, (rows,).
@@ -64,7 +64,6 @@ def target_of(law: StepLaw, medians: Steps, kernels: Kernels, target: TargetGpu,
     bandwidths = {name: gpu.bandwidth_gb_per_s for name, gpu in load_gpus().items()}
     return Target(
         host=target.host,
-        multiprocessors=target.gpu.sm_count,
         log_speed=_log_speed(law, medians, target, reference),
         log_bandwidth=log_bandwidth(kernels, target.gpu.name, bandwidths, beside.name),
         log_sd=log_sd,
@@ -79,12 +78,17 @@ def _log_speed(law: StepLaw, medians: Steps, target: TargetGpu, reference: str) 
         rows = law.instances
         return log_speed + math.log(rows[reference].benchmark_work_ms / rows[instance].benchmark_work_ms)
     if target.benchmark_ms is None:
-        return sheet_log_speed(target.gpu, gpu_of(reference), in_tf32=False)
+        return plain_specs_log_speed(target.gpu, gpu_of(reference))
     row = np.flatnonzero(medians.benchmark)
     fixed = [law.fixed_ms(medians.with_latency[name].of(row), name, target.host) for name in law.instances]
-    gpu_ms = gpu_time_ms(np.array([target.benchmark_ms]), np.median(fixed, axis=0))
-    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(benchmark_floor_ms(law, medians), target.gpu.sm_count))
+    work_ms = gpu_time_ms(np.array([target.benchmark_ms]), np.median(fixed, axis=0))
     return math.log(law.instances[reference].benchmark_work_ms / float(work_ms[0]))
+
+
+def plain_specs_log_speed(gpu: Gpu, other: Gpu) -> float:
+    """Log ratio of two GPUs' speeds by a rule that nothing is fitted for: half FP32 peak, half bandwidth."""
+    peaks, bandwidths = gpu.fp32_tflops / other.fp32_tflops, gpu.bandwidth_gb_per_s / other.bandwidth_gb_per_s
+    return math.log(peaks * bandwidths) / 2
 
 
 def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool) -> KnownSteps:

@@ -15,23 +15,14 @@ from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.epoch_times import EPOCHS_FILE, load_epochs
 from profet_lab.measurements.kernels import KERNELS_FILE, load_kernel_speeds
-from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
+from profet_lab.measurements.published_points import POINTS_FILES, THROUGHPUT_FILE, published_ratios
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
-from profet_lab.transfer.benchmark_points import (
-    benchmark_points,
-    load_published,
-    relative_log_sd,
-    same_chip_log_sd,
-    sheet_log_sd,
-)
+from profet_lab.transfer.benchmark_points import benchmark_points
 from profet_lab.transfer.derived_law import fit_derived
 from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import all_steps, median_steps
 
-#: Speeds that kernels alone tell, beside what ResNet-50 was measured or published at: no less than the largest error
-#: of A100, H100, P100 and T4, since these are few (`python -m profet_lab.transfer.kernel_check`).
-KERNEL_LOG_SD = 0.2
 #: Instance with the GPU that published points are relative to.
 REFERENCE = "p3.2xlarge"
 
@@ -48,18 +39,18 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
     kernels, gpus = load_kernel_speeds(folder), load_gpus()
     everything = np.ones(len(medians.workloads), bool)
     law = fit_step_law(medians, medians.instances, everything)
-    published = load_published(folder)
-    points, fp32_points = benchmark_points(published, law, medians, REFERENCE, gpus)
+    specs, points, fp32_points = benchmark_points(published_ratios(folder), law, REFERENCE, gpus)
     content = {
         "schema_version": TRANSFER_VERSION,
         "reference": REFERENCE,
         "step": asdict(law),
         "spread": asdict(spread(medians, kernels, medians.instances, everything)),
         "anchor_spread": asdict(anchor_spread(medians, kernels, medians.instances, everything)),
-        "sheet_log_sd": sheet_log_sd(points, law, REFERENCE, gpus),
-        "relative_log_sd": relative_log_sd(points, gpus),
-        "same_chip_log_sd": same_chip_log_sd(published, gpus),
-        "kernel_log_sd": KERNEL_LOG_SD,
+        "specs": {
+            **asdict(specs),
+            "coefficients": specs.coefficients.tolist(),
+            "covariance": specs.covariance.tolist(),
+        },
         "points": {name: asdict(row) for name, row in points.items()},
         "fp32_points": {name: asdict(row) for name, row in fp32_points.items()},
         "kernels": kernels,
@@ -68,7 +59,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
             **measurements.sha256,
             **{
                 str(name): sha256_hex((folder / name).read_bytes())
-                for name in (ARCHITECTURES_FILE, EPOCHS_FILE, KERNELS_FILE, POINTS_FILE, THROUGHPUT_FILE)
+                for name in (ARCHITECTURES_FILE, EPOCHS_FILE, KERNELS_FILE, *POINTS_FILES, THROUGHPUT_FILE)
             },
         },
     }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from profet_core.catalog.gpus import load_gpus
+from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.latency import Estimate
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import BenchmarkPoint, Spread
-from profet_core.transfer.targets import UNKNOWN_HOST
+from profet_core.transfer.targets import host_named
 from profet_lab.cases import CASES, WITH_LATENCY
 from profet_lab.measurements.epoch_times import DERIVED
 from profet_lab.measurements.tables import WORKLOAD, Pair
@@ -20,11 +21,13 @@ from profet_lab.transfer.leave_one_gpu_out import (
     Kernels,
     TargetGpu,
     known_of,
+    plain_specs_log_speed,
     predict_target,
     profiled_target,
     spread,
     target_of,
 )
+from profet_lab.transfer.log_errors import root_mean_square
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies
@@ -78,6 +81,16 @@ def spreads_held_out(medians: Steps, kernels: Kernels, instances: Sequence[str])
 def log_sds_of(spreads: Mapping[str, Spread], *more: float) -> dict[str, float]:
     """Half-width by architecture held out; `more`: standard deviations that come to a GPU's own error."""
     return {name: row.log_sd(*more) for name, row in spreads.items()}
+
+
+def plain_specs_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, reference: str, gpus: Gpus) -> float:
+    """How far `plain_specs_log_speed` misses published and profiled GPUs' speeds: root mean square."""
+    sheet, rows = gpus[law.instances[reference].gpu], law.instances
+    measured = {row.gpu: math.log(rows[reference].benchmark_work_ms / row.benchmark_work_ms) for row in rows.values()}
+    known = {**{name: point.published for name, point in points.items()}, **measured}
+    return root_mean_square(
+        [speed - plain_specs_log_speed(gpus[name], sheet) for name, speed in known.items() if name != sheet.name]
+    )
 
 
 def profiled_gpus(
@@ -167,14 +180,18 @@ def other_gpus(
         sheet = load_gpus()[gpu]
         ways = {
             prefix: (
-                TargetGpu(sheet, UNKNOWN_HOST, None if sheet_only else float(true_ms[medians.benchmark][0])),
+                TargetGpu(
+                    sheet,
+                    host_named("", sheet.compute_capability),
+                    None if sheet_only else float(true_ms[medians.benchmark][0]),
+                ),
                 widths_of[sheet_only],
             )
             for prefix, sheet_only in _SHEET_ONLY.items()
         }
         if gpu in points:
             ways["published_"] = (
-                TargetGpu(sheet, UNKNOWN_HOST, None, (reference, points[gpu].log_speed)),
+                TargetGpu(sheet, host_named("", sheet.compute_capability), None, (reference, points[gpu].log_speed)),
                 log_sds_of(spreads, points[gpu].log_sd),
             )
         for anchor in instances:

@@ -18,9 +18,9 @@ from profet_core.latency import Estimate
 from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus
 from profet_core.transfer.model import TransferModel
-from profet_core.transfer.targets import UNKNOWN_HOST
-from profet_lab.measurements.published_points import published_steps
-from profet_lab.transfer.benchmark_points import Published, point_of
+from profet_core.transfer.targets import host_named
+from profet_lab.measurements.published_points import published_ratios, published_steps
+from profet_lab.transfer.benchmark_points import benchmark_points
 from profet_lab.transfer.steps import Steps
 
 #: A prediction this far below a network's fastest step on V100 needs a faster host.
@@ -29,24 +29,16 @@ _BELOW = 0.98
 _NOTABLE = 0.05
 
 
-def published_report(
-    model: TransferModel, published: Published, medians: Steps, folder: Path, gpus: Gpus
-) -> list[dict]:
+def published_report(model: TransferModel, medians: Steps, folder: Path, gpus: Gpus) -> list[dict]:
     """One row a GPU and table: networks, bias and error of the transferred ratio, and misses of the interval, percent.
 
-    Latencies on the profiled GPUs are the measured ones.
+    Latencies on the profiled GPUs are the measured ones. The GPU's own figure in the table is left out of the fit.
     """
+    ratios = published_ratios(folder)
     found = []
     for (gpu, table), rows in published_steps(folder).groupby(["gpu", "table"]):
-        point = point_of(published.without(str(table)), model, medians, gpus[str(gpu)])
-        held_back = point is not None
-        if point is not None:
-            judged = replace(model, points={**model.points, str(gpu): point})
-        elif str(gpu) in model.derived:
-            judged = model
-        else:
-            # The model was fitted on this table's point, so only its other networks are judged.
-            judged, rows = model, rows[rows.network != "ResNet50"]
+        own = (ratios.gpu == gpu) & (ratios.table == table)
+        judged = _without(model, ratios[~own], gpus) if own.any() else model
         errors = list(_errors(judged, medians, gpus, str(gpu), rows))
         if errors:
             away = np.array([error for error, _ in errors])
@@ -55,7 +47,6 @@ def published_report(
                 {
                     "gpu": str(gpu),
                     "table": str(table),
-                    "held_back": held_back or str(gpu) in model.derived,
                     "networks": sorted(set(rows.network) & set(medians.architectures)),
                     "n": len(errors),
                     "bias": float(100 * (np.exp(away.mean()) - 1)),
@@ -66,6 +57,12 @@ def published_report(
                 }
             )
     return found
+
+
+def _without(model: TransferModel, ratios: pd.DataFrame, gpus: Gpus) -> TransferModel:
+    """The model with its speeds fitted on these ratios alone."""
+    specs, points, fp32_points = benchmark_points(ratios, model.step, model.reference, gpus)
+    return replace(model, specs=specs, points=points, fp32_points=fp32_points)
 
 
 def _errors(
@@ -86,7 +83,7 @@ def _errors(
 def _estimated(model: TransferModel, medians: Steps, gpus: Gpus, gpu: str, anchor: str) -> Estimate:
     others = {name: Estimate.exact(values) for name, values in medians.latency_ms.items() if name != anchor}
     recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
-    placed = (gpus[gpu], UNKNOWN_HOST)
+    placed = (gpus[gpu], host_named("", gpus[gpu].compute_capability))
     return estimate_gpus(model, recorded, others, [placed], tf32=True)[placed]
 
 
@@ -104,7 +101,7 @@ def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
     for name, point in model.points.items():
         if name in model.derived or name not in gpus:
             continue
-        placed, rows = (gpus[name], UNKNOWN_HOST), []
+        placed, rows = (gpus[name], host_named("", gpus[name].compute_capability)), []
         for anchor in medians.instances:
             others = {one: Estimate.exact(values) for one, values in medians.latency_ms.items() if one != anchor}
             recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
@@ -113,7 +110,7 @@ def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
             limited = estimate.limited_by_host
             rows.append(
                 {
-                    "own_point": reference[benchmark] / latency_ms[benchmark] / math.exp(point.log_throughput) - 1,
+                    "own_point": reference[benchmark] / latency_ms[benchmark] / math.exp(point.published) - 1,
                     "falls_batch": _falls(medians, latency_ms, "batch_size", "pixels"),
                     "falls_pixels": _falls(medians, latency_ms, "pixels", "batch_size"),
                     "below_unsaid": float(np.mean((latency_ms < _BELOW * fastest) & ~limited)),

@@ -17,9 +17,10 @@ from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.measurements.epoch_times import load_epochs
 from profet_lab.measurements.kernels import load_kernel_speeds
+from profet_lab.measurements.published_points import published_ratios
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
-from profet_lab.transfer.benchmark_points import benchmark_points, load_published, sheet_log_sd
+from profet_lab.transfer.benchmark_points import benchmark_points
 from profet_lab.transfer.epoch_correction import corrected_held_out
 from profet_lab.transfer.leave_one_gpu_out import Kernels
 from profet_lab.transfer.step_law import fit_step_law
@@ -28,7 +29,7 @@ from profet_lab.transfer.transfer_file import REFERENCE, transfer_content
 from profet_lab.validation.derived import derived_report, route_report
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies, ensemble_latencies
 from profet_lab.validation.held_out_anchors import fold_models, held_out_anchors
-from profet_lab.validation.held_out_gpus import other_gpus, profiled_gpus
+from profet_lab.validation.held_out_gpus import other_gpus, plain_specs_log_sd, profiled_gpus
 from profet_lab.validation.memory import memory_report
 from profet_lab.validation.published import published_report, self_checks
 
@@ -71,7 +72,7 @@ class TransferData:
     @cached_property
     def points(self) -> dict[str, BenchmarkPoint]:
         """Published speeds of other GPUs."""
-        return benchmark_points(load_published(self.folder), self.law, self.medians, REFERENCE, load_gpus())[0]
+        return benchmark_points(published_ratios(self.folder), self.law, REFERENCE, load_gpus())[1]
 
     @cached_property
     def law(self) -> StepLaw:
@@ -81,7 +82,7 @@ class TransferData:
     @cached_property
     def sheet_log_sd(self) -> float:
         """Error of specs."""
-        return sheet_log_sd(self.points, self.law, REFERENCE, load_gpus())
+        return plain_specs_log_sd(self.points, self.law, REFERENCE, load_gpus())
 
     @cached_property
     def kernels(self) -> Kernels:
@@ -132,9 +133,8 @@ def held_out_anchors_section(data: TransferData) -> dict:
 def published_section(data: TransferData) -> dict:
     """Published tables and self-checks of the shipped model."""
     gpus, model = load_gpus(), transfer_model(transfer_content(data.measurements, data.folder), load_gpus())
-    published = load_published(data.folder)
     return {
-        "tables": published_report(model, published, data.medians, data.folder, gpus),
+        "tables": published_report(model, data.medians, data.folder, gpus),
         "self_checks": self_checks(model, data.medians, gpus),
     }
 
