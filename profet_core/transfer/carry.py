@@ -74,7 +74,7 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estima
     told_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
     floor_ms = np.minimum(told_ms, least_ms)
     work_ms = {
-        name: gpu_time_ms(row.latency_ms, law.fixed_ms(parts, anchor, law.host(name)))
+        name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.host(name)), floor_ms)
         for name, row in latencies.items()
     }
     # A launch-bound latency on the anchor gives no information on the work, but the profile does.
@@ -140,8 +140,8 @@ class Targets(tuple[Target, ...]):
     @cached_property
     def columns(self) -> FloatArray:
         """Columns of host, GPU and speed, (columns, targets, 1), to broadcast over profiles."""
-        rows = [(one.host.launch, one.host.log_sd, one.mix_log_sd, one.log_sd) for one in self]
-        return np.array(rows, float).reshape(-1, 4).T[..., None]
+        rows = [(one.host.launch, one.host.log_sd, one.tails, one.mix_log_sd, one.log_sd) for one in self]
+        return np.array(rows, float).reshape(-1, 5).T[..., None]
 
     def speeds(self, law: StepLaw, names: tuple[str, ...], reference: str) -> tuple[FloatArray, FloatArray]:
         """`instance_log_speeds`, and time ratios by kind of work to instances, (targets, instances, kinds)."""
@@ -160,7 +160,7 @@ class Targets(tuple[Target, ...]):
 def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS) -> StepsThere:
     """Transfer steps to each target.
 
-    Work is the weighted geometric mean of transferred work; copy, start and launches are added.
+    Work is the weighted geometric mean of transferred work; tails, copy, start and launches are added.
 
     Parameters
     ----------
@@ -174,17 +174,18 @@ def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights:
     weight = _normalised_weights(known, log_speeds, weights)
     work_ms = np.exp((weight * log_carried).sum(axis=1))
 
-    launch, host_sd, mix_sd, own = targets.columns
+    launch, host_sd, tails, mix_sd, own = targets.columns
+    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * tails
     by_host = {host: law.fixed_ms(known.parts, known.anchor, host) for host in {one.host for one in targets}}
     fixed_ms = np.array([by_host[one.host] for one in targets])
     launch_ms = known.floor_ms * launch
 
     known_sd = (weight * np.array([known.latencies[name].log_sd for name in names])).sum(axis=1)
-    host_share = 1 - work_ms / (work_ms + np.maximum(fixed_ms, launch_ms))
+    host_share = 1 - work_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
     away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
     assumed = np.hypot(host_sd * host_share, mix_sd * away * (1 - host_share))
     return StepsThere(
-        free_ms=work_ms + fixed_ms,
+        free_ms=gpu_ms + fixed_ms,
         launch_ms=launch_ms,
         log_sd=combined_sd(own, known_sd, assumed),
         weights=weight,
@@ -260,15 +261,15 @@ def _free_share(known: KnownSteps, name: str) -> FloatArray:
     return free
 
 
-# Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start and launches are separated
-# as on profiled instances, with typical values of those.
+# Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start, tails and launches are
+# separated as on profiled instances, with typical values of those.
 
 #: Gaps of an unprofiled GPU indicate little about its host: if the step is GPU-bound, launches take at most this many
 #: times the reference GPU's work. Chosen with one of the four instances held out as anchor.
-MOST_LAUNCHES = 1.0
+MOST_LAUNCHES = 0.7
 #: A step's work is at most this many times the work in its profile; the rest of a latency is not the GPU's. Chosen the
-#: same way (1 to 1.25 do about as well).
-MOST_WORK = 1.1
+#: same way (1 to 1.1 do about as well).
+MOST_WORK = 1.05
 #: If launches bound none of the steps that an instance's model was fitted on, its gaps indicate nothing.
 LEAST_FLOOR_PER_IDLE = 0.1
 
@@ -336,13 +337,14 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     launch_ms = np.minimum(launch_ms, own_ms)
     # From four fifths of the work to six of gaps, the step changes from GPU-bound to launch-bound.
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
-    work_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MOST_WORK * gpu_ms)
-    most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, work_ms)
+    gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MOST_WORK * gpu_ms)
+    most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
     gpu_bound_ms = np.minimum(launch_ms, most_ms + law.start_ms)
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
+    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms, target.tails))
     there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
-    explained_ms = smooth_max(work_ms + fixed_ms, launch_ms)
-    host_share = 1 - work_ms / (work_ms + np.maximum(fixed_ms, launch_ms))
+    explained_ms = smooth_max(gpu_ms + fixed_ms, launch_ms)
+    host_share = 1 - gpu_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
     away = np.abs(parts.compute_share - law.instances[reference].benchmark_compute_share)
     assumed = np.hypot(target.host.log_sd * host_share, target.mix_log_sd * away * (1 - host_share))
     unexplained = np.log(np.maximum(own_ms / explained_ms, 1))
@@ -375,7 +377,8 @@ def _as_recorded(
     row, host, parts = law.instances[name], law.host(name), steps.parts
     factors = _factors(law, name, reference, steps.target)
     fixed_ms = law.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + law.start_ms * host.launch
-    free_ms = _work_there_ms(law, reference, steps, name, work_ms) + fixed_ms
+    tails_ms = law.tails_ms(floor_ms, row.tails)
+    free_ms = _work_there_ms(law, reference, steps, name, work_ms) + tails_ms + fixed_ms
     kinds_ms = parts.kinds_ms * factors
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
     # Gaps that launches leave there: between kernels, or the whole of a launch-bound step.

@@ -1,4 +1,4 @@
-"""What a training step consists of beside its GPU's work: copy, start, and launches by the host."""
+"""What a training step consists of beside its GPU's work: copy, start, tails of kernels, and launches by the host."""
 
 from __future__ import annotations
 
@@ -98,12 +98,16 @@ def _kind_sums(device: tuple[str, ...]) -> FloatArray:
     return sums
 
 
-# step = max(work + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start and
-# launches scale with the host (`targets.py`). Gaps between kernels (`Device_IDLE`) grow with the number of launches,
-# which determines the launch time.
+# step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start and
+# launches scale with the host (`targets.py`). Tails are the ends of kernels, when part of the GPU is idle. Their number
+# is the number of kernels, which the launch time counts. They grow with the number of multiprocessors, which are harder
+# to fill, and with the time that one of them takes for its part. Gaps between kernels (`Device_IDLE`) grow with the
+# number of launches, which determines the launch time.
 
 #: Minimum share of GPU work in a step.
 LEAST_GPU_SHARE = 0.1
+#: Multiprocessors of V100, the GPU of `StepLaw.tail_share`, and milliseconds of the benchmark's kernels there.
+TAIL_MULTIPROCESSORS, TAIL_BENCHMARK_MS = 80, 168.0
 #: Exponent of the smooth minimum of launch-time bounds: where two are close, it is below both.
 _SHARPNESS = -3.0
 
@@ -114,7 +118,7 @@ class InstanceStep:
 
     Attributes
     ----------
-    gpu : its full name. host : name of the host CPU.
+    gpu : its full name. host : name of the host CPU. multiprocessors : of the GPU.
     idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : gaps per millisecond of copy,
         in which the GPU waits for the batch: these grow with it, launches don't.
     floor_per_idle : launch time in milliseconds per millisecond of gaps above both.
@@ -128,6 +132,7 @@ class InstanceStep:
 
     gpu: str
     host: str
+    multiprocessors: int
     idle_ms: float
     idle_per_copy: float
     floor_per_idle: float
@@ -143,6 +148,11 @@ class InstanceStep:
         return np.maximum(parts.idle_ms - self.idle_ms - self.idle_per_copy * parts.copy_ms, 0)
 
     @property
+    def tails(self) -> float:
+        """Kernel tails over V100's."""
+        return relative_tails(self.multiprocessors, sum(self.benchmark_kinds_ms))
+
+    @property
     def benchmark_compute_share(self) -> float:
         """Share of convolutions and products in the benchmark's profiled work."""
         return (self.benchmark_kinds_ms[0] + self.benchmark_kinds_ms[1]) / sum(self.benchmark_kinds_ms)
@@ -155,6 +165,7 @@ class StepLaw:
     Attributes
     ----------
     start_ms : per step, on the reference host. copy_factor : time of the copy over its time in the profile.
+    tail_share : tails on V100, as a share of the launch time on the reference host.
     bandwidth_tilt : weight of the GPU's bandwidth, relative to the benchmark's speed, in the speed of bandwidth-bound
         work.
     scattered_power : power of the benchmark's speed that gives the speed of a depthwise filter gradient.
@@ -163,6 +174,7 @@ class StepLaw:
 
     start_ms: float
     copy_factor: float
+    tail_share: float
     bandwidth_tilt: float
     scattered_power: float
     instances: Mapping[str, InstanceStep]
@@ -192,11 +204,30 @@ class StepLaw:
         least_ms = least_bound_ms(bounds)
         return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
 
+    def tails_ms(self, floor_ms: FloatArray, tails: float) -> FloatArray:
+        """Kernel tails of a step on a GPU, (profiles,).
+
+        Parameters
+        ----------
+        floor_ms : launch time on the reference host, (profiles,). tails : of the GPU over V100's, see `relative_tails`.
+        """
+        return self.tail_share * tails * floor_ms
+
+    def work_ms(self, instance: str, latency_ms: FloatArray, fixed_ms: FloatArray, floor_ms: FloatArray) -> FloatArray:
+        """GPU work in a latency on a profiled instance, without copy, start and tails, (profiles,)."""
+        gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
+        return gpu_time_ms(gpu_ms, self.tails_ms(floor_ms, self.instances[instance].tails))
+
     def own_latency_ms(self, parts: StepParts, anchor: str) -> FloatArray:
         """The anchor's latency inferred from its own profile, (profiles,), if not measured."""
         host = self.host(anchor)
         gpu_ms = self.instances[anchor].gpu_per_busy * parts.busy_ms
         return np.maximum(gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch)
+
+
+def relative_tails(multiprocessors: int, benchmark_ms: float) -> float:
+    """Kernel tails of a GPU over V100's, from its multiprocessors and the time of the benchmark's kernels."""
+    return (multiprocessors / TAIL_MULTIPROCESSORS) ** 2 * benchmark_ms / TAIL_BENCHMARK_MS
 
 
 def least_bound_ms(bounds: Sequence[FloatArray]) -> FloatArray:

@@ -412,6 +412,7 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
         step=StepLaw(
             start_ms=finite_number(law["start_ms"]),
             copy_factor=finite_number(law["copy_factor"]),
+            tail_share=finite_number(law["tail_share"]),
             bandwidth_tilt=finite_number(law["bandwidth_tilt"]),
             scattered_power=finite_number(law["scattered_power"]),
             instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in law["instances"].items()}),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from profet_core.catalog.gpus import Gpu
 from profet_core.messages import Code, Note
 from profet_core.transfer.carry import Targets
-from profet_core.transfer.law import BANDWIDTH
+from profet_core.transfer.law import BANDWIDTH, InstanceStep, relative_tails
 from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 
@@ -105,10 +105,11 @@ def _is_shipped(model: TransferModel, gpu: Gpu) -> bool:
 def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
     calibrated = model.calibrated_gpu(gpu, tf32)
     if calibrated is not None:
-        return _calibrated_target(calibrated, gpu, host)
+        return _calibrated_target(calibrated, model.step.instances[model.reference], gpu, host)
     speed = _beside_cells(model, gpu, known_speed(model, gpu, tf32), tf32)
     target = Target(
         host=host,
+        tails=tails_of(model.step.instances[model.reference], gpu, speed.log_speed),
         log_speed=speed.log_speed,
         log_bandwidth=log_bandwidth(model, gpu),
         log_sd=speed.step_log_sd,
@@ -127,18 +128,26 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
     return replace(speed, notes=(note, *speed.notes))
 
 
-def _calibrated_target(calibrated: CalibratedGpu, gpu: Gpu, host: Host) -> tuple[Target, Speed]:
+def _calibrated_target(
+    calibrated: CalibratedGpu, reference: InstanceStep, gpu: Gpu, host: Host
+) -> tuple[Target, Speed]:
     """Target from its measured steps, which also cover the effect of the operation mix."""
     note = Note.of(Code.MEASURED_STEPS, said=calibrated.said, networks=calibrated.networks)
     evidence = Evidence(Source.CELLS, gpu.name, said=calibrated.said)
     target = Target(
         host=host,
+        tails=tails_of(reference, gpu, calibrated.log_speed),
         log_speed=calibrated.log_speed,
         log_bandwidth=calibrated.log_bandwidth,
         log_sd=calibrated.log_sd,
         mix_log_sd=0.0,
     )
     return target, Speed(calibrated.log_speed, 0.0, calibrated.log_sd, evidence, (note,))
+
+
+def tails_of(reference: InstanceStep, gpu: Gpu, log_speed: float) -> float:
+    """Kernel tails of a GPU over V100's; `log_speed`: on the benchmark's work, over the reference's."""
+    return relative_tails(gpu.sm_count, sum(reference.benchmark_kinds_ms) * math.exp(-log_speed))
 
 
 def mix_log_sd(gpu: Gpu, reference: Gpu, tf32: bool) -> float:

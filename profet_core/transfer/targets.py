@@ -10,9 +10,9 @@ from types import MappingProxyType
 from profet_core.messages import Code, Note
 
 # Launches are bound by one CPU thread. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake (g4dn). Others
-# follow from the clock that a generation sustains and its instructions per clock, as its vendor states the gain over the
-# generation before: Skylake 1.1 times Broadwell's, Ice Lake 1.18 times Skylake's, Sapphire Rapids 1.19 times Ice Lake's;
-# Zen 2 1.15 times Broadwell's, Zen 3 1.19 times Zen 2's, Zen 4 1.14 and Zen 5 1.17 times the one before (all recalled).
+# follow from the clock that a generation sustains and its instructions per clock, as its vendor states the gain over
+# the generation before: Skylake 1.1 times Broadwell's, Ice Lake 1.18 times Skylake's, Sapphire Rapids 1.19 times Ice
+# Lake's; Zen 2 1.15 times Broadwell's, Zen 3 1.19, Zen 4 1.14 and Zen 5 1.17 times the one before (all recalled).
 # Published tables agree in kind, not in size: DenseNet-121 at batch 12 takes 56 to 104 ms with GPUs of 2017 to 2020 and
 # 15 ms with an RTX 5090 (`external/training_throughput.csv`). A GPU's own bus may be slower than its host's.
 
@@ -70,7 +70,7 @@ HOSTS: Mapping[str, Host] = MappingProxyType(
         )
     }
 )
-#: Typical host of a GPU where the host is unknown, by compute capability and above: the generation that was sold with it.
+#: Typical host of a GPU where the host is unknown, by compute capability and above: the generation sold with it.
 _TYPICAL_HOSTS = (
     (10.0, "granite-rapids"),
     (8.9, "sapphire-rapids"),
@@ -187,6 +187,7 @@ class Target:
 
     Attributes
     ----------
+    tails : kernel tails over V100's, see `law.relative_tails`.
     log_speed : log speedup over the reference's GPU on the benchmark's work.
     log_bandwidth : the same for work bound by memory bandwidth.
     log_sd : of a step there, without the part that `carry` adds. mix_log_sd : additional spread for a step that only
@@ -194,6 +195,7 @@ class Target:
     """
 
     host: Host
+    tails: float
     log_speed: float
     log_bandwidth: float
     log_sd: float

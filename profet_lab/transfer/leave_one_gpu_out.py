@@ -22,11 +22,11 @@ from profet_core.transfer.carry import (
 )
 from profet_core.transfer.law import StepLaw, gpu_time_ms
 from profet_core.transfer.model import Spread
-from profet_core.transfer.speed import mix_log_sd
+from profet_core.transfer.speed import mix_log_sd, tails_of
 from profet_core.transfer.targets import Host, Target, host_named
 from profet_lab.measurements.kernels import log_bandwidth
 from profet_lab.transfer.log_errors import root_mean_square
-from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.step_law import benchmark_floor_ms, fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, HOST_OF, Steps, gpu_of
 
 #: (anchor, instance, anchor's latency known) -> latencies on the instance, (rows,).
@@ -60,11 +60,12 @@ def reference_of(law: StepLaw) -> str:
 def target_of(law: StepLaw, medians: Steps, kernels: Kernels, target: TargetGpu, log_sd: float) -> Target:
     """The held-out GPU as the analytical model takes it."""
     reference = reference_of(law)
-    beside = gpu_of(reference)
+    beside, log_speed = gpu_of(reference), _log_speed(law, medians, target, reference)
     bandwidths = {name: gpu.bandwidth_gb_per_s for name, gpu in load_gpus().items()}
     return Target(
         host=target.host,
-        log_speed=_log_speed(law, medians, target, reference),
+        tails=tails_of(law.instances[reference], target.gpu, log_speed),
+        log_speed=log_speed,
         log_bandwidth=log_bandwidth(kernels, target.gpu.name, bandwidths, beside.name),
         log_sd=log_sd,
         mix_log_sd=mix_log_sd(target.gpu, beside, tf32=False),
@@ -81,7 +82,11 @@ def _log_speed(law: StepLaw, medians: Steps, target: TargetGpu, reference: str) 
         return plain_specs_log_speed(target.gpu, gpu_of(reference))
     row = np.flatnonzero(medians.benchmark)
     fixed = [law.fixed_ms(medians.with_latency[name].of(row), name, target.host) for name in law.instances]
-    work_ms = gpu_time_ms(np.array([target.benchmark_ms]), np.median(fixed, axis=0))
+    gpu_ms = gpu_time_ms(np.array([target.benchmark_ms]), np.median(fixed, axis=0))
+    # Tails are a few percent of this large step: whole GPU times stand for the speed that they depend on.
+    log_speed = math.log(law.instances[reference].benchmark_work_ms / float(gpu_ms[0]))
+    tails = tails_of(law.instances[reference], target.gpu, log_speed)
+    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(benchmark_floor_ms(law, medians), tails))
     return math.log(law.instances[reference].benchmark_work_ms / float(work_ms[0]))
 
 

@@ -29,6 +29,7 @@ _ITERATIONS = 1500
 class LawSetting:
     """Settings chosen by leave-one-GPU-out among any three (`python -m profet_lab.transfer.weights`)."""
 
+    tail_share: float = 0.1
     bandwidth_tilt: float = 0.5
     scattered_power: float = 0.3
 
@@ -47,6 +48,7 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setti
     law = StepLaw(
         start_ms=start_ms,
         copy_factor=copy_factor,
+        tail_share=setting.tail_share,
         bandwidth_tilt=setting.bandwidth_tilt,
         scattered_power=setting.scattered_power,
         instances={},
@@ -72,7 +74,17 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setti
 def benchmark_work_ms(law: StepLaw, steps: Steps, instance: str, benchmark: np.ndarray) -> float:
     """The benchmark's GPU work on an instance of the analytical model."""
     parts, latency_ms = steps.with_latency[instance].of(benchmark), steps.latency_ms[instance][benchmark]
-    return float(gpu_time_ms(latency_ms, law.fixed_ms(parts, instance, law.host(instance)))[0])
+    fixed_ms = law.fixed_ms(parts, instance, law.host(instance))
+    return float(law.work_ms(instance, latency_ms, fixed_ms, benchmark_floor_ms(law, steps))[0])
+
+
+def benchmark_floor_ms(law: StepLaw, steps: Steps) -> np.ndarray:
+    """What launches of the benchmark take on the reference host, (1,): the median over the instances' profiles."""
+    rows = np.flatnonzero(steps.benchmark)
+    floors = [
+        law.floor_ms(steps.with_latency[name].of(rows), name, steps.latency_ms[name][rows]) for name in law.instances
+    ]
+    return np.median(floors, axis=0)
 
 
 def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> np.ndarray:
@@ -149,6 +161,7 @@ def _instance_step(
     row = InstanceStep(
         gpu=gpu_of(instance).name,
         host=HOST_OF[instance],
+        multiprocessors=gpu_of(instance).sm_count,
         idle_ms=float(parts.idle_ms[rows].min()),
         idle_per_copy=0.0,
         floor_per_idle=0.0,

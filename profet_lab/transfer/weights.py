@@ -29,7 +29,9 @@ from profet_lab.transfer.leave_one_gpu_out import (
 from profet_lab.transfer.step_law import SETTING, LawSetting, benchmark_work_ms, fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
 
-LAW_SETTINGS = tuple(LawSetting(*values) for values in product((0.0, 0.25, 0.5, 1.0), (0.0, 0.3, 1.0)))
+LAW_SETTINGS = tuple(
+    LawSetting(*values) for values in product((0.0, 0.1, 0.2, 0.4), (0.0, 0.25, 0.5, 1.0), (0.0, 0.3, 1.0))
+)
 WEIGHT_SETTINGS = tuple(KernelWeights(*values) for values in product((0.0, 1.0, 2.0), (0.0, 1.5, 3.0, 5.0)))
 
 
@@ -42,9 +44,10 @@ class Setting:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """Tilt, power; free share's power, nearness."""
+        """Tails, tilt, power; free share's power, nearness."""
         law, weights = self.law, self.weights
         return (
+            law.tail_share,
             law.bandwidth_tilt,
             law.scattered_power,
             weights.free_share_power,
@@ -143,6 +146,7 @@ def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
     """The model refitted with another setting, which changes only the benchmark's work."""
     changed = replace(
         law,
+        tail_share=setting.tail_share,
         bandwidth_tilt=setting.bandwidth_tilt,
         scattered_power=setting.scattered_power,
     )
@@ -160,7 +164,7 @@ def main() -> None:
     measurements = load_measurements(folder)
     medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
     trials = try_settings(medians, load_kernel_speeds(folder), settings(LAW_SETTINGS, WEIGHT_SETTINGS))
-    print("tilt  scattered  free  near  outside %  " + "  ".join(f"inside {name}" for name in medians.instances))
+    print("tails  tilt  scattered  free  near  outside %  " + "  ".join(f"inside {name}" for name in medians.instances))
     for setting, trial in sorted(trials.items(), key=lambda item: np.mean(list(item[1].inside.values()))):
         cells = "  ".join(f"{value:6.2f}" for value in trial.inside.values())
         ours = "  shipped" if setting == SHIPPED else ""
