@@ -98,11 +98,11 @@ def _kind_sums(device: tuple[str, ...]) -> FloatArray:
     return sums
 
 
-# step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start and
-# launches scale with the host (`targets.py`). Tails are the ends of kernels, when part of the GPU is idle. Their number
-# is the number of kernels, which the launch time counts. They grow with the number of multiprocessors, which are harder
-# to fill, and with the time that one of them takes for its part. Gaps between kernels (`Device_IDLE`) grow with the
-# number of launches, which determines the launch time.
+# step = max(work + tails + copy + start, launches). Work scales with the GPU, kind by kind (`speed.py`); copy, start
+# and launches scale with the host (`targets.py`). Tails are the ends of kernels, when part of the GPU is idle. Their
+# number is the number of kernels, which the launch time counts. They grow with the number of multiprocessors, which
+# are harder to fill, and with the time that one of them takes for its part. Gaps between kernels (`Device_IDLE`) grow
+# with the number of launches, which determines the launch time.
 
 #: Minimum share of GPU work in a step.
 LEAST_GPU_SHARE = 0.1

@@ -18,8 +18,8 @@ from profet_lab.measurements.published_points import POINTS_TABLE
 
 #: Prior standard deviation of the intercept and of both powers: wide.
 _PRIOR_LOG_SD = 1.0
-#: Where the search for the four standard deviations starts, in the logarithm: own, table, noise, generation.
-_START = (0.05, 0.05, 0.05, 0.3)
+#: Where the search for the standard deviations starts, in the logarithm: own, table, noise, other network, generation.
+_START = (0.05, 0.05, 0.05, 0.1, 0.3)
 #: None of the standard deviations is below this.
 _LEAST_LOG_SD = 0.02
 #: Table of the profiled GPUs.
@@ -34,7 +34,7 @@ class _Observations:
 
     Attributes
     ----------
-    same_generation, same_gpu, same_table : (rows, rows), 0 or 1.
+    same_generation, same_gpu, same_table : (rows, rows), 0 or 1. other_network : not of ResNet-50, (rows,), 0 or 1.
     """
 
     log_speed: np.ndarray
@@ -42,23 +42,22 @@ class _Observations:
     same_generation: np.ndarray
     same_gpu: np.ndarray
     same_table: np.ndarray
+    other_network: np.ndarray
 
     def covariance(self, log_sds: np.ndarray) -> np.ndarray:
-        """Prior covariance with noise; `log_sds`: own, table, noise, generation."""
-        own, table, noise, generation = log_sds**2
+        """Prior covariance with noise; `log_sds`: in the order of `_START`."""
+        own, table, noise, other, generation = log_sds**2
         prior = _PRIOR_LOG_SD**2 * self.specs @ self.specs.T + generation * self.same_generation
-        return prior + own * self.same_gpu + table * self.same_table + noise * np.eye(len(self.log_speed))
+        return prior + own * self.same_gpu + table * self.same_table + np.diag(noise + other * self.other_network)
 
 
 def observed_speeds(ratios: pd.DataFrame, law: StepLaw, reference: str) -> pd.DataFrame:
-    """Published ratios of GPUs as they run by default, and the profiled GPUs' measured ones: gpu, table, log_ratio."""
+    """Published ratios of GPUs as they run by default, and the profiled GPUs' measured ones."""
     work_ms = {row.gpu: row.benchmark_work_ms for row in law.instances.values()}
     base = law.instances[reference].benchmark_work_ms
-    measured = [(gpu, _MEASURED, math.log(base / value)) for gpu, value in work_ms.items()]
-    return pd.concat(
-        [ratios[["gpu", "table", "log_ratio"]], pd.DataFrame(measured, columns=["gpu", "table", "log_ratio"])],
-        ignore_index=True,
-    )
+    columns = ["gpu", "table", "resnet50", "log_ratio"]
+    measured = [(gpu, _MEASURED, True, math.log(base / value)) for gpu, value in work_ms.items()]
+    return pd.concat([ratios[columns], pd.DataFrame(measured, columns=columns)], ignore_index=True)
 
 
 def fit_specs(
@@ -91,9 +90,10 @@ def fit_specs(
         same_generation=columns[:, 3:] @ columns[:, 3:].T,
         same_gpu=(row_of[:, None] == row_of[None]).astype(float),
         same_table=((table[:, None] == table[None]) & ~np.isin(table, _YARDSTICKS)).astype(float),
+        other_network=(~kept.resnet50.to_numpy(bool)).astype(float),
     )
     log_sds = _most_likely(data)
-    own, _, noise, generation = log_sds
+    own, _, noise, _, generation = log_sds
     prior = np.diag([_PRIOR_LOG_SD**2] * 3 + [generation**2] * len(generations))
     inverse = np.linalg.inv(data.covariance(log_sds))
     gain = prior @ columns.T @ inverse
@@ -144,12 +144,12 @@ def benchmark_points(
             log_speed=log_speed,
             log_sd=log_sd,
             tables=len(tables),
-            published=float(tables.log_ratio.mean()),
+            published=_mean(tables),
             held_out=held_out.log_speed(gpus[str(name)], sheet, tf32=True),
         )
     fp32_points = {}
     for name, tables in ratios[~ratios.tf32 & has_tf32].groupby("gpu"):
-        gpu, published = gpus[str(name)], float(tables.log_ratio.mean())
+        gpu, published = gpus[str(name)], _mean(tables)
         fp32_points[str(name)] = BenchmarkPoint(
             log_speed=published,
             log_sd=noise / math.sqrt(len(tables)),
@@ -158,3 +158,9 @@ def benchmark_points(
             held_out=specs.log_speed(gpu, sheet, tf32=False),
         )
     return specs, points, fp32_points
+
+
+def _mean(tables: pd.DataFrame) -> float:
+    """Of ResNet-50's ratios where there are any."""
+    kept = tables[tables.resnet50] if tables.resnet50.any() else tables
+    return float(kept.log_ratio.mean())

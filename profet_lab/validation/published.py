@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import Gpus
-from profet_core.latency import Estimate
+from profet_core.latency import HOST_BOUND_SHARE, Estimate
 from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus
 from profet_core.transfer.model import TransferModel
@@ -107,7 +107,8 @@ def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
             recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
             estimate = estimate_gpus(model, recorded, others, [placed], tf32=True)[placed]
             latency_ms = estimate.latency_ms
-            limited = estimate.limited_by_host
+            assert estimate.reach is not None
+            limited = estimate.reach.launch_ms >= HOST_BOUND_SHARE * estimate.reach.free_ms
             rows.append(
                 {
                     "own_point": reference[benchmark] / latency_ms[benchmark] / math.exp(point.published) - 1,
