@@ -41,8 +41,10 @@ from profet_core.prediction.in_precision import (
 from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
 from profet_core.prediction.unprofiled import unprofiled_gpus
 from profet_core.transfer.estimate import Placed
+from profet_core.transfer.law import host_share
 from profet_core.transfer.model import TransferModel, derive
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.targets import Source
 from profet_core.units import format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
@@ -347,7 +349,7 @@ def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
     """Estimate on a measured GPU, in this or another host."""
     host, regime = placed[1], question.regime(gpu_measured=True)
     by_method = {name: _measured_ms(question, name, instance, placed) for name in METHODS}
-    reach = _reach(question, {instance: 1.0}, instance, 0.0, placed)
+    reach, share = _reach(question, {instance: 1.0}, instance, 0.0, placed)
     step = Estimate(
         latency_ms=by_method[question.method],
         log_sd=question.log_sd(regime),
@@ -356,7 +358,7 @@ def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
         reach=reach,
     )
     if host.name != question.model.costs[instance].host:
-        step = step.widened(host.log_sd * _host_share(reach))
+        step = step.widened(host.log_sd * share)
     return _OnGpu(step, by_method, regime)
 
 
@@ -400,29 +402,27 @@ def _on_other(question: _Question, placed: Placed) -> _OnGpu:
     }
     weights = speed_weights(costs, log_speed)
     nearest = max(weights, key=lambda name: weights[name])
-    reach = _reach(question, weights, nearest, log_speed - costs[nearest].log_speed, placed)
-    share = _host_share(reach)
+    reach, share = _reach(question, weights, nearest, log_speed - costs[nearest].log_speed, placed)
     step = Estimate(
         latency_ms=by_method[question.method],
         log_sd=combined_sd(question.log_sd(regime), speed.log_sd * (1 - share), host.log_sd * share),
         basis=Basis.TRANSFERRED,
-        notes=(_note(regime), speed.evidence.note),
+        # Of a GPU whose own steps were measured, the regime of other GPUs says nothing true.
+        notes=(speed.evidence.note,) if speed.evidence.source is Source.CELLS else (_note(regime), speed.evidence.note),
         reach=reach,
     )
     return _OnGpu(step, by_method, regime)
 
 
-def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed) -> Reach:
-    """Parts of the latency, from the analytical model of the measured GPU nearest in speed."""
+def _reach(
+    question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed
+) -> tuple[Reach, float]:
+    """Parts of the latency and the host's share, from the analytical model of the measured GPU nearest in speed."""
     costs, host = question.model.costs[nearest], placed[1]
     work_ms = float(costs.parts_ms(question.amounts).sum()) * math.exp(-log_gain)
-    fixed_ms = float(costs.fixed_ms(question.amounts, host)[0])
-    return Reach(weights, work_ms + fixed_ms, float(costs.launch_ms(question.amounts, host)[0]))
-
-
-def _host_share(reach: Reach) -> float:
-    """Share of a step that depends on its host, 0 to 1."""
-    return float(reach.launch_ms / (reach.launch_ms + reach.free_ms))
+    fixed_ms, launch_ms = costs.fixed_ms(question.amounts, host), costs.launch_ms(question.amounts, host)
+    share = host_share(work_ms + fixed_ms, fixed_ms, launch_ms)
+    return Reach(weights, float(work_ms + fixed_ms[0]), float(launch_ms[0])), float(share[0])
 
 
 def _fits(

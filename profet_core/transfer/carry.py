@@ -19,6 +19,7 @@ from profet_core.transfer.law import (
     StepLaw,
     StepParts,
     gpu_time_ms,
+    host_share,
     least_bound_ms,
     shares,
 )
@@ -181,9 +182,9 @@ def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights:
     launch_ms = known.floor_ms * launch
 
     known_sd = (weight * np.array([known.latencies[name].log_sd for name in names])).sum(axis=1)
-    host_share = 1 - work_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
+    host = host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
     away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
-    assumed = np.hypot(host_sd * host_share, mix_sd * away * (1 - host_share))
+    assumed = np.hypot(host_sd * host, mix_sd * away * (1 - host))
     return StepsThere(
         free_ms=gpu_ms + fixed_ms,
         launch_ms=launch_ms,
@@ -344,9 +345,9 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms, target.tails))
     there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
     explained_ms = smooth_max(gpu_ms + fixed_ms, launch_ms)
-    host_share = 1 - gpu_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
+    host = host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
     away = np.abs(parts.compute_share - law.instances[reference].benchmark_compute_share)
-    assumed = np.hypot(target.host.log_sd * host_share, target.mix_log_sd * away * (1 - host_share))
+    assumed = np.hypot(target.host.log_sd * host, target.mix_log_sd * away * (1 - host))
     unexplained = np.log(np.maximum(own_ms / explained_ms, 1))
     return CarriedBack(own_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
 

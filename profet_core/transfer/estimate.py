@@ -17,7 +17,7 @@ from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Basis, Estimate, Reach, Relative, combined_sd
 from profet_core.transfer.carry import AnchorSteps, KnownSteps, carry, known_steps
-from profet_core.transfer.law import StepLaw, gpu_time_ms
+from profet_core.transfer.law import StepLaw, gpu_time_ms, host_share
 from profet_core.transfer.model import TransferModel, derive
 from profet_core.transfer.speed import targets_of
 from profet_core.transfer.targets import Host
@@ -105,6 +105,5 @@ def other_host_log_sd(law: StepLaw, recorded: AnchorSteps, latency_ms: FloatArra
     floor_ms = recorded.floor_ms
     if floor_ms is None:
         floor_ms = law.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
-    beside_ms = np.maximum(fixed_ms, host.launch * floor_ms)
-    gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
-    return host.log_sd * (1 - gpu_ms / (gpu_ms + beside_ms))
+    free_ms = gpu_time_ms(latency_ms, fixed_ms) + fixed_ms
+    return host.log_sd * host_share(free_ms, fixed_ms, host.launch * floor_ms)

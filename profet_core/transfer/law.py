@@ -10,6 +10,7 @@ import numpy as np
 from profet_core.arrays import FloatArray
 from profet_core.ensemble.members import StepInputs
 from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
+from profet_core.latency import SMOOTH_MAX_POWER
 from profet_core.transfer.targets import Host, host_named
 
 CONVOLUTION, PRODUCT, SCATTERED, BANDWIDTH = "convolution", "matrix product", "depthwise gradient", "bandwidth"
@@ -235,6 +236,18 @@ def least_bound_ms(bounds: Sequence[FloatArray]) -> FloatArray:
     with np.errstate(divide="ignore"):
         total: FloatArray = np.sum([bound**_SHARPNESS for bound in bounds], axis=0)
         return total ** (1 / _SHARPNESS)
+
+
+def host_share(free_ms: FloatArray, fixed_ms: FloatArray, launch_ms: FloatArray) -> FloatArray:
+    """Relative change of a step with a relative change of its host's times: the derivative of the smooth maximum.
+
+    Parameters
+    ----------
+    free_ms : without the host's limit, of which `fixed_ms` are copy and start. launch_ms : of all launches.
+    """
+    free, launch = free_ms**SMOOTH_MAX_POWER, launch_ms**SMOOTH_MAX_POWER
+    launched = launch / (free + launch)
+    return launched + (1 - launched) * fixed_ms / free_ms
 
 
 def gpu_time_ms(latency_ms: FloatArray, fixed_ms: FloatArray) -> FloatArray:

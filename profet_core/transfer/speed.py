@@ -142,7 +142,7 @@ def _calibrated_target(
         log_sd=calibrated.log_sd,
         mix_log_sd=0.0,
     )
-    return target, Speed(calibrated.log_speed, 0.0, calibrated.log_sd, evidence, (note,))
+    return target, Speed(calibrated.log_speed, calibrated.log_sd, calibrated.log_sd, evidence, (note,))
 
 
 def tails_of(reference: InstanceStep, gpu: Gpu, log_speed: float) -> float:

@@ -42,6 +42,8 @@ def _environment() -> Environment:
         "cell": _cell,
         "paragraph": _paragraph,
         "factor": _factor,
+        "exp": math.exp,
+        "percent": _percent,
     }
     environment.filters.update(filters)
     return environment
@@ -65,6 +67,11 @@ def _both(row: Mapping[str, float], name: str = "mape", ending: str = "") -> str
 def _interval(row: Mapping[str, float], ending: str = "_with_latency") -> str:
     """Two cells of a table: coverage and median half-width of the row's 90% intervals, percent."""
     return " | ".join(fixed(row[f"{name}{ending}"]) for name in ("coverage_90", "median_interval_pct"))
+
+
+def _percent(log_ratio: float) -> float:
+    """A ratio's logarithm as its difference from 1, percent."""
+    return 100 * math.expm1(log_ratio)
 
 
 def _largest(rows: Iterable[Mapping[str, float]], name: str) -> str:

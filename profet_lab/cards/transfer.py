@@ -17,7 +17,6 @@ from profet_core.transfer.speed import MIX_SHARE, evidence_of, known_speed
 from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Evidence, Source
 from profet_lab.cards.render import render
 
-OWN_POINT = "own point alone"
 #: Percent of measurements that a 90% interval may miss.
 _PROMISED_MISSES = 10.0
 #: The aim of memory fit: recall of what did not run, and false "fits" among all answers.
@@ -44,8 +43,8 @@ class GpuAccuracy:
 
     @property
     def measured(self) -> bool:
-        """Whether held-out cells or any measurement besides its fitted own point checks it."""
-        return self.evidence.source is Source.CELLS or any(check.how != OWN_POINT for check in self.checks)
+        """Whether held-out cells or any measurement checks it."""
+        return self.evidence.source is Source.CELLS or bool(self.checks)
 
 
 def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: MemoryModel) -> str:
@@ -134,12 +133,11 @@ def _checks(report: Mapping[str, Any], model: TransferModel, gpu: Gpu, instance:
     if derived := report["derived"]["gpus"].get(gpu.name):
         yield GpuCheck("another source", derived["mean_with_latency"], None)
     tables = [row for row in report["published"]["tables"] if row["gpu"] == gpu.name]
-    held_back = [row for row in tables if row["held_back"]]
     if tables:
-        yield _of_tables("tables held back" if held_back else "its table's other networks", held_back or tables)
-    elif own := next((row for row in report["published"]["self_checks"] if row["gpu"] == gpu.name), None):
-        slower = 100 * math.expm1(-math.log1p(own["own_point"] / 100))
-        yield GpuCheck(OWN_POINT, abs(slower), slower)
+        yield _of_tables("published steps", tables)
+    if (point := model.points.get(gpu.name)) and gpu.name not in model.gpus.own:
+        slower = 100 * math.expm1(point.published - point.held_out)
+        yield GpuCheck("its speed left out", abs(slower), slower)
 
 
 def _of_tables(how: str, tables: Sequence[Mapping[str, Any]]) -> GpuCheck:

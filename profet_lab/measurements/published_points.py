@@ -13,7 +13,7 @@ from profet_core.catalog.gpus import load_gpus
 from profet_lab.measurements.tables import DataError
 
 #: ResNet-50 of one source on many GPUs, each at the largest batch that fits, relative to its V100.
-POINTS_FILES = (
+POINTS_FILE, MORE_POINTS_FILE = (
     Path("external") / "resnet50_training_points.csv",
     Path("external") / "resnet50_points_more.csv",
 )
@@ -59,14 +59,14 @@ def published_ratios(folder: Path) -> pd.DataFrame:
     ------
     DataError : a file or the reference is missing.
     """
-    points = pd.concat([pd.read_csv(_found(folder, name)) for name in POINTS_FILES])
+    points = pd.concat([pd.read_csv(_found(folder, name)) for name in (POINTS_FILE, MORE_POINTS_FILE)])
     rows = _against_reference(points, POINTS_TABLE)
     table = _single_gpu_rows(folder, _TABLES)
     table = table[(table.network == "ResNet50") & (table.pixels == 224) & (table.batch_size >= _LEAST_BATCH)]
     for (name, _), part in table.groupby(["table", "xla"]):
         rows += _against_reference(part, str(name))
     if not rows:
-        raise DataError(f"{POINTS_FILES[0]} has no row of {_REFERENCES[1]}.")
+        raise DataError(f"{POINTS_FILE} has no row of {_REFERENCES[1]}.")
     found = pd.DataFrame(rows, columns=["gpu", "tf32", "table", "log_ratio"]).assign(resnet50=True)
     others = published_steps(folder, (_SCRIPT,)).groupby(["gpu", "table"], as_index=False).log_ratio.mean()
     has_tf32 = others.gpu.map(lambda gpu: load_gpus()[gpu].tf32_tensor_dense_tflops is not None)

@@ -23,6 +23,7 @@ _LEAST_MS, _LEAST_STEPS = 0.3, 5
 #: Where the search for the slope of floors over gaps starts, in the logarithm, and how long it goes on.
 _LOG_SLOPES = (-0.5, 0.5, 1.5)
 _ITERATIONS = 1500
+_MOST_LOG_SLOPE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ def _with_floor(
             row,
             idle_ms=max(idle_ms, 0.0),
             idle_per_copy=max(idle_per_copy, 0.0),
-            floor_per_idle=math.exp(log_slope),
+            floor_per_idle=math.exp(min(log_slope, _MOST_LOG_SLOPE)),
             profiling_slowdown=row.profiling_slowdown * math.exp(min(max(log_slower, -math.log(2)), math.log(2))),
         )
 

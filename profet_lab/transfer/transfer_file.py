@@ -15,7 +15,7 @@ from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.epoch_times import EPOCHS_FILE, load_epochs
 from profet_lab.measurements.kernels import KERNELS_FILE, load_kernel_speeds
-from profet_lab.measurements.published_points import POINTS_FILES, THROUGHPUT_FILE, published_ratios
+from profet_lab.measurements.published_points import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE, published_ratios
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
 from profet_lab.transfer.benchmark_points import benchmark_points
 from profet_lab.transfer.derived_law import fit_derived
@@ -23,6 +23,7 @@ from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import all_steps, median_steps
 
+_FILES = (ARCHITECTURES_FILE, EPOCHS_FILE, KERNELS_FILE, POINTS_FILE, MORE_POINTS_FILE, THROUGHPUT_FILE)
 #: Instance with the GPU that published points are relative to.
 REFERENCE = "p3.2xlarge"
 
@@ -57,10 +58,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
         "derived": {name: asdict(row) for name, row in fit_derived(epochs).items()},
         "fitted_on": {
             **measurements.sha256,
-            **{
-                str(name): sha256_hex((folder / name).read_bytes())
-                for name in (ARCHITECTURES_FILE, EPOCHS_FILE, KERNELS_FILE, *POINTS_FILES, THROUGHPUT_FILE)
-            },
+            **{str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},
         },
     }
     return signed(content)

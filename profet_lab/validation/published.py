@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import Gpus
-from profet_core.latency import HOST_BOUND_SHARE, Estimate
+from profet_core.latency import Estimate
 from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus
 from profet_core.transfer.model import TransferModel
@@ -23,8 +23,6 @@ from profet_lab.measurements.published_points import published_ratios, published
 from profet_lab.transfer.benchmark_points import benchmark_points
 from profet_lab.transfer.steps import Steps
 
-#: A prediction this far below a network's fastest step on V100 needs a faster host.
-_BELOW = 0.98
 #: A larger step that is predicted faster by more than this falls.
 _NOTABLE = 0.05
 
@@ -92,11 +90,9 @@ def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
 
     own_point : the benchmark step's predicted speed over the published one's, less 1, mean of the anchors. point_sd :
     the point's own noise. falls_batch, falls_pixels : larger steps that are predicted faster by more than 5 %.
-    below_unsaid : predictions below the network's fastest step on V100 that aren't said to be limited by the host.
     """
     benchmark = int(np.flatnonzero(medians.benchmark)[0])
     reference = medians.latency_ms[model.reference]
-    fastest = pd.Series(reference).groupby(medians.architectures).transform("min").to_numpy()
     found = []
     for name, point in model.points.items():
         if name in model.derived or name not in gpus:
@@ -105,16 +101,12 @@ def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
         for anchor in medians.instances:
             others = {one: Estimate.exact(values) for one, values in medians.latency_ms.items() if one != anchor}
             recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
-            estimate = estimate_gpus(model, recorded, others, [placed], tf32=True)[placed]
-            latency_ms = estimate.latency_ms
-            assert estimate.reach is not None
-            limited = estimate.reach.launch_ms >= HOST_BOUND_SHARE * estimate.reach.free_ms
+            latency_ms = estimate_gpus(model, recorded, others, [placed], tf32=True)[placed].latency_ms
             rows.append(
                 {
                     "own_point": reference[benchmark] / latency_ms[benchmark] / math.exp(point.published) - 1,
                     "falls_batch": _falls(medians, latency_ms, "batch_size", "pixels"),
                     "falls_pixels": _falls(medians, latency_ms, "pixels", "batch_size"),
-                    "below_unsaid": float(np.mean((latency_ms < _BELOW * fastest) & ~limited)),
                 }
             )
         means = {key: float(100 * np.mean([row[key] for row in rows])) for key in rows[0]}

@@ -60,7 +60,7 @@ def made_target(log_speed=0.0, **given) -> Target:
     """A GPU on the reference host whose bandwidth grew as its speed did."""
     values = {
         "host": REFERENCE_HOST,
-        "multiprocessors": 80,
+        "tails": 1.0,
         "log_speed": log_speed,
         "log_bandwidth": log_speed,
         "log_sd": 0.0,

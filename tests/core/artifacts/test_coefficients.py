@@ -141,8 +141,8 @@ def test_the_shipped_laws_know_every_profiled_instance(models):
 def test_the_shipped_transfer_says_what_stands_behind_a_gpu(models):
     model = models.transfer
     assert set(model.derived) == {"A10G", "Tesla P100-PCIE-16GB"}
-    assert {"L40S", "A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB"} <= set(model.points)
-    assert "L4" not in model.points and "external/cloud_hw_trainpred.csv" in model.fitted_on
+    assert {"B200", "A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB"} <= set(model.points)
+    assert "L40S" not in model.points and "external/cloud_hw_trainpred.csv" in model.fitted_on
     basis = {name: model.basis_of(model.gpus[name]) for name in ("A10G", "Tesla T4", "H100-SXM5-80GB", "L4")}
     assert basis == {"A10G": "derived", "Tesla T4": "derived", "H100-SXM5-80GB": "transferred", "L4": "transferred"}
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from profet_core.messages import Code
 from profet_core.transfer.targets import Evidence, Source
 
 
 @pytest.mark.parametrize(
-    ("evidence", "words", "note"),
+    ("evidence", "words", "code"),
     [
-        (Evidence(Source.PUBLISHED, "A40", "A40", 1), "published speed, 1 table", "training speed of A40"),
-        (Evidence(Source.PUBLISHED, "L40S", "RTX 6000 Ada", 2), "published speed of RTX 6000 Ada, 2 tables", "Ada"),
-        (Evidence(Source.SAME_CHIP, "H100-NVL-94GB", "H100-SXM5-80GB"), "same chip as H100-SXM5-80GB", "same chip"),
-        (Evidence(Source.RELATIVE, "GeForce RTX 4090", "RTX 6000 Ada"), "RTX 6000 Ada and specs", "scaled by specs"),
-        (Evidence(Source.DATA_SHEET, "B200"), "specs only", "specs only"),
+        (Evidence(Source.PUBLISHED, "A40", tables=1), "published speed, 1 table", Code.PUBLISHED),
+        (Evidence(Source.PUBLISHED, "A40", tables=2), "published speed, 2 tables", Code.PUBLISHED),
+        (Evidence(Source.GENERATION, "L40S"), "specs, and published speeds of its generation", Code.GENERATION),
+        (Evidence(Source.SPECS, "AMD Instinct MI300X"), "specs only", Code.SPECS_ONLY),
     ],
 )
-def test_evidence_in_words(evidence, words, note):
+def test_evidence_in_words(evidence, words, code):
     assert evidence.words == words
-    assert note in str(evidence.note)
+    assert evidence.note.code is code

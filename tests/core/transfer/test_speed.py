@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import permutations
 
+import numpy as np
 import pytest
 
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.messages import words_of
-from profet_core.transfer.model import BenchmarkPoint, TransferModel, load_transfer
-from profet_core.transfer.speed import (
-    half_and_half,
-    kernel_log_speed,
-    known_speed,
-    log_bandwidth,
-    mix_log_sd,
-    target_of,
+from profet_core.transfer.law import relative_tails
+from profet_core.transfer.model import TransferModel, load_transfer
+from profet_core.transfer.specs import TF32_POWER, SpecsLaw
+from profet_core.transfer.speed import known_speed, log_bandwidth, mix_log_sd, target_of
+from profet_core.transfer.targets import Source, host_named
+
+#: Twice the FP32 peak makes 2 ** 0.5 as fast, twice the bandwidth 2 ** 0.25; generation 8.0 is e ** 0.4 times as fast.
+LAW = SpecsLaw(
+    coefficients=np.array([0.1, 0.5, 0.25, 0.4]),
+    covariance=np.diag([0.01, 0.04, 0.09, 0.0025]),
+    generations=(8.0,),
+    generation_log_sd=0.3,
+    own_log_sd=0.05,
+    gpus=3,
 )
-from profet_core.transfer.targets import host_named
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +38,37 @@ def v100(shipped) -> Gpu:
     return shipped.gpus["Tesla V100-SXM2-16GB"]
 
 
-def unlike_any(v100: Gpu, **changed) -> Gpu:
-    """A V100 under a name, capability and size that no source has."""
-    return replace(v100, **{"name": "Made", "compute_capability": 7.2, "sm_count": 77, **changed})
+def larger(v100: Gpu, **changed) -> Gpu:
+    """A card with twice V100's FP32 peak and four times its bandwidth."""
+    specs = {"fp32_tflops": 2 * v100.fp32_tflops, "bandwidth_gb_per_s": 4 * v100.bandwidth_gb_per_s}
+    return replace(v100, **{"name": "Made", "compute_capability": 7.2, **specs, **changed})
 
 
-def test_an_own_point_is_the_published_ratio_less_tails(shipped):
+def test_the_specs_law_by_hand(v100):
+    unknown = larger(v100)
+    assert LAW.log_speed(unknown, v100, tf32=True) == pytest.approx(0.1 + 0.5 * math.log(2) + 0.25 * math.log(4))
+    variance = 0.01 + 0.04 * math.log(2) ** 2 + 0.09 * math.log(4) ** 2 + 0.05**2
+    assert LAW.log_sd(unknown, v100) == pytest.approx(math.sqrt(variance + 0.3**2))
+    known = larger(v100, compute_capability=8.0)
+    assert LAW.log_speed(known, v100, tf32=True) == pytest.approx(LAW.log_speed(unknown, v100, tf32=True) + 0.4)
+    assert LAW.log_sd(known, v100) == pytest.approx(math.sqrt(variance + 0.0025))
+    assert (LAW.knows(known), LAW.knows(unknown), LAW.knows(larger(v100, compute_capability=None))) == (1, 0, 0)
+    # TF32 has 16 times the peak.
+    tensor = larger(v100, tf32_tensor_dense_tflops=32 * v100.fp32_tflops)
+    gain = LAW.log_speed(tensor, v100, tf32=True) - LAW.log_speed(tensor, v100, tf32=False)
+    assert gain == pytest.approx(TF32_POWER * math.log(16))
+
+
+def test_a_card_far_from_all_others_is_less_certain(shipped, v100):
+    near, far = (larger(v100, fp32_tflops=value, bandwidth_gb_per_s=60 * value) for value in (15.0, 0.15))
+    assert shipped.specs.log_sd(far, v100) > 1.2 * shipped.specs.log_sd(near, v100)
+
+
+def test_a_published_gpu_follows_its_point(shipped):
     point = shipped.points["H100-SXM5-80GB"]
     # 1893 images a second against 369 on the V100.
-    assert point.log_throughput == pytest.approx(math.log(1893 / 369))
-    # Tails of 132 multiprocessors are part of the published step: its work alone gains more.
-    assert point.log_throughput < point.log_speed < point.log_throughput + 0.5
+    assert point.published == pytest.approx(math.log(1893 / 369))
+    assert abs(point.log_speed - point.published) < 0.03
     speed = known_speed(shipped, shipped.gpus["H100-SXM5-80GB"], True)
     assert (speed.log_speed, speed.log_sd) == (point.log_speed, point.log_sd)
     assert words_of(speed.notes).startswith("TF32, published ResNet-50 training speed of H100-SXM5-80GB")
@@ -49,63 +76,32 @@ def test_an_own_point_is_the_published_ratio_less_tails(shipped):
     spread = shipped.spread
     own = math.sqrt(spread.between**2 + spread.within**2 + speed.log_sd**2)
     assert speed.step_log_sd == pytest.approx(own)
-    # Tables of one GPU are averaged and agree by their number.
-    a100 = shipped.points["A100-SXM4-40GB"]
-    assert (a100.tables, point.tables) == (3, 1) and a100.log_sd == pytest.approx(point.log_sd / math.sqrt(3))
-    assert shipped.points["A100-PCIE-40GB"].log_speed == a100.log_speed
 
 
-def test_l4_goes_by_its_kernels(shipped):
-    l4 = shipped.gpus["L4"]
-    assert math.exp(log_bandwidth(shipped, l4)) == pytest.approx(0.288, abs=5e-4)
-    speed = known_speed(shipped, l4, True)
-    assert "its kernels' speeds" in words_of(speed.notes)
-    # 61.5 % of the benchmark are convolutions, at the product's 0.677 of V100 times the root of TF32's peak
-    # over FP32's (60 and 30.3 TFLOP/s); the rest 0.288.
-    assert math.exp(speed.log_speed) == pytest.approx(
-        1 / (0.6155 / (0.6775 * math.sqrt(60 / 30.3)) + 0.3845 / 0.2883), rel=1e-3
-    )
-    fp32 = known_speed(shipped, l4, False)
-    assert math.exp(fp32.log_speed) == pytest.approx(1 / (0.6155 / 0.6775 + 0.3845 / 0.2883), rel=1e-3)
-    assert speed.log_sd == shipped.kernel_log_sd == 0.2
-    # Kernels speak for convolutions where they were measured.
-    a100 = math.exp(kernel_log_speed(shipped, shipped.gpus["A100-SXM4-80GB"], False))
-    assert a100 == pytest.approx(1 / (0.6155 / 1.1423 + 0.3845 / 2.0314), rel=1e-3)
-    # Without a kernel, the bandwidth is the specified one.
+def test_rented_gpus_follow_their_points_and_the_law_agrees_without_them(shipped):
+    rented = ("A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB", "GH200-96GB", "B200", "GeForce RTX 4090")
+    points = [shipped.points[name] for name in rented]
+    assert max(abs(one.log_speed - one.published) for one in points) < 0.03
+    assert max(abs(one.held_out - one.published) for one in points) < 0.08
+
+
+def test_other_gpus_go_by_their_specs(shipped, v100):
+    l40s = known_speed(shipped, shipped.gpus["L40S"], True)
+    assert l40s.log_speed == shipped.specs.log_speed(shipped.gpus["L40S"], v100, tf32=True)
+    assert l40s.evidence.source is Source.GENERATION
+    amd = known_speed(shipped, shipped.gpus["AMD Instinct MI300X"], True)
+    assert amd.evidence.source is Source.SPECS and amd.log_sd > 3 * l40s.log_sd
+
+
+def test_bandwidth_is_of_kernels_where_they_were_measured(shipped):
+    assert math.exp(log_bandwidth(shipped, shipped.gpus["L4"])) == pytest.approx(0.288, abs=5e-4)
     assert math.exp(log_bandwidth(shipped, shipped.gpus["H100-SXM5-80GB"])) == pytest.approx(3350 / 900, rel=0.01)
 
 
-def test_a_gpu_that_no_source_names_goes_by_its_data_sheet_alone(shipped, v100):
-    twice = unlike_any(v100, fp32_tflops=2 * v100.fp32_tflops, bandwidth_gb_per_s=8 * v100.bandwidth_gb_per_s)
-    speed = known_speed(shipped, twice, True)
-    assert math.exp(speed.log_speed) == pytest.approx(4.0), "half of each"
-    assert speed.log_sd == shipped.sheet_log_sd
-    assert words_of(speed.notes).startswith("FP32, no published benchmark: specs only")
-    assert half_and_half(4.0, 9.0) == pytest.approx(math.log(6))
-    # FP32 alone tells nothing, TF32's peak 4: half of that in the logarithm.
-    tensor = unlike_any(v100, tf32_tensor_dense_tflops=16 * v100.fp32_tflops)
-    assert [math.exp(known_speed(shipped, tensor, tf32).log_speed) for tf32 in (True, False)] == pytest.approx([2, 1])
-
-
-def test_the_same_chip_is_surer_than_a_relative_and_that_than_a_data_sheet(shipped, v100):
-    gpus = shipped.gpus
-    card = gpus["Tesla V100-PCIE-16GB"]
-    chip = known_speed(shipped, card, True)
-    assert chip.log_speed == pytest.approx(
-        (math.log(card.fp32_tflops / v100.fp32_tflops) + math.log(card.bandwidth_gb_per_s / v100.bandwidth_gb_per_s))
-        / 2
-    )
-    assert chip.log_sd == pytest.approx(shipped.same_chip_log_sd)
-    assert "Tesla V100-SXM2-16GB has the same chip" in words_of(chip.notes)
-    relative = known_speed(shipped, unlike_any(v100, compute_capability=8.6, tf32_tensor_dense_tflops=30.0), True)
-    assert "scaled by specs" in words_of(relative.notes)
-    assert chip.log_sd < relative.log_sd < shipped.sheet_log_sd + 0.2
-
-
-def test_fp32_is_never_faster_than_the_published_tf32(shipped):
+def test_fp32_is_never_faster_than_tf32(shipped):
     for name, point in shipped.points.items():
         assert known_speed(shipped, shipped.gpus[name], False).log_speed <= point.log_speed, name
-    slow = BenchmarkPoint(log_speed=-3.0, log_sd=0.1, measured_on="A100-SXM4-40GB", tables=1, log_throughput=-3.0)
+    slow = replace(shipped.points["H100-SXM5-80GB"], log_speed=-3.0)
     held = replace(shipped, points={**shipped.points, "H100-SXM5-80GB": slow})
     assert known_speed(held, shipped.gpus["H100-SXM5-80GB"], False).log_speed == -3.0
     # FP32 points count where there are some; a GPU without TF32 has one speed.
@@ -114,6 +110,23 @@ def test_fp32_is_never_faster_than_the_published_tf32(shipped):
     assert words_of(speed.notes).startswith("FP32, published")
     p100 = shipped.gpus["Tesla P100-PCIE-16GB"]
     assert known_speed(shipped, p100, True) == known_speed(shipped, p100, False)
+
+
+def test_more_of_everything_in_one_generation_is_not_slower(shipped):
+    """A twentieth more multiprocessors, peak and bandwidth, and at least as much power and tensor peak."""
+    columns = ("sm_count", "fp32_tflops", "bandwidth_gb_per_s")
+    pairs = 0
+    for gpu, other in permutations(load_gpus().values(), 2):
+        tensor = [one.tf32_tensor_dense_tflops or 0.0 for one in (gpu, other)]
+        if gpu.compute_capability is None or gpu.compute_capability != other.compute_capability:
+            continue
+        if gpu.tdp_w < other.tdp_w or tensor[0] < tensor[1]:
+            continue
+        if all(getattr(gpu, name) > 1.05 * getattr(other, name) for name in columns):
+            speeds = [known_speed(shipped, one, True).log_speed for one in (gpu, other)]
+            assert speeds[0] > speeds[1], (gpu.name, other.name)
+            pairs += 1
+    assert pairs > 50
 
 
 def test_a_mix_counts_by_how_much_more_arithmetic_grew_than_bandwidth(v100):
@@ -126,12 +139,13 @@ def test_a_mix_counts_by_how_much_more_arithmetic_grew_than_bandwidth(v100):
 
 
 @pytest.mark.parametrize("tf32", [True, False])
-def test_every_gpu_with_a_data_sheet_has_a_speed_a_width_and_a_source(shipped, tf32):
+def test_every_gpu_with_specs_has_a_speed_a_width_and_a_source(shipped, tf32):
     for gpu in load_gpus().values():
         target, speed = target_of(shipped, gpu, host_named("rome"), tf32)
         assert -4 < target.log_speed < 4 and 0 < target.log_sd < 1.3, gpu.name
         assert (target.log_speed, target.log_sd) == (speed.log_speed, speed.step_log_sd)
-        assert (target.multiprocessors, target.host.name) == (gpu.sm_count, "rome")
+        busy_ms = sum(shipped.step.instances[shipped.reference].benchmark_kinds_ms) * math.exp(-target.log_speed)
+        assert target.tails == pytest.approx(relative_tails(gpu.sm_count, busy_ms)) and target.host.name == "rome"
         assert "90% if errors are log-normal" in words_of(speed.notes)
 
 
@@ -143,5 +157,5 @@ def test_another_model_is_asked_anew(shipped):
     assert target_of(other, gpu, host, True)[0].log_speed == 1.0
     assert target_of(shipped, gpu, host, True)[0] == before
     own = replace(gpu, name="My GPU", sm_count=7)
-    assert target_of(shipped, own, host, True)[0].multiprocessors == 7
-    assert own not in {key[0] for key in shipped.targets}, "somebody's own is let go"
+    assert target_of(shipped, own, host, True)[0].tails < before.tails
+    assert own not in {key[0] for key in shipped.targets}, "custom GPUs are not kept"

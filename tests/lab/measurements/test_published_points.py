@@ -1,4 +1,4 @@
-"""Published ResNet-50 speeds: which rows of the tables count, and what they say beside V100's."""
+"""Published training speeds: which rows of the tables count, and what they say beside V100's."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import math
 import pandas as pd
 import pytest
 
-from profet_core.catalog import load_gpus
 from profet_lab.measurements.published_points import (
-    OWN_POINTS,
-    POINT_OF,
+    MORE_POINTS_FILE,
     POINTS_FILE,
-    PUBLISHED_GPUS,
+    POINTS_TABLE,
     THROUGHPUT_FILE,
-    load_speeds,
-    log_ratios,
-    table_log_ratios,
+    published_ratios,
+    published_steps,
 )
 from profet_lab.measurements.tables import DataError, data_folder
 
@@ -29,34 +26,45 @@ ROW = {
     "source_repo": LAMBDA,
     "source_file": "table.md",
     "framework": "TensorFlow",
+    "framework_version": "2.2.0",
     "precision": "fp32",
 }
+SCRIPT = {"source_repo": "someone/pytorch-gpu-benchmark", "framework": "PyTorch", "batch_size": 12}
+V100 = {"gpu": "Tesla V100 (16 GB)", "images_per_s": 100.0}
+A6000 = {"gpu": "RTX A6000", "images_per_s": 150.0, "precision": "tf32"}
+POINTS = (
+    "gpu,precision,batch_size,images_per_s,source\nV100-SXM2-16GB,fp32,128,369,x\nA10 (PCIe; not A10G),tf32,224,349,x\n"
+)
 
 
 @pytest.fixture
 def ratios(tmp_path):
-    """`ratios(rows)`: what a table of these rows says."""
+    """`ratios(rows)`: what a table of these rows says, by GPU and TF32."""
 
     def read(*rows: dict) -> dict:
-        (tmp_path / THROUGHPUT_FILE).parent.mkdir(exist_ok=True)
+        folder = tmp_path / "external"
+        folder.mkdir(exist_ok=True)
+        for name in (POINTS_FILE, MORE_POINTS_FILE):
+            (tmp_path / name).write_text(POINTS)
         pd.DataFrame([{**ROW, **row} for row in rows]).to_csv(tmp_path / THROUGHPUT_FILE, index=False)
-        return {key: list(found.values()) for key, found in table_log_ratios(tmp_path).items()}
+        found = published_ratios(tmp_path)
+        found = found[found.table != POINTS_TABLE]
+        return {(row.gpu, row.tf32): row.log_ratio for row in found.itertuples()}
 
     return read
 
 
-V100 = {"gpu": "Tesla V100 (16 GB)", "images_per_s": 100.0}
-A6000 = {"gpu": "RTX A6000", "images_per_s": 150.0, "precision": "tf32"}
+def test_a_speed_is_relative_to_v100s_of_the_same_table(ratios):
+    assert ratios(V100, A6000) == {("RTX A6000", True): pytest.approx(math.log(1.5))}
+    assert ratios({**V100, "source_repo": NVIDIA}, A6000) == {}
 
 
-def test_a_speed_is_beside_v100s_of_the_same_table(ratios):
-    assert ratios(V100, A6000) == {("RTX A6000", True): pytest.approx([math.log(1.5)])}
-
-
-def test_precisions_are_told_apart(ratios):
+def test_precisions_are_kept_apart(ratios):
     found = ratios(V100, A6000, {**A6000, "precision": "fp32", "images_per_s": 110.0})
-    assert found["RTX A6000", False] == pytest.approx([math.log(1.1)])
-    assert found["RTX A6000", True] == pytest.approx([math.log(1.5)])
+    assert found == {
+        ("RTX A6000", False): pytest.approx(math.log(1.1)),
+        ("RTX A6000", True): pytest.approx(math.log(1.5)),
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,56 +76,49 @@ def test_precisions_are_told_apart(ratios):
         {"batch_size": 32},
         {"source_repo": "somebody/simulates"},
         {"source_file": "table_XLA.md"},
+        {"framework_version": "2.4.1 XLA"},
         {"precision": "amp"},
+        {"gpu": "RTX Unknown"},
     ],
 )
 def test_rows_of_something_else_do_not_count(ratios, other):
     assert ratios(V100, A6000, {**A6000, "images_per_s": 900.0, **other}) == ratios(V100, A6000)
 
 
-def test_a_table_without_a_v100_says_nothing(ratios):
-    assert ratios({**V100, "source_repo": NVIDIA}, A6000) == {}
+def test_xla_is_compared_with_xla(ratios):
+    xla = {"framework_version": "1.15 XLA"}
+    found = ratios(V100, {**V100, **xla, "images_per_s": 120.0}, {**A6000, **xla, "images_per_s": 180.0})
+    assert found == {("RTX A6000", True): pytest.approx(math.log(1.5))}
 
 
 def test_the_sxm3_counts_for_as_much_faster_as_it_is(ratios):
     faster = {**V100, "gpu": "Tesla V100-SXM3-32GB"}
-    assert ratios(faster, A6000)["RTX A6000", True] == pytest.approx([math.log(1.5 * 432 / 412)])
+    assert ratios(faster, A6000)["RTX A6000", True] == pytest.approx(math.log(1.5 * 432 / 412))
     # The nearest to the reference counts where there are several.
-    assert ratios(faster, {**V100, "images_per_s": 75.0}, A6000)["RTX A6000", True] == pytest.approx([math.log(2)])
+    assert ratios(faster, {**V100, "images_per_s": 75.0}, A6000)["RTX A6000", True] == pytest.approx(math.log(2))
 
 
 def test_a_gpus_speed_in_one_table_is_the_median_over_its_batches(ratios):
     rows = [{**A6000, "images_per_s": speed, "batch_size": size} for speed, size in ((140, 64), (150, 128), (900, 256))]
-    assert ratios(V100, *rows)["RTX A6000", True] == pytest.approx([math.log(1.5)])
+    assert ratios(V100, *rows)["RTX A6000", True] == pytest.approx(math.log(1.5))
 
 
-def test_the_own_point_comes_first_and_two_boards_of_one_card_count_as_one():
-    speeds = {"V100-SXM2-16GB": 100.0, "A100-PCIE-40GB": 200.0}
-    tables = {("A100-PCIE-40GB", True): {"one": 0.5}, ("A100-SXM4-40GB", True): {"two": 0.9}}
-    for name in ("A100-PCIE-40GB", "A100-SXM4-40GB"):
-        assert log_ratios(speeds, tables, name, tf32=True) == pytest.approx([math.log(2), 0.5, 0.9])
-        assert log_ratios(speeds, tables, name, tf32=False) == []
+def test_small_batches_of_one_script_count_for_vgg_alone(ratios):
+    vgg, card = {**SCRIPT, "network": "VGG16"}, {"gpu": "RTX A6000", "precision": "tf32-conv"}
+    rows = [{**V100, **vgg}, {**card, **vgg, "images_per_s": 200.0}]
+    assert ratios(*rows) == {("RTX A6000", True): pytest.approx(math.log(2))}
+    assert ratios(*rows, {**V100, **SCRIPT}, {**card, **SCRIPT, "images_per_s": 900.0}) == ratios(*rows)
 
 
-def test_every_gpu_with_a_point_is_in_the_catalogue():
-    assert set(POINT_OF) | set(OWN_POINTS) <= set(load_gpus())
-    assert set(POINT_OF.values()) <= {gpu.point for gpu in PUBLISHED_GPUS}
-
-
-def test_a_table_without_the_reference_is_one_line(tmp_path):
-    path = tmp_path / POINTS_FILE
-    path.parent.mkdir()
-    path.write_text("gpu,precision,batch_size,images_per_s,source\nV100-SXM2-16GB,amp,256,833,x\n")
-    with pytest.raises(DataError, match="has no row of V100-SXM2-16GB"):
-        load_speeds(tmp_path)
+def test_missing_data_are_one_line(tmp_path):
     with pytest.raises(DataError, match=r"No external/resnet50_training_points.csv in"):
-        load_speeds(tmp_path / "nowhere")
+        published_ratios(tmp_path)
     with pytest.raises(DataError, match=r"No external/training_throughput.csv in"):
-        table_log_ratios(tmp_path / "nowhere")
+        published_steps(tmp_path)
 
 
-def test_the_data_say_what_was_published_of_h100(measurements):
-    folder = data_folder()
-    (h100,) = log_ratios(load_speeds(folder), table_log_ratios(folder), "H100-SXM5-80GB", tf32=True)
-    assert h100 == pytest.approx(math.log(1893 / 369))
-    assert len(log_ratios(load_speeds(folder), table_log_ratios(folder), "A100-SXM4-40GB", tf32=True)) == 3
+def test_the_data_say_what_was_published(measurements):
+    found = published_ratios(data_folder()).set_index(["gpu", "table"]).log_ratio
+    assert found["H100-SXM5-80GB", POINTS_TABLE] == pytest.approx(math.log(1893 / 369))
+    assert found["GeForce RTX 4090", POINTS_TABLE] == pytest.approx(math.log(721 / 369))
+    assert found["B200", POINTS_TABLE] == pytest.approx(math.log(2967 / 369))

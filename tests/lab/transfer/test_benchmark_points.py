@@ -1,79 +1,75 @@
-"""Published ResNet-50 speeds become points of the catalog's GPUs."""
+"""Speeds of unprofiled GPUs: the specs law and published points."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.catalog.gpus import load_gpus
-from profet_core.transfer.model import BenchmarkPoint
-from profet_core.transfer.speed import sheet_log_speed
-from profet_lab.measurements.published_points import PUBLISHED_GPUS
-from profet_lab.transfer.benchmark_points import (
-    LEAST_TABLE_LOG_SD,
-    Published,
-    batch_log_sd,
-    relative_log_sd,
-    same_chip_log_sd,
-    table_log_sd,
-)
-from profet_lab.transfer.steps import Steps
+from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_lab.measurements.published_points import POINTS_TABLE
+from profet_lab.transfer.benchmark_points import benchmark_points, fit_specs
+from tests.made.step_law import LAW
 
-SPEEDS = {"V100-SXM2-16GB": 100.0, **{gpu.point: 200.0 for gpu in PUBLISHED_GPUS}}
+V100 = load_gpus()["Tesla V100-SXM2-16GB"]
 
 
-@pytest.fixture
-def medians() -> Steps:
-    """ResNet-50 at two batch sizes: the V100 gains 1.25 on both others."""
-    workloads = pd.DataFrame({"model": "ResNet50", "pixels": 224, "batch_size": [16, 64]})
-    latency_ms = {
-        "p3.2xlarge": np.array([50.0, 160.0]),
-        "g4dn.xlarge": np.array([100.0, 400.0]),
-        "g3s.xlarge": np.array([200.0, 800.0]),
-    }
-    return Steps(workloads, latency_ms, {}, {})
-
-
-def test_each_table_of_a_gpu_counts():
-    published = Published(SPEEDS, {("RTX A6000", True): {"one": 0.3, "two": 0.5}})
-    assert published.log_ratios("RTX A6000", tf32=True) == [0.3, 0.5]
-    assert published.log_ratios("H100-SXM5-80GB", tf32=True) == pytest.approx([math.log(2)])
-    assert {"RTX A6000", "L40S", "H100-SXM5-80GB"} <= set(published.names)
-
-
-def test_tables_lie_apart_by_their_pooled_spread_and_no_less_than_what_is_known_of_tables():
-    # Two tables 0.4 apart: 0.2 on either side, one degree of freedom.
-    assert table_log_sd(Published(SPEEDS, {("RTX A6000", True): {"one": 0.1, "two": 0.5}})) == pytest.approx(
-        math.sqrt(2 * 0.2**2)
-    )
-    assert table_log_sd(Published(SPEEDS, {("RTX A6000", True): {"one": 0.1, "two": 0.11}})) == LEAST_TABLE_LOG_SD
-    assert table_log_sd(Published(SPEEDS, {})) == LEAST_TABLE_LOG_SD
-
-
-def test_what_the_batch_size_moves_by_hand(medians):
-    assert batch_log_sd(medians, "p3.2xlarge") == pytest.approx(math.log(1.25))
-
-
-def test_equal_speeds_of_one_chip_are_missed_by_what_their_data_sheets_differ():
-    # A100 with 40 GB on two boards beside each with 80, these two, and H100 beside H200: bandwidths alone differ.
-    ratios = (2039 / 1555, 1935 / 1555, 2039 / 1555, 1935 / 1555, 2039 / 1935, 4800 / 3350)
-    gaps = [math.log(ratio) / 2 for ratio in ratios]
-    found = same_chip_log_sd(Published(SPEEDS, {}), load_gpus())
-    assert found == pytest.approx(math.sqrt(sum(gap**2 for gap in gaps) / len(gaps)))
-
-
-def test_a_relative_is_of_another_chip_and_was_published_itself():
-    gpus = load_gpus()
-    points = {
-        name: BenchmarkPoint(speed, 0.1, measured_on, 1, speed)
-        for name, speed, measured_on in (
-            ("RTX 6000 Ada Generation", 0.5, "RTX 6000 Ada Generation"),
-            ("L4", 0.5, "L4"),
-            ("L40S", 0.1, "RTX 6000 Ada"),
+def cards(count: int, seed: int = 0) -> dict[str, Gpu]:
+    """Cards of two generations with random specs."""
+    rng = np.random.default_rng(seed)
+    return {
+        f"card {number}": replace(
+            V100,
+            name=f"card {number}",
+            compute_capability=(8.0, 9.0)[number % 2],
+            fp32_tflops=float(np.exp(rng.uniform(2, 5))),
+            bandwidth_gb_per_s=float(np.exp(rng.uniform(5, 8))),
         )
+        for number in range(count)
     }
-    gap = sheet_log_speed(gpus["RTX 6000 Ada Generation"], gpus["L4"], True)
-    assert relative_log_sd(points, gpus) == pytest.approx(abs(gap))
+
+
+def truth(gpu: Gpu) -> float:
+    """A law to find: powers 0.3 and 0.6, and 0.5 for the second generation."""
+    by_specs = 0.3 * math.log(gpu.fp32_tflops / V100.fp32_tflops)
+    by_specs += 0.6 * math.log(gpu.bandwidth_gb_per_s / V100.bandwidth_gb_per_s)
+    return by_specs + (0.5 if gpu.compute_capability == 9.0 else 0.0)
+
+
+def speeds_of(gpus: dict[str, Gpu], table: str = POINTS_TABLE, shift: float = 0.0) -> pd.DataFrame:
+    rows = [(name, table, True, truth(gpu) + shift) for name, gpu in gpus.items()]
+    return pd.DataFrame(rows, columns=["gpu", "table", "resnet50", "log_ratio"])
+
+
+def test_the_law_is_found_again_and_tells_of_a_card_that_it_never_saw():
+    gpus = cards(20)
+    law, known, _ = fit_specs(speeds_of(gpus), gpus, V100, without=["card 3"])
+    assert law.coefficients[1:3] == pytest.approx([0.3, 0.6], abs=0.01)
+    assert "card 3" not in known and law.gpus == 19
+    assert law.log_speed(gpus["card 3"], V100, tf32=True) == pytest.approx(truth(gpus["card 3"]), abs=0.02)
+    assert law.log_sd(gpus["card 3"], V100) < 0.1
+    other = replace(gpus["card 3"], compute_capability=12.0)
+    assert law.log_sd(other, V100) > 2 * law.log_sd(gpus["card 3"], V100)
+
+
+def test_a_table_that_is_off_by_one_factor_agrees():
+    gpus = cards(20)
+    tables = pd.concat([speeds_of(gpus), speeds_of(gpus, "another", shift=-0.3)], ignore_index=True)
+    _, known, _ = fit_specs(tables, gpus, V100)
+    assert max(abs(known[name][0] - truth(gpu)) for name, gpu in gpus.items()) < 0.05
+
+
+def test_a_card_apart_from_the_law_is_drawn_to_its_own_figure_and_the_held_out_one_is_not():
+    gpus = cards(20) | {"slow": V100, "fast": V100}
+    ratios = speeds_of(cards(20)).assign(tf32=False)
+    ratios.loc[0, "log_ratio"] += 0.3
+    law = replace(LAW, instances={"fast": replace(LAW.instances["fast"], gpu=V100.name)})
+    _, points, fp32_points = benchmark_points(ratios, law, "fast", gpus | {V100.name: V100})
+    own, right = points["card 0"], truth(gpus["card 0"])
+    assert own.published == pytest.approx(right + 0.3) and own.tables == 1
+    assert right < own.log_speed <= right + 0.31
+    assert abs(own.held_out - right) < abs(own.log_speed - right)
+    assert fp32_points == {}
