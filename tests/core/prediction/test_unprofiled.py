@@ -21,7 +21,7 @@ from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus, other_host_log_sd
 from profet_core.transfer.law import StepParts, step_parts
 from profet_core.transfer.speed import target_of
-from profet_core.transfer.targets import UNKNOWN_HOST, host_named
+from profet_core.transfer.targets import host_named
 
 SAMPLE = "resnet50-128px-b64-g4dn"
 
@@ -255,8 +255,9 @@ def test_every_interval_holds_the_doubt_about_the_anchor(models, catalog, profil
         if catalog[row.instance].gpu != "H100-SXM5-80GB":
             assert half(row) >= least * (1 - 1e-9), row.instance
     # Its host and the mix of its operations come to that, each at most as far as the whole step is theirs.
-    mix = target_of(transfer, transfer.gpus["H100-SXM5-80GB"], UNKNOWN_HOST, True)[0].mix_log_sd
-    assert least < half(rows["p3.2xlarge"]) < math.hypot(least, quantile() * UNKNOWN_HOST.log_sd, quantile() * mix)
+    host = host_named("", 9.0)
+    mix = target_of(transfer, transfer.gpus["H100-SXM5-80GB"], host, True)[0].mix_log_sd
+    assert least < half(rows["p3.2xlarge"]) < math.hypot(least, quantile() * host.log_sd, quantile() * mix)
 
 
 def test_the_own_gpus_offers_take_the_given_latency_and_the_hosts_doubt_alone(models, catalog, profile):
