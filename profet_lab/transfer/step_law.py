@@ -30,7 +30,7 @@ _MOST_LOG_SLOPE = 10.0
 class LawSetting:
     """Settings chosen by leave-one-GPU-out among any three (`python -m profet_lab.transfer.weights`)."""
 
-    tail_share: float = 0.1
+    tail_share: float = 0.05
     bandwidth_tilt: float = 0.5
     scattered_power: float = 0.3
 
