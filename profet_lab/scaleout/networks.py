@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
-_MILLION = 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Of a network with 1,000 classes.
-
-    Attributes
-    ----------
-    tensors : as PyTorch counts them; None where no measurement by one process needs them.
-    """
-
-    parameters: float
-    tensors: int | None = None
-
-
-#: The published counts: torchvision's where it has the network, else those of its paper or of tf_cnn_benchmarks.
-#: What ships with no count (SSD, nnU-Net, UNet Industrial, EfficientDet) is excluded.
-WEIGHTS: Mapping[str, Weights] = MappingProxyType(
+#: Network with 1,000 classes -> millions of parameters, and weight tensors as PyTorch counts them (None where no
+#: measurement by one process needs them). Counts are torchvision's, else those of the network's paper or of
+#: tf_cnn_benchmarks. What ships with no count (SSD, nnU-Net, UNet Industrial, EfficientDet) is excluded.
+WEIGHTS: Mapping[str, tuple[float, int | None]] = MappingProxyType(
     {
-        name: Weights(millions * _MILLION, tensors)
+        name: (millions, tensors)
         for name, millions, tensors in (
             ("AlexNet", 61.1, 16),
             ("EfficientNet-B0", 5.29, None),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import linprog
 
 from profet_core.catalog.interconnects import Link
 from profet_core.latency import quantile
 from profet_core.multi_gpu.law import Strategy, Width
 from profet_lab.scaleout.fit import Array
-from profet_lab.scaleout.rows import ScaleRow
 
 LEVEL = 0.9
 #: Links that share a width: few machines were measured with each kind of NVLink, none with bridges.
@@ -30,23 +30,22 @@ class Widths:
     several: Mapping[Link, Width]
     one_process: Mapping[Link, Width]
 
-    def of(self, row: ScaleRow) -> Width:
-        """A row's."""
-        widths = self.one_process if row.strategy is Strategy.ONE_PROCESS else self.several
-        return widths[row.interconnect.link]
+    def of(self, strategy: Strategy, link: Link) -> Width:
+        """Of a way to share gradients."""
+        return (self.one_process if strategy == Strategy.ONE_PROCESS else self.several)[link]
 
 
-def widths(rows: Sequence[ScaleRow], held_out_ms: Array) -> Widths:
+def widths(rows: pd.DataFrame, held_out_ms: Array) -> Widths:
     """Widths that hold `LEVEL` of these errors, at few GPUs as at many.
 
     Parameters
     ----------
     held_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
     """
-    links = np.array([row.interconnect.link for row in rows])
-    by_one = np.array([row.strategy is Strategy.ONE_PROCESS for row in rows])
-    errors = np.abs(np.log([row.latency_ms for row in rows]) - np.log(held_out_ms))
-    added, doublings = added_shares(rows, held_out_ms), np.log2([row.gpus / 2 for row in rows])
+    links = rows["link"].to_numpy()
+    by_one = (rows["strategy"] == Strategy.ONE_PROCESS).to_numpy()
+    errors = np.abs(np.log(rows["latency_ms"].to_numpy()) - np.log(held_out_ms))
+    added, doublings = added_shares(rows, held_out_ms), np.log2(rows["gpus"].to_numpy() / 2)
 
     def of(among: np.ndarray) -> dict[Link, Width]:
         found: dict[Link, Width] = {}
@@ -59,22 +58,23 @@ def widths(rows: Sequence[ScaleRow], held_out_ms: Array) -> Widths:
     return Widths(several=of(~by_one), one_process=of(by_one))
 
 
-def added_shares(rows: Sequence[ScaleRow], predicted_ms: Array) -> Array:
+def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
     """Share of each predicted step that several GPUs add to one GPU's; shape (rows,)."""
-    return 1 - np.array([row.one_gpu_ms for row in rows]) / predicted_ms
+    return 1 - rows["one_gpu_ms"].to_numpy() / predicted_ms
 
 
-def log_half_widths(rows: Sequence[ScaleRow], predicted_ms: Array, found: Widths) -> Array:
+def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, found: Widths) -> Array:
     """Of each row's interval, in the logarithm; shape (rows,)."""
     added = added_shares(rows, predicted_ms).tolist()
-    log_sds = [found.of(row).log_sd(share, row.gpus) for row, share in zip(rows, added, strict=True)]
+    kinds = zip(rows["strategy"], rows["link"], rows["gpus"], added, strict=True)
+    log_sds = [found.of(strategy, link).log_sd(share, gpus) for strategy, link, gpus, share in kinds]
     return quantile() * np.array(log_sds)
 
 
-def covered(rows: Sequence[ScaleRow], predicted_ms: Array, half_widths: Array) -> np.ndarray:
+def covered(rows: pd.DataFrame, predicted_ms: Array, half_widths: Array) -> np.ndarray:
     """Whether each measured step lies in its interval, cut at perfect scaling; (rows,)."""
-    true_ms = np.array([row.latency_ms for row in rows])
-    low_ms = np.maximum(predicted_ms * np.exp(-half_widths), [row.one_gpu_ms for row in rows])
+    true_ms = rows["latency_ms"].to_numpy()
+    low_ms = np.maximum(predicted_ms * np.exp(-half_widths), rows["one_gpu_ms"])
     return (true_ms >= low_ms) & (true_ms <= predicted_ms * np.exp(half_widths))
 
 

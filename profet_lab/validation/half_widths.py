@@ -44,7 +44,7 @@ def nested_half_widths(
         scale = scale_of_folds(bank, inner_folds, pairs, others, weights[outer], distance_tables, [outer])
         for pair in pairs:
             rows = plain.rows[outer]
-            found[pair][rows] = _half_width(
+            found[pair][rows] = half_width(
                 bank, scale, pair, plain.members_ms[pair, outer], distance_tables, rows, latency_known, [outer]
             )
     return found
@@ -70,13 +70,13 @@ def family_half_widths(
         others = [str(name) for name in names if name not in inside]
         scale = scale_of_folds(bank, plain, pairs, others, weights[family], distance_tables)
         for pair in pairs:
-            found[pair][rows] = _half_width(
+            found[pair][rows] = half_width(
                 bank, scale, pair, by_family.members_ms[pair, family], distance_tables, rows, latency_known, inside
             )
     return found
 
 
-def _half_width(
+def half_width(
     bank: ClassBank,
     scale: IntervalScale,
     pair: Pair,

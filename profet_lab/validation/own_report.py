@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
+import pandas as pd
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.transfer.model import TransferModel
@@ -24,8 +24,9 @@ from profet_lab.own_gpus.pair_groups import PairGroup, all_groups, pair_groups
 from profet_lab.progress import Progress
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.ensemble_latencies import ensemble_latencies
+from profet_lab.validation.judged import figures, mape
 from profet_lab.validation.own_law import LawJudge
-from profet_lab.validation.own_models import Judged, judge_models
+from profet_lab.validation.own_models import judge_models
 
 #: Keys of a pair's two ways in a report.
 MODELS, LAW = "models", "law"
@@ -85,7 +86,7 @@ def _beside_published(
     reasons = {(one.anchor, one.target): one.why for one in without}
     rows = []
     for group in groups:
-        judged: Mapping[Pair, Mapping[str, Judged]] = {}
+        judged: Mapping[Pair, Mapping[str, pd.DataFrame]] = {}
         if group.workloads >= LEAST_WORKLOADS and group.networks >= LEAST_NETWORKS:
             judged = judge_models(group.measurements, group.pairs, seed=seed, steps=steps, progress=progress)
         for pair in group.pairs:
@@ -115,7 +116,7 @@ def _too_few(group: PairGroup) -> str:
 
 def _law(
     dataset: Dataset, transfer: TransferModel, seed: int, steps: int, progress: Progress | None
-) -> tuple[dict[Pair, Judged], dict[str, str]]:
+) -> tuple[dict[Pair, pd.DataFrame], dict[str, str]]:
     """Figures of the calibrated model by machine, or why there are none."""
     published = published_runs(dataset, transfer)
     bank = class_bank(published)
@@ -123,7 +124,7 @@ def _law(
     ensemble = ensemble_latencies(bank, seed=seed, steps=steps, progress=progress, cases=(True,)).medians(every)
     judge = LawJudge(transfer, median_steps(every), ensemble.known)
     plain = replace(transfer, calibrated={})
-    found: dict[Pair, Judged] = {}
+    found: dict[Pair, pd.DataFrame] = {}
     why: dict[str, str] = {}
     for name in sorted(set(dataset.instances) - set(transfer.instances)):
         try:
@@ -152,8 +153,8 @@ def _own_steps(dataset: Dataset, instance: str, tf32: bool) -> Steps | None:
 def _row(
     pair: Pair,
     measurements: Measurements | None,
-    models: Mapping[str, Judged] | None,
-    law: Judged | None,
+    models: Mapping[str, pd.DataFrame] | None,
+    law: pd.DataFrame | None,
     tells: str,
 ) -> dict:
     anchor, target = pair
@@ -168,18 +169,10 @@ def _row(
     }
 
 
-def _figures(judged: Judged) -> dict:
+def _figures(rows: pd.DataFrame) -> dict:
     return {
-        "n": len(judged.log_errors),
-        "networks": len(np.unique(judged.networks)),
-        "mape": _mape(judged.log_errors),
-        "missed_90": float(100 * np.mean(np.abs(judged.log_errors) > judged.log_half_width)),
-        "median_interval_pct": float(100 * np.median(np.exp(judged.log_half_width) - 1)),
-        "by_network": {
-            str(name): _mape(judged.log_errors[judged.networks == name]) for name in np.unique(judged.networks)
-        },
+        "n": len(rows),
+        "networks": rows["model"].nunique(),
+        **{name: value for name, value in figures(rows).items() if name != "bias"},
+        "by_network": {str(name): mape(part) for name, part in rows.groupby("model")},
     }
-
-
-def _mape(log_errors: np.ndarray) -> float:
-    return float(100 * np.mean(np.abs(np.exp(log_errors) - 1)))

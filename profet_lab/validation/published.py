@@ -6,14 +6,13 @@ A table gives a ratio, one GPU's speed over V100's. Where the GPU has other poin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from profet_core.catalog.gpus import Gpus
+from profet_core.catalog.gpus import Gpu, Gpus
 from profet_core.latency import Estimate
 from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus
@@ -22,6 +21,7 @@ from profet_core.transfer.targets import UNKNOWN_HOST
 from profet_lab.measurements.published_points import published_steps
 from profet_lab.transfer.benchmark_points import Published, point_of
 from profet_lab.transfer.steps import Steps
+from profet_lab.validation.judged import figures, judged, log_errors
 
 #: A prediction this far below a network's fastest step on V100 needs a faster host.
 _BELOW = 0.98
@@ -41,52 +41,48 @@ def published_report(
         point = point_of(published.without(str(table)), model, medians, gpus[str(gpu)])
         held_back = point is not None
         if point is not None:
-            judged = replace(model, points={**model.points, str(gpu): point})
+            judged_by = replace(model, points={**model.points, str(gpu): point})
         elif str(gpu) in model.derived:
-            judged = model
+            judged_by = model
         else:
             # The model was fitted on this table's point, so only its other networks are judged.
-            judged, rows = model, rows[rows.network != "ResNet50"]
-        errors = list(_errors(judged, medians, gpus, str(gpu), rows))
-        if errors:
-            away = np.array([error for error, _ in errors])
-            inside = np.array([abs(error) <= half for error, half in errors])
+            judged_by, rows = model, rows[rows.network != "ResNet50"]
+        compared = _compared(judged_by, medians, gpus[str(gpu)], rows)
+        if len(compared):
+            away = log_errors(compared)
             found.append(
                 {
                     "gpu": str(gpu),
                     "table": str(table),
                     "held_back": held_back or str(gpu) in model.derived,
                     "networks": sorted(set(rows.network) & set(medians.architectures)),
-                    "n": len(errors),
-                    "bias": float(100 * (np.exp(away.mean()) - 1)),
-                    "mape": float(100 * np.mean(np.abs(np.exp(away) - 1))),
-                    "worst": float(100 * (np.exp(away[np.argmax(np.abs(away))]) - 1)),
-                    "missed_90": float(100 * (1 - inside.mean())),
-                    "median_interval_pct": float(100 * np.median([math.exp(half) - 1 for _, half in errors])),
+                    "n": len(compared),
+                    "worst": float(100 * np.expm1(away[np.argmax(np.abs(away))])),
+                    **figures(compared),
                 }
             )
     return found
 
 
-def _errors(
-    model: TransferModel, medians: Steps, gpus: Gpus, gpu: str, rows: pd.DataFrame
-) -> Iterator[tuple[float, float]]:
-    """Log error of each row's ratio from each anchor, and half the interval."""
+def _compared(model: TransferModel, medians: Steps, gpu: Gpu, rows: pd.DataFrame) -> pd.DataFrame:
+    """Each row's published and predicted ratio of the step to the reference's, from each anchor."""
     table, reference = medians.workloads, medians.latency_ms[model.reference]
-    for anchor in medians.instances:
-        found = _estimated(model, medians, gpus, gpu, anchor)
-        for row in rows.to_dict("records"):
-            same = np.flatnonzero((table.model == row["network"]) & (table.pixels == row["pixels"]))
-            if len(same):
-                near = same[np.argmin(np.abs(np.log(table.batch_size.to_numpy()[same] / row["batch_size"])))]
-                ratio = found.latency_ms[near] / reference[near]
-                yield math.log(ratio) - row["log_ratio"], float(found.log_half_width[near])
+    near, log_ratios = [], []
+    for row in rows.to_dict("records"):
+        same = np.flatnonzero((table.model == row["network"]) & (table.pixels == row["pixels"]))
+        if len(same):
+            near.append(same[np.argmin(np.abs(np.log(table.batch_size.to_numpy()[same] / row["batch_size"])))])
+            log_ratios.append(row["log_ratio"])
+    found = [_estimated(model, medians, gpu, anchor) for anchor in medians.instances]
+    return pd.concat(
+        [judged(one.latency_ms[near] / reference[near], np.exp(log_ratios), one.log_half_width[near]) for one in found]
+    )
 
 
-def _estimated(model: TransferModel, medians: Steps, gpus: Gpus, gpu: str, anchor: str) -> Estimate:
+def _estimated(model: TransferModel, medians: Steps, gpu: Gpu, anchor: str) -> Estimate:
     others = {name: Estimate.exact(values) for name, values in medians.latency_ms.items() if name != anchor}
     recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
-    placed = (gpus[gpu], UNKNOWN_HOST)
+    placed = (gpu, UNKNOWN_HOST)
     return estimate_gpus(model, recorded, others, [placed], tf32=True)[placed]
 
 
@@ -104,19 +100,16 @@ def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
     for name, point in model.points.items():
         if name in model.derived or name not in gpus:
             continue
-        placed, rows = (gpus[name], UNKNOWN_HOST), []
+        rows = []
         for anchor in medians.instances:
-            others = {one: Estimate.exact(values) for one, values in medians.latency_ms.items() if one != anchor}
-            recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
-            estimate = estimate_gpus(model, recorded, others, [placed], tf32=True)[placed]
+            estimate = _estimated(model, medians, gpus[name], anchor)
             latency_ms = estimate.latency_ms
-            limited = estimate.limited_by_host
             rows.append(
                 {
                     "own_point": reference[benchmark] / latency_ms[benchmark] / math.exp(point.log_throughput) - 1,
                     "falls_batch": _falls(medians, latency_ms, "batch_size", "pixels"),
                     "falls_pixels": _falls(medians, latency_ms, "pixels", "batch_size"),
-                    "below_unsaid": float(np.mean((latency_ms < _BELOW * fastest) & ~limited)),
+                    "below_unsaid": float(np.mean((latency_ms < _BELOW * fastest) & ~estimate.limited_by_host)),
                 }
             )
         means = {key: float(100 * np.mean([row[key] for row in rows])) for key in rows[0]}

@@ -96,15 +96,14 @@ class TransferData:
 
 def held_out_gpus_section(data: TransferData) -> dict:
     """Leave-one-GPU-out over the profiled GPUs, then over those of the other source."""
-    corrected_ms = corrected_held_out(data.epochs)
+    epochs = data.epochs.assign(step_ms=corrected_held_out(data.epochs))
     return {
         **profiled_gpus(data.steps, data.medians, data.kernels, data.ensemble, data.sheet_log_sd),
         "other_gpus": other_gpus(
             data.medians,
             data.kernels,
             data.median_ensemble,
-            data.epochs,
-            corrected_ms,
+            epochs,
             data.points,
             REFERENCE,
             data.sheet_log_sd,
