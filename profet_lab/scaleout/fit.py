@@ -73,11 +73,8 @@ def fitted_model(rows: pd.DataFrame) -> ScaleoutModel:
 
 def _predictor(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
     """Rows of one strategy on one kind of link are predicted together."""
-    kinds = rows.groupby(["strategy", "link"], sort=False).indices
-    groups = [
-        (places, _alike(rows.iloc[places], Strategy(strategy), Link(link)))
-        for (strategy, link), places in kinds.items()
-    ]
+    kinds = rows["strategy"] + " " + rows["link"]
+    groups = [(places, _alike(rows.iloc[places])) for places in kinds.groupby(kinds, sort=False).indices.values()]
 
     def predicted(model: ScaleoutModel) -> Array:
         out = np.empty(len(rows))
@@ -88,7 +85,8 @@ def _predictor(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
     return predicted
 
 
-def _alike(rows: pd.DataFrame, strategy: Strategy, link: Link) -> Callable[[ScaleoutModel], Array]:
+def _alike(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
+    strategy, link = Strategy(rows["strategy"].iloc[0]), Link(rows["link"].iloc[0])
     one_gpu_ms, per_node, nodes, shared, tensors = (
         rows[["one_gpu_ms", "gpus_per_node", "nodes", "gradient_bytes", "tensors"]].to_numpy(float).T
     )

@@ -53,6 +53,6 @@ def judge_models(
                 halves[pair][rows] = half_width(bank, scale, pair, members_ms, tables, rows, known, [name])
         for pair in pairs:
             predicted_ms = out.all_ensemble_ms(pair, weights)
-            rows = judged(predicted_ms, bank.latency_ms[pair[1]], halves[pair], model=bank.architectures)
-            found[pair][case] = rows
+            true_ms = bank.latency_ms[pair[1]]
+            found[pair][case] = judged(predicted_ms, true_ms, halves[pair], model=bank.architectures)
     return found
