@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from profet_core.ensemble.intervals import IntervalScale
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.calibrate import distances
+from profet_lab.classes.calibrate import distances, half_widths, scale_of_folds
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
 from profet_lab.validation.default_report import families_of
-from profet_lab.validation.half_widths import family_half_widths, nested_half_widths
-from profet_lab.validation.inner_folds import inner_errors, two_held_out
+from profet_lab.validation.inner_folds import inner_errors, nested_scale, two_held_out
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,18 @@ def _columns(
     family_weights = {
         family: errors.of_group(bank.architectures[rows]) for family, rows in folds.by_family.rows.items()
     }
-    nested = nested_half_widths(bank, wanted, folds.plain, folds.inner, tables, latency_known, weights)
-    of_family = family_half_widths(bank, wanted, folds.plain, folds.by_family, tables, latency_known, family_weights)
+    names = np.unique(bank.architectures)
+
+    def scale_of(outer: str, _: list[str]) -> IntervalScale:
+        return nested_scale(bank, wanted, folds.inner, outer, weights[outer], tables)
+
+    def family_scale(family: str, inside: list[str]) -> IntervalScale:
+        """The networks behind these errors had seen the family: to avoid that takes a third level of folds."""
+        others = [str(name) for name in names if name not in inside]
+        return scale_of_folds(bank, folds.plain, wanted, others, family_weights[family], tables)
+
+    nested = half_widths(bank, wanted, folds.plain, scale_of, tables, latency_known)
+    of_family = half_widths(bank, wanted, folds.by_family, family_scale, tables, latency_known)
     return {
         pair: {
             "": folds.plain.all_ensemble_ms(pair, weights),

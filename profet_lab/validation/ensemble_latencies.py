@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,7 +85,7 @@ def of_folds(bank: ClassBank, out_of_fold: OutOfFold, known: bool) -> EnsembleLa
     return EnsembleLatencies(latency_ms, half_widths)
 
 
-def weights_by_others(bank: ClassBank, wanted: list[Pair], out_of_fold: OutOfFold) -> dict[str, Weights]:
+def weights_by_others(bank: ClassBank, wanted: Sequence[Pair], out_of_fold: OutOfFold) -> dict[str, Weights]:
     """Architecture -> the weights that err least on all others."""
     errors_of = {name: out_of_fold.summed_errors(bank, wanted, name) for name in out_of_fold.rows}
     return {name: least_error(errors for other, errors in errors_of.items() if other != name) for name in errors_of}

@@ -8,7 +8,9 @@ from itertools import combinations, permutations
 
 import numpy as np
 
+from profet_core.ensemble.intervals import IntervalScale
 from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.calibrate import scale_of_folds
 from profet_lab.classes.folds import ClassFold, OutOfFold
 from profet_lab.classes.member_weights import Weights, least_error
 from profet_lab.classes.training_rows import TrainingRows
@@ -63,3 +65,16 @@ def inner_errors(bank: ClassBank, pairs: Sequence[Pair], inner_folds: OutOfFold)
             for inner, outer in permutations(np.unique(bank.architectures), 2)
         }
     )
+
+
+def nested_scale(
+    bank: ClassBank,
+    pairs: Sequence[Pair],
+    inner_folds: OutOfFold,
+    outer: str,
+    weights: Weights,
+    distance_tables: Mapping[str, np.ndarray],
+) -> IntervalScale:
+    """The interval scale for a held-out architecture, from networks that saw neither it nor the error's own."""
+    others = [inner_name(str(name), outer) for name in np.unique(bank.architectures) if name != outer]
+    return scale_of_folds(bank, inner_folds, pairs, others, weights, distance_tables, [outer])

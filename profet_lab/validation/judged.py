@@ -45,5 +45,6 @@ def figures(rows: pd.DataFrame, key: str = "{}") -> dict[str, float]:
 
 def over(rows: list[dict], how: str, keys: str = "") -> dict[str, float]:
     """`how` ("mean" or "max") of every figure of several directions whose name holds `keys`."""
-    table = pd.DataFrame(rows).drop(columns=["anchor", "target", "n"]).filter(like=keys)
+    table = pd.DataFrame(rows).drop(columns=["anchor", "target", "n"])
+    table = table[[name for name in table if keys in str(name)]]
     return {str(name): float(value) for name, value in table.agg(how).items()}

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
+from profet_core.ensemble.intervals import IntervalScale
 from profet_lab.cases import CASES
-from profet_lab.classes.bank import class_bank
-from profet_lab.classes.calibrate import distances, scale_of_folds
+from profet_lab.classes.bank import ClassBank, class_bank
+from profet_lab.classes.calibrate import distances, half_widths, scale_of_folds
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import one_held_out, predict_folds
-from profet_lab.classes.member_weights import least_error
+from profet_lab.classes.folds import OutOfFold, one_held_out, predict_folds
 from profet_lab.measurements.tables import Measurements, Pair
 from profet_lab.progress import Progress
-from profet_lab.validation.half_widths import half_width
+from profet_lab.validation.ensemble_latencies import weights_by_others
 from profet_lab.validation.judged import judged
 
 
@@ -40,19 +39,26 @@ def judge_models(
     for known, case in CASES.items():
         folds = one_held_out(bank.architectures, pairs)
         out = predict_folds(bank, folds, latency_known=known, seed=seed, steps=steps, progress=progress)
-        errors_of = {name: out.summed_errors(bank, pairs, name) for name in out.rows}
-        tables = {anchor: distances(bank, anchor, known) for anchor in dict.fromkeys(anchor for anchor, _ in pairs)}
-        weights = {}
-        halves = {pair: np.empty(len(bank.architectures)) for pair in pairs}
-        for name, rows in out.rows.items():
-            others = [other for other in errors_of if other != name]
-            weights[name] = least_error(errors_of[other] for other in others)
-            scale = scale_of_folds(bank, out, pairs, others, weights[name], tables, [name])
-            for pair in pairs:
-                members_ms = out.members_ms[pair, name]
-                halves[pair][rows] = half_width(bank, scale, pair, members_ms, tables, rows, known, [name])
-        for pair in pairs:
-            predicted_ms = out.all_ensemble_ms(pair, weights)
-            true_ms = bank.latency_ms[pair[1]]
-            found[pair][case] = judged(predicted_ms, true_ms, halves[pair], model=bank.architectures)
+        for pair, rows in _judged(bank, pairs, known, out).items():
+            found[pair][case] = rows
     return found
+
+
+def _judged(bank: ClassBank, pairs: Sequence[Pair], known: bool, out: OutOfFold) -> dict[Pair, pd.DataFrame]:
+    weights = weights_by_others(bank, pairs, out)
+    tables = {anchor: distances(bank, anchor, known) for anchor in dict.fromkeys(anchor for anchor, _ in pairs)}
+
+    def scale_of(name: str, inside: list[str]) -> IntervalScale:
+        others = [other for other in out.rows if other != name]
+        return scale_of_folds(bank, out, pairs, others, weights[name], tables, inside)
+
+    halves = half_widths(bank, pairs, out, scale_of, tables, known)
+    return {
+        (anchor, target): judged(
+            out.all_ensemble_ms((anchor, target), weights),
+            bank.latency_ms[target],
+            halves[anchor, target],
+            model=bank.architectures,
+        )
+        for anchor, target in pairs
+    }
