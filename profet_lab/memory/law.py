@@ -11,6 +11,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
 from profet_core.memory.model import GIB_PER_VALUE, MemoryLaw
+from profet_lab.held_out import held_out
 
 #: Arithmetic of a plain training step, which the fit starts from and is drawn to: context and workspace 0.5 GiB;
 #: weights, gradients and a temporary copy; every convolution's output once; of normalization, activation and addition,
@@ -71,11 +72,7 @@ def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) 
 
 def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
     """`log_room` of each cell by the memory model fitted without its architecture."""
-    found = np.empty(len(cells))
-    for name in sorted(cells["model"].unique()):
-        held_out = (cells["model"] == name).to_numpy()
-        found[held_out] = log_room(fit_law(cells[~held_out]), cells[held_out])
-    return found
+    return held_out(cells, cells["model"].to_numpy(str), lambda others, out: log_room(fit_law(others), out))
 
 
 def calibrate_law(law: MemoryLaw, cells: pd.DataFrame) -> MemoryLaw:
