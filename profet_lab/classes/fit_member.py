@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profet_core.ensemble.members import TREES
-from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.classes.boosted import BoostedTrees, fit_trees
 from profet_lab.classes.fit_networks import STEPS, fit_networks
 from profet_lab.classes.stacked import StackedNetworks
-from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.progress import Progress
 
 

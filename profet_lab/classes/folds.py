@@ -9,13 +9,12 @@ import numpy as np
 
 from profet_core.ensemble.members import MEMBERS, StepInputs, step_inputs
 from profet_core.features.classes import ClassTimes
-from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.classes.boosted import BoostedTrees
 from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.classes.member_weights import Weights, ensemble_ms, summed_errors
 from profet_lab.classes.stacked import StackedNetworks
-from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks

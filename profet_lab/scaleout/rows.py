@@ -17,8 +17,7 @@ from profet_core.multi_gpu.step import GRADIENT_BYTES
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.measurements.tables import DataError
-from profet_lab.scaleout.networks import WEIGHTS
-from profet_lab.scaleout.rigs import PLATFORMS_2017, RIGS
+from profet_lab.scaleout.published import PLATFORMS_2017, RIGS, WEIGHTS
 
 TENSORFLOW_2017_FILE = Path("external") / "tensorflow_multi_gpu_2017.csv"
 #: The two data sets that are judged.

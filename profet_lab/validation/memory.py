@@ -15,8 +15,7 @@ from profet_core.memory.model import MemoryModel
 from profet_core.profiles.record import ProfileMeta
 from profet_lab.held_out import held_out
 from profet_lab.measurements.tables import Measurements
-from profet_lab.memory.cells import ran_elsewhere
-from profet_lab.memory.law import calibrate_law, fit_law, log_room
+from profet_lab.memory.law import calibrate_law, fit_law, log_room, ran_elsewhere
 from profet_lab.memory.memory_file import CERTAIN, fit_memory, memory_tables
 from profet_lab.memory.recorded import PYTORCH_PEAK, TENSORFLOW_PEAK, step_peaks
 from profet_lab.memory.traffic import class_times

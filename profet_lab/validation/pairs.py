@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 
 from profet_core.transfer.carry import ForeignSteps, carry_back
-from profet_lab.classes.bank import ClassBank, class_bank
+from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.classes.folds import ClassFold, OutOfFold, fold_inputs, predict_folds
-from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair, pairs
 from profet_lab.own_gpus.pair_models import LAW_SHARE

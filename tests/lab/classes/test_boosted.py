@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from profet_core.ensemble.members import TREES, UNKNOWN_POWER
-from profet_lab.classes.bank import ClassBank, class_bank
+from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.boosted import REPEATS, BoostedTrees, fit_trees
-from profet_lab.classes.training_rows import TrainingRows
 from tests.lab.conftest import without_numbers
 
 PAIR = ("slow", "fast")

@@ -9,8 +9,7 @@ import pytest
 
 from profet_core.ensemble.members import MEMBERS, TREES
 from profet_core.units import SMALLEST_NUMBER
-from profet_lab.classes.bank import class_bank
-from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.classes.bank import TrainingRows, class_bank
 from tests.lab.conftest import SAME_TRAINING, without_numbers
 
 PAIR = ("slow", "fast")

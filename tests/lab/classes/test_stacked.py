@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from profet_core.ensemble.members import CLASS_RATIO, HOMOGENEOUS, NETWORKS
-from profet_lab.classes.bank import class_bank
+from profet_lab.classes.bank import TrainingRows, class_bank
 from profet_lab.classes.stacked import RECIPES, StackedNetworks
-from profet_lab.classes.training_rows import TrainingRows
 from tests.lab.conftest import SAME_TRAINING
 
 STEPS = 5

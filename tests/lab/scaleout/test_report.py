@@ -7,7 +7,7 @@ import pytest
 from profet_core.accuracy.reports import read_report
 from profet_core.files import shipped_folder
 from profet_core.multi_gpu.law import NUMBERS, load_scaleout
-from profet_lab.cards.short import scaleout_card
+from profet_lab.cards.cards import scaleout_card
 from profet_lab.scaleout.fit import fitted_model
 from profet_lab.scaleout.folds import NETWORK
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS

@@ -14,7 +14,7 @@ PAIR = ("slow", "fast")
 
 
 def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
-    from profet_lab.validation.inner_folds import two_held_out
+    from profet_lab.validation.default import two_held_out
 
     bank = class_bank(classed)
     folds = two_held_out(bank, [PAIR])
@@ -30,7 +30,7 @@ def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 def test_no_error_of_those_held_out_counts(poison):
     """Errors of a held-out name, seen without another, and those of others seen with it, are all nonsense."""
-    from profet_lab.validation.inner_folds import InnerErrors
+    from profet_lab.validation.default import InnerErrors
 
     wanted, names = WEIGHTS[9], "ABCD"
     spoilt = np.full(len(WEIGHTS), poison)
@@ -47,7 +47,7 @@ def test_no_error_of_those_held_out_counts(poison):
 
 
 def test_each_architecture_has_the_weights_that_the_others_chose():
-    from profet_lab.validation.inner_folds import InnerErrors
+    from profet_lab.validation.default import InnerErrors
 
     chosen = {"A": WEIGHTS[3], "B": WEIGHTS[11], "C": WEIGHTS[17]}
     errors = {(outer, inner): choosing(chosen[outer]) for outer in "ABC" for inner in "ABC" if inner != outer}
@@ -61,7 +61,7 @@ def test_spoilt_rows_of_the_held_out_architecture_reach_neither_weights_nor_inte
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
     from profet_lab.classes.calibrate import distances, half_widths
     from profet_lab.classes.folds import one_held_out, predict_folds
-    from profet_lab.validation.inner_folds import inner_errors, nested_scale, two_held_out
+    from profet_lab.validation.default import inner_errors, nested_scale, two_held_out
 
     pair, held_out = ("slow", "fast"), classed.architectures == "D"
     clean, spoilt = class_bank(classed), class_bank(poisoned)

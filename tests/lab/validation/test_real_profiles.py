@@ -13,8 +13,7 @@ import pytest
 
 from profet_core import InputError, load_models, predict
 from profet_core.errors import ArtifactError
-from profet_lab.cards.model import model_card
-from profet_lab.cards.real import real_section
+from profet_lab.cards.cards import model_card, real_section
 from profet_lab.measurements.real_index import Measured, read_index
 from profet_lab.reports import CARD_NAME, REAL_REPORT_NAME, load_real_report, write_real_report
 from profet_lab.validation.real_profiles import (
