@@ -92,7 +92,7 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
 
 def _answers(
     model: MemoryModel, known: str, step: RecordedStep, profiled_gib: float, cells: pd.DataFrame
-) -> list[tuple[str, bool, float, Verdict]]:
+) -> list[tuple[str, bool, float | None, Verdict]]:
     """Rows as `_ANSWER` names them: a step asked about every size and GPU of `cells`."""
     return [
         (known, bool(cell["ran"]), answer.probability, answer.verdict)
