@@ -9,8 +9,7 @@ import numpy as np
 from profet_core.ensemble.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
 from profet_core.latency import quantile
 from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.folds import OutOfFold
-from profet_lab.classes.member_weights import Weights
+from profet_lab.classes.folds import OutOfFold, Weights
 from profet_lab.measurements.tables import Pair
 
 LEVEL = 0.9

@@ -11,8 +11,7 @@ import pyarrow as pa
 from profet_core.errors import ProfetError
 from profet_core.files import sha256_hex
 from profet_core.profiles.decoding.strict_json import parse_json
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source
-from profet_lab.datasets.layout import (
+from profet_lab.datasets.dataset import (
     CELLS_FILE,
     LAYOUT,
     MANIFEST_FILE,
@@ -21,6 +20,9 @@ from profet_lab.datasets.layout import (
     SCHEMAS,
     TABLES,
     VERSION,
+    Dataset,
+    InstanceFacts,
+    Source,
 )
 from profet_lab.datasets.parquet import file_bytes, parquet_table
 from profet_lab.measurements.tables import DataError

@@ -16,9 +16,8 @@ from profet_core.multi_gpu.law import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION, 
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.scaleout.fit import fitted_model
-from profet_lab.scaleout.folds import GPU, NETWORK, held_out_ms
+from profet_lab.scaleout.folds import GPU, NETWORK, held_out_ms, widths
 from profet_lab.scaleout.rows import TENSORFLOW_2017_FILE, load_scale_rows
-from profet_lab.scaleout.widths import widths
 
 _FILES = (TENSORFLOW_2017_FILE, THROUGHPUT_FILE)
 

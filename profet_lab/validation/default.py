@@ -14,8 +14,7 @@ from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.classes.calibrate import distances, half_widths, scale_of_folds
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import ClassFold, FoldCase, OutOfFold, one_held_out, predict_cases
-from profet_lab.classes.member_weights import Weights, least_error
+from profet_lab.classes.folds import ClassFold, FoldCase, OutOfFold, Weights, least_error, one_held_out, predict_cases
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
 from profet_lab.validation.default_report import families_of

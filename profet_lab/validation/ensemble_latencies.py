@@ -12,8 +12,7 @@ from profet_core.latency import Estimate, log_sd_of
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import LEVEL
-from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
-from profet_lab.classes.member_weights import Weights, least_error
+from profet_lab.classes.folds import FoldCase, OutOfFold, Weights, least_error, one_held_out, predict_cases
 from profet_lab.measurements.tables import WORKLOAD, Pair, pairs
 from profet_lab.progress import Progress
 from profet_lab.transfer.leave_one_gpu_out import KnownLatencies

@@ -19,9 +19,7 @@ from profet_core.transfer.carry import AsRecorded, CarriedBack, ForeignSteps, ca
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees
-from profet_lab.classes.fit_member import fit_member
-from profet_lab.classes.folds import ClassFold, one_held_out
-from profet_lab.classes.member_weights import ensemble_ms
+from profet_lab.classes.folds import ClassFold, ensemble_ms, fit_member, one_held_out
 from profet_lab.classes.stacked import StackedNetworks
 from profet_lab.measurements.tables import pairs
 from profet_lab.progress import Progress

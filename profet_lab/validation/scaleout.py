@@ -12,9 +12,8 @@ from profet_core.multi_gpu.law import Strategy
 from profet_lab.held_out import held_out
 from profet_lab.progress import Progress
 from profet_lab.scaleout.fit import fitted_model, predicted_ms
-from profet_lab.scaleout.folds import GPU, NETWORK, held_out_steps
+from profet_lab.scaleout.folds import GPU, NETWORK, covered, held_out_steps
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS, load_scale_rows
-from profet_lab.scaleout.widths import covered
 
 #: Perfect scaling is nearly right above this share of it: only below it a model can show something.
 HARD_BELOW = 0.9

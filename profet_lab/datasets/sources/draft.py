@@ -11,8 +11,7 @@ from pandas.api.typing import NAType
 
 from profet_core.catalog import load_shipped
 from profet_core.errors import ProfetError
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
-from profet_lab.datasets.layout import CELLS, FP32, KEY, OK
+from profet_lab.datasets.dataset import CELLS, FP32, KEY, OK, Dataset, InstanceFacts, Source, ordered
 from profet_lab.measurements.tables import DataError
 
 #: Of an instance or a network.
@@ -35,8 +34,8 @@ def dataset_of(
 
     Parameters
     ----------
-    cells : `cell` and the columns of `layout.KEY`, framework and precision aside; the others where they are known.
-    operations : the columns of `layout.OPERATIONS`.
+    cells : `cell` and the columns of `KEY`, framework and precision aside; the others where they are known.
+    operations : the columns of `OPERATIONS`.
     instances : what is known of the machines; by default their GPUs as the catalog has them.
 
     Raises

@@ -79,7 +79,7 @@ def test_shuffled_targets_make_the_error_explode(measurements):
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
 @pytest.mark.parametrize("member", MEMBERS)
 def test_spoilt_rows_of_a_real_architecture_reach_no_member(uncompiled, measurements, member, known, sizes):
-    from profet_lab.classes.fit_member import fit_member
+    from profet_lab.classes.folds import fit_member
 
     held_out = measurements.architectures == "MobileNetV2"
     training = TrainingRows("g3s.xlarge", "p2.xlarge", ~held_out)

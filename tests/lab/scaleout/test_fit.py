@@ -9,9 +9,8 @@ from profet_core.latency import quantile
 from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.step import GpuStep, scaled_step
 from profet_lab.scaleout.fit import fitted_model, predicted_ms
-from profet_lab.scaleout.folds import GPU, NETWORK, held_out_ms, held_out_steps
+from profet_lab.scaleout.folds import GPU, NETWORK, covered, held_out_ms, held_out_steps, log_half_widths, widths
 from profet_lab.scaleout.scaleout_file import law_content
-from profet_lab.scaleout.widths import covered, log_half_widths, widths
 
 
 def test_it_finds_the_law_that_made_the_rows(made, true_law):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from profet_lab.classes.bank import class_bank
-from profet_lab.classes.member_weights import WEIGHTS
+from profet_lab.classes.folds import WEIGHTS
 from tests.lab.classes.test_member_weights import choosing
 from tests.lab.conftest import SAME_TRAINING
 
