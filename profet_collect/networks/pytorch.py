@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
-from operator import add
 from typing import Any
 
 import torch
@@ -129,6 +126,15 @@ def _margins(node: Node, _: tuple[int, ...]) -> nn.Module:
     return nn.ZeroPad2d((left, right, top, bottom))
 
 
+class _GlobalPooling(nn.Module):
+    def __init__(self, keep_sides: bool) -> None:
+        super().__init__()
+        self._keep_sides = keep_sides
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images.mean((2, 3), keepdim=self._keep_sides)
+
+
 class _BatchNorm(nn.BatchNorm2d):
     """Batch normalization of images or rows, without its scale where a network has none."""
 
@@ -180,28 +186,51 @@ class _InputNormalization(nn.Module):
         return (images - self.mean[:, None, None]) / self.variance.sqrt()[:, None, None]
 
 
-class _Function(nn.Module):
-    """A function of values, without parameters."""
-
-    def __init__(self, function: Callable[..., torch.Tensor]) -> None:
-        super().__init__()
-        self._function = function
-
+class _Concatenation(nn.Module):
     def forward(self, *values: torch.Tensor) -> torch.Tensor:
-        return self._function(*values)
+        return torch.cat(values, 1)
 
 
-def _global_pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
-    return _Function(lambda images: images.mean((2, 3), keepdim=node.settings["keep_sides"]))
+class _Sum(nn.Module):
+    def forward(self, *values: torch.Tensor) -> torch.Tensor:
+        total = values[0]
+        for value in values[1:]:
+            total = total + value
+        return total
 
 
-def _channels(node: Node, _: tuple[int, ...]) -> nn.Module:
-    return _Function(lambda values: values.narrow(1, node.settings["start"], node.shape[-1]))
+class _Product(nn.Module):
+    def forward(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return first * second
 
 
-def _reshape(node: Node, _: tuple[int, ...]) -> nn.Module:
-    shape = (node.shape[-1], *node.shape[:-1])
-    return _Function(lambda values: values.reshape(len(values), *shape))
+class _Channels(nn.Module):
+    def __init__(self, start: int, number: int) -> None:
+        super().__init__()
+        self._start, self._number = start, number
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values.narrow(1, self._start, self._number)
+
+
+class _Function(nn.Module):
+    """Linear work on each value: a sum with or a product by a number."""
+
+    def __init__(self, factor: float, summand: float) -> None:
+        super().__init__()
+        self._factor, self._summand = factor, summand
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values + self._summand if self._factor == 1 else values * self._factor
+
+
+class _Reshape(nn.Module):
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self._shape = shape if len(shape) == 1 else (shape[-1], *shape[:-1])
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values.reshape(len(values), *self._shape)
 
 
 _KINDS: dict[str, Any] = {
@@ -212,20 +241,20 @@ _KINDS: dict[str, Any] = {
     "max pooling": _max_pooling,
     "average pooling": _average_pooling,
     "adaptive pooling": lambda node, shape: nn.AdaptiveAvgPool2d(node.settings["side"]),
-    "global pooling": _global_pooling,
+    "global pooling": lambda node, shape: _GlobalPooling(node.settings["keep_sides"]),
     "batch normalization": lambda node, shape: _BatchNorm(shape[-1], node.settings["scale"]),
     "layer normalization": lambda node, shape: _LayerNorm(shape[-1], eps=1e-6),
     "input normalization": lambda node, shape: _InputNormalization(shape[-1]),
     "scale": lambda node, shape: _Scale(shape[-1]),
     "dropout": lambda node, shape: nn.Dropout(DROPPED_SHARE),
-    "add": lambda node, shape: _Function(lambda *values: reduce(add, values)),
-    "multiply": lambda node, shape: _Function(torch.mul),
-    "concatenate": lambda node, shape: _Function(lambda *values: torch.cat(values, 1)),
+    "add": lambda node, shape: _Sum(),
+    "multiply": lambda node, shape: _Product(),
+    "concatenate": lambda node, shape: _Concatenation(),
     "flatten": lambda node, shape: nn.Flatten(),
-    "reshape": _reshape,
+    "reshape": lambda node, shape: _Reshape(node.shape),
     "shuffle": lambda node, shape: nn.ChannelShuffle(2),
     "padding": _margins,
-    "channels": _channels,
-    "shift": lambda node, shape: _Function(lambda values: values + 3.0),
-    "rescale": lambda node, shape: _Function(lambda values: values * (1 / 6)),
+    "channels": lambda node, shape: _Channels(node.settings["start"], node.shape[-1]),
+    "shift": lambda node, shape: _Function(1.0, 3.0),
+    "rescale": lambda node, shape: _Function(1 / 6, 0.0),
 }
