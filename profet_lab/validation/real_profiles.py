@@ -18,7 +18,7 @@ from profet_core.prediction.predict import predict
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_lab.measurements.real_index import Known, Measured, RealIndex, RealProfile
-from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
 from profet_lab.validation.real_report import PredictedLatency, RealCheck, RealReading, RealReport
 
@@ -133,8 +133,11 @@ def measured_latencies(measurements: Measurements, workload: Measured) -> dict[s
     InputError : the measurements don't hold that workload.
     """
     table = measurements.all_latencies
-    sizes = (workload.model, workload.pixels, workload.batch_size)
-    rows = table[(table[WORKLOAD] == sizes).all(axis=1)]
+    rows = table[
+        (table["model"] == workload.model)
+        & (table["pixels"] == workload.pixels)
+        & (table["batch_size"] == workload.batch_size)
+    ]
     if rows.empty:
         raise InputError(
             f"The measurements hold no {workload.model} at {workload.pixels} pixels, batch {workload.batch_size}: "
