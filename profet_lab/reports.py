@@ -19,9 +19,15 @@ from profet_core.multi_gpu.law import load_scaleout
 from profet_core.precision.model import load_precision
 from profet_core.transfer.model import load_transfer
 from profet_core.whole_files import write_whole
-from profet_lab.cards.model import model_card
-from profet_lab.cards.real import real_section
-from profet_lab.cards.short import cells_card, estimate_card, pairs_section, precision_card, scaleout_card
+from profet_lab.cards.cards import (
+    cells_card,
+    estimate_card,
+    model_card,
+    pairs_section,
+    precision_card,
+    real_section,
+    scaleout_card,
+)
 from profet_lab.cards.transfer import memory_section, transfer_card
 from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import signed, write_signed

@@ -14,9 +14,8 @@ import pandas as pd
 from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import INDEX_NAME
 from profet_core.catalog import load_catalog
-from profet_lab.classes.bank import ClassBank, class_bank
+from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.folds import ClassFold, predict_folds
-from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.tables import Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.train import SEED
 

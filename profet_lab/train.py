@@ -21,9 +21,8 @@ from profet_lab.classes.bank import class_bank
 from profet_lab.classes.default_method import STACKS, train_default
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.coefficient_files import signed, write_coefficients
-from profet_lab.documented.clustering import encode_table, fit_features
 from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, fit_dense, training_steps
-from profet_lab.documented.members import PROFET_METHOD, fit_forest, fit_line
+from profet_lab.documented.folds import PROFET_METHOD, encode_table, fit_features, fit_forest, fit_line
 from profet_lab.export import dense_stack, forest_stack, line_stack, write_fitted
 from profet_lab.measurements.tables import Measurements, check_instances, pairs
 from profet_lab.models_folder import new_models_folder

@@ -12,8 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from profet_collect.cells.full_memory import is_full_memory
-from profet_collect.cells.task import Measured, Task, task_of
+from profet_collect.cells.task import Measured, Task, is_full_memory, task_of
 from profet_core.whole_files import write_whole
 
 _MODULES = {"pytorch": "profet_collect.cells.pytorch", "tensorflow": "profet_collect.cells.tensorflow"}

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profet_collect.cells.full_memory import says_full_memory
-from profet_collect.cells.task import Measured, Seen, Task, measured_of
+from profet_collect.cells.task import Measured, Seen, Task, measured_of, says_full_memory
 from profet_core.collected.record import Status
 from profet_core.errors import InputError
 

@@ -12,6 +12,9 @@ from profet_core.layers.networks import build_named
 from profet_core.layers.rules import Layer
 from profet_core.layers.shapes import Padding, Shape
 
+#: Of the values that a dropout gets; it takes the same time at any share.
+DROPPED_SHARE = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from profet_collect.networks.graph import Graph, Node
+from profet_collect.networks.graph import DROPPED_SHARE, Graph, Node
 from profet_core.errors import InputError
-
-#: As in PyTorch (`profet_collect/networks/pytorch.py`).
-DROPPED_SHARE = 0.5
 
 _ACTIVATIONS = {
     "relu": "relu",
@@ -162,29 +160,21 @@ def _own_layers(keras: Any) -> dict[str, Any]:
             mean, variance = (tf.cast(one, values.dtype) for one in (self.mean, self.variance))
             return (values - mean) / tf.sqrt(variance)
 
-    class Channels(keras.layers.Layer):
-        """Some of the channels."""
+    class Function(keras.layers.Layer):
+        """A function of values, without parameters."""
 
-        def __init__(self, start: int, number: int) -> None:
+        def __init__(self, function: Callable[[Any], Any]) -> None:
             super().__init__()
-            self._range = (start, start + number)
+            self._function = function
 
         def call(self, values: Any) -> Any:
-            return values[..., self._range[0] : self._range[1]]
+            return self._function(values)
 
-    class Shuffle(keras.layers.Layer):
+    def shuffled(values: Any) -> Any:
         """Channels of two groups in turn."""
-
-        def call(self, values: Any) -> Any:
-            height, width, channels = values.shape[1:]
-            apart = tf.reshape(values, (-1, height, width, 2, channels // 2))
-            return tf.reshape(tf.transpose(apart, (0, 1, 2, 4, 3)), (-1, height, width, channels))
-
-    class HardSwish(keras.layers.Layer):
-        """x times x + 3, cut at 0 and 6, over 6."""
-
-        def call(self, values: Any) -> Any:
-            return values * tf.nn.relu6(values + 3.0) / 6.0
+        height, width, channels = values.shape[1:]
+        apart = tf.reshape(values, (-1, height, width, 2, channels // 2))
+        return tf.reshape(tf.transpose(apart, (0, 1, 2, 4, 3)), (-1, height, width, channels))
 
     class AdaptivePooling(keras.layers.Layer):
         """Means of as many windows a side as are asked for; windows overlap where the side is no multiple of that."""
@@ -204,7 +194,7 @@ def _own_layers(keras: Any) -> dict[str, Any]:
         "adaptive pooling": AdaptivePooling,
         "scale": Scale,
         "input normalization": InputNormalization,
-        "channels": Channels,
-        "shuffle": Shuffle,
-        "hard swish": HardSwish,
+        "channels": lambda start, number: Function(lambda values: values[..., start : start + number]),
+        "shuffle": lambda: Function(shuffled),
+        "hard swish": lambda: Function(lambda values: values * tf.nn.relu6(values + 3.0) / 6.0),
     }

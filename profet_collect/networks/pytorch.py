@@ -7,11 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from profet_collect.networks.graph import Graph, Node
+from profet_collect.networks.graph import DROPPED_SHARE, Graph, Node
 from profet_core.errors import InputError
-
-#: Of the values that a dropout gets; it takes the same time at any share.
-DROPPED_SHARE = 0.5
 
 _ACTIVATIONS = {
     "relu": lambda: nn.ReLU(inplace=True),

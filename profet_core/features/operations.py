@@ -88,11 +88,11 @@ def report_unknown(
     )
 
 
-# `operation_kinds.csv` holds a kind for every TensorFlow and PyTorch operation of a training (`python -m
-# profet_lab.kinds.operation_kinds` writes it). `kinds.csv` holds the model class of each kind. A kind absent from the
-# training data gets the class with the most similar bottleneck, mostly "elementwise", which is bound by memory
-# bandwidth. Four rules map names to the table: oneDNN's prefix, a version, PyTorch's underscores for "in place", and
-# "Grad" or "_backward" for the gradient of a listed operation.
+# `operation_kinds.csv` holds a kind for every operation of a training in TensorFlow 2.21 and PyTorch 2.13. `kinds.csv`
+# holds the model class of each kind. A kind absent from the training data gets the class with the most similar
+# bottleneck, mostly "elementwise", which is bound by memory bandwidth. Four rules map names to the table: oneDNN's
+# prefix, a version, PyTorch's underscores for "in place", and "Grad" or "_backward" for the gradient of a listed
+# operation.
 
 #: Communication between GPUs: no class predicts its time on another instance, and it is not unknown time either.
 COMMUNICATION = "communication"

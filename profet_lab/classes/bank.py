@@ -95,3 +95,12 @@ def class_bank(measurements: Measurements) -> ClassBank:
         architectures=measurements.architectures,
         repeats=workloads["repeat"].to_numpy(),
     )
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """One model's: a pair, and the rows (boolean mask) of the measurements it may learn from."""
+
+    anchor: str
+    target: str
+    rows: np.ndarray

@@ -9,8 +9,7 @@ import lightgbm
 import numpy as np
 
 from profet_core.ensemble.members import TREES, StepInputs, member_latency, network_inputs, network_latency
-from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.progress import Progress
 
 ROUNDS = 200

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from profet_core.ensemble.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
+from profet_core.latency import quantile
 from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.folds import OutOfFold
-from profet_lab.classes.member_weights import Weights
+from profet_lab.classes.folds import OutOfFold, Weights
 from profet_lab.measurements.tables import Pair
 
 LEVEL = 0.9
@@ -63,18 +63,18 @@ def fit_scale(
     score = np.abs(error) / np.exp(design @ weights)
     overall = np.quantile(score, level)
     offset: dict[str, dict[str, float]] = {}
-    quantile: dict[str, dict[str, float]] = {}
+    quantiles: dict[str, dict[str, float]] = {}
     for number, (anchor, target) in enumerate(names):
         offset.setdefault(anchor, {})[target] = float(weights[2 + number])
         own = np.quantile(score[which == number], level)
-        quantile.setdefault(anchor, {})[target] = float((overall + own) / 2)
+        quantiles.setdefault(anchor, {})[target] = float((overall + own) / 2)
     percent = 100 * np.abs(np.exp(-error) - 1)
     return IntervalScale(
         level=level,
         spread=float(weights[0]),
         distance=float(weights[1]),
         offset=offset,
-        quantile=quantile,
+        quantile=quantiles,
         error_by_distance=_error_by_band(np.concatenate([distance[pair] for pair in names]), percent),
     )
 
@@ -103,6 +103,34 @@ def scale_of_folds(
         true_ms={pair: bank.latency_ms[pair[1]][rows] for pair in pairs},
         distance={pair: nearest_other(distance_tables[pair[0]], bank.architectures, without)[rows] for pair in pairs},
     )
+
+
+def half_widths(
+    bank: ClassBank,
+    pairs: Sequence[Pair],
+    predicted: OutOfFold,
+    scale_of: Callable[[str, list[str]], IntervalScale],
+    distance_tables: Mapping[str, np.ndarray],
+    latency_known: bool,
+) -> dict[Pair, np.ndarray]:
+    """Log half-widths of the 90 % intervals of held-out rows, pair -> (rows,).
+
+    Parameters
+    ----------
+    scale_of : name of held-out rows, architectures among them -> scale from errors on other architectures.
+    distance_tables : anchor -> `distances`.
+    """
+    found = {pair: np.empty(len(bank.architectures)) for pair in pairs}
+    for name, rows in predicted.rows.items():
+        inside = np.unique(bank.architectures[rows]).tolist()
+        scale = scale_of(name, inside)
+        for anchor, target in pairs:
+            distance = nearest_other(distance_tables[anchor], bank.architectures, inside)[rows]
+            doubt = bank.inputs[anchor, latency_known].doubt[rows]
+            members_ms = predicted.members_ms[(anchor, target), name][None]
+            log_sd = scale.log_sd(anchor, [target], members_ms, distance, doubt)[0]
+            found[anchor, target][rows] = quantile() * log_sd
+    return found
 
 
 def _least_absolute(design: np.ndarray, wanted: np.ndarray) -> np.ndarray:

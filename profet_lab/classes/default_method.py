@@ -14,15 +14,12 @@ from profet_core.artifacts.models import case_name
 from profet_core.ensemble.fitted import Fitted
 from profet_core.ensemble.intervals import class_shares
 from profet_core.ensemble.members import MEMBERS
-from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.classes.boosted import BoostedTrees
 from profet_lab.classes.calibrate import distances, scale_of_folds
-from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
-from profet_lab.classes.member_weights import least_error
+from profet_lab.classes.folds import FoldCase, OutOfFold, fit_member, least_error, one_held_out, predict_cases
 from profet_lab.classes.stacked import RECIPES, StackedNetworks
-from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.export import boosted_stack, network_stack, write_fitted
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress

@@ -22,10 +22,9 @@ from profet_core.ensemble.members import (
     outputs_of,
 )
 from profet_core.features.classes import IDLE_CLASS
-from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.bank import ClassBank, TrainingRows
 from profet_lab.classes.row_sampler import Rows, RowSampler
 from profet_lab.classes.stacked import RECIPES, Recipe, StackedNetworks
-from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.progress import Progress
 
 STEPS = 1_000

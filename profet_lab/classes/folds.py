@@ -2,23 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
-from profet_core.ensemble.members import MEMBERS, StepInputs, step_inputs
+from profet_core.ensemble.members import MEMBERS, TREES, StepInputs, step_inputs
 from profet_core.features.classes import ClassTimes
-from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.boosted import BoostedTrees
-from profet_lab.classes.fit_member import fit_member
-from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.member_weights import Weights, ensemble_ms, summed_errors
+from profet_core.prediction.members import combine
+from profet_lab.classes.bank import ClassBank, TrainingRows
+from profet_lab.classes.boosted import BoostedTrees, fit_trees
+from profet_lab.classes.fit_networks import STEPS, fit_networks
 from profet_lab.classes.stacked import StackedNetworks
-from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks
+
+Weights = tuple[float, float, float]
+
+#: Weights that are tried, in the members' order: the trees' share, and of the rest that of the homogeneous network.
+WEIGHTS: tuple[Weights, ...] = tuple(
+    (round(first * (1 - trees), 3), round((1 - first) * (1 - trees), 3), trees)
+    for trees, first in product((0.0, 0.1, 0.2, 0.3, 0.4), (0.1, 0.2, 0.3, 0.5))
+)
+
+
+def ensemble_ms(members_ms: np.ndarray, weights: Sequence[float] | None) -> np.ndarray:
+    """The ensemble's latencies, (rows, members) -> (rows,)."""
+    return combine(members_ms, "geometric mean", weights)
+
+
+def summed_errors(members_ms: np.ndarray, true_ms: np.ndarray) -> np.ndarray:
+    """Sum of the absolute relative errors with each of `WEIGHTS`, (weights,), of latencies (rows, members)."""
+    return np.array([np.abs(ensemble_ms(members_ms, weights) / true_ms - 1).sum() for weights in WEIGHTS])
+
+
+def least_error(errors: Iterable[np.ndarray]) -> Weights:
+    """The weights with the least sum of `summed_errors`, each row counting once."""
+    return WEIGHTS[int(np.argmin(np.sum(list(errors), axis=0)))]
+
+
+def fit_member(
+    bank: ClassBank,
+    member: str,
+    training_rows: Sequence[TrainingRows],
+    latency_known: bool,
+    sizes_known: bool,
+    seed: int,
+    steps: int = STEPS,
+    progress: Progress | None = None,
+) -> StackedNetworks | BoostedTrees:
+    """The member's models, one for each of `training_rows`.
+
+    `steps` is the networks' number; progress counts every member as so many.
+    """
+    if member != TREES:
+        return fit_networks(
+            bank,
+            member,
+            training_rows,
+            latency_known=latency_known,
+            sizes_known=sizes_known,
+            seed=seed,
+            steps=steps,
+            progress=progress,
+        )
+    trees = fit_trees(bank, training_rows, latency_known=latency_known, sizes_known=sizes_known, seed=seed)
+    if progress:
+        progress(steps)
+    return trees
 
 
 @dataclass(frozen=True)

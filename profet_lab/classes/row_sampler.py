@@ -11,8 +11,7 @@ import numpy as np
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
 
-from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.classes.bank import ClassBank, TrainingRows
 
 
 class Rows(NamedTuple):

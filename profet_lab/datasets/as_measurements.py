@@ -9,8 +9,7 @@ import pandas as pd
 
 from profet_core.errors import InputError
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
-from profet_lab.datasets.dataset import Dataset
-from profet_lab.datasets.layout import KEY, OK
+from profet_lab.datasets.dataset import KEY, OK, Dataset
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 
 _RUN = [*WORKLOAD, "repeat"]

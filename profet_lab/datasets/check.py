@@ -10,8 +10,7 @@ import pandas as pd
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.units import US_PER_MS
-from profet_lab.datasets.dataset import Dataset
-from profet_lab.datasets.layout import FAILED, KEY, OK, OUT_OF_MEMORY
+from profet_lab.datasets.dataset import FAILED, KEY, OK, OUT_OF_MEMORY, Dataset
 from profet_lab.datasets.sources.draft import cell_words
 
 #: Device rows over latency, of one step; PROFET's halved profiles have 1.06 at the median. A median above this covers
@@ -189,36 +188,32 @@ def _workloads(cells: pd.DataFrame) -> set[tuple]:
 
 
 def _findings(dataset: Dataset, gpus: Gpus, ratios: pd.DataFrame) -> Iterator[Finding]:
-    yield from _unknown_gpus(dataset, gpus)
-    yield from _no_times(dataset)
-    yield from _wrong_units(ratios)
-    yield from _wrong_steps(ratios)
-    yield from _without_device_rows(dataset)
-    yield from _other_scales(dataset)
-    yield from _noise(dataset)
-    yield from _duplicates(dataset)
-    yield from _copies(dataset)
-
-
-def _unknown_gpus(dataset: Dataset, gpus: Gpus) -> Iterator[Finding]:
     for name, count in dataset.cells["instance"].value_counts(sort=False).items():
         gpu = dataset.instances[str(name)].gpu
         if gpu not in gpus:
             problem = f"GPU {gpu!r} has no specs here" if gpu else "its GPU is unknown"
             yield Finding("gpu", str(name), int(count), f"{problem}: add it with `profet gpus add`.")
-
-
-def _no_times(dataset: Dataset) -> Iterator[Finding]:
-    cells = dataset.cells[dataset.cells["status"] == OK]
-    latency_ms = cells["batch_latency_ms"].to_numpy(float)
-    yield from _each_instance(
-        cells[~(latency_ms > 0) | np.isinf(latency_ms)], "time", "latency is not a positive number"
-    )
-    epoch_s = cells["epoch_latency_s"]
-    yield from _each_instance(cells[epoch_s.notna() & ~(epoch_s > 0)], "time", "epoch time is not a positive number")
-    time_us = dataset.operations["time_us"].to_numpy(float)
-    bad = dataset.operations.loc[~(time_us >= 0) | np.isinf(time_us), "cell"]
-    yield from _each_instance(cells[cells["cell"].isin(bad)], "time", "operations have invalid times")
+    ran = dataset.cells[dataset.cells["status"] == OK]
+    latency_ms, epoch_s, operations = ran["batch_latency_ms"], ran["epoch_latency_s"], dataset.operations
+    time_us = operations["time_us"]
+    bad = operations.loc[~(time_us >= 0) | np.isinf(time_us), "cell"]
+    no_latency = ~(latency_ms > 0) | np.isinf(latency_ms)
+    yield from _each_instance(ran[no_latency], "time", "latency is not a positive number")
+    yield from _each_instance(ran[epoch_s.notna() & ~(epoch_s > 0)], "time", "epoch time is not a positive number")
+    yield from _each_instance(ran[ran["cell"].isin(bad)], "time", "operations have invalid times")
+    yield from _wrong_units(ratios)
+    yield from _wrong_steps(ratios)
+    without = dataset.profiled[dataset.device_total_us().to_numpy() == 0]
+    yield from _each_instance(without, "steps", "profiles have no device rows: were they recorded on a CPU?")
+    yield from _other_scales(dataset)
+    yield from _noise(ran)
+    yield from _each_instance(dataset.cells[dataset.cells.duplicated(KEY)], "duplicates", "the cell is duplicated")
+    # No two runs take the same nanoseconds in every operation.
+    hashed = pd.util.hash_pandas_object(operations[["operation", "time_us"]], index=False)
+    numbers = dataset.profiled["cell"].map(hashed.groupby(operations["cell"].to_numpy()).sum())
+    cells = dataset.profiled.assign(numbers=numbers)[numbers.notna()]
+    copied = cells[cells.duplicated(["numbers", "batch_latency_ms"])]
+    yield from _each_instance(copied, "duplicates", "all numbers are those of another cell")
 
 
 def _wrong_units(ratios: pd.DataFrame) -> Iterator[Finding]:
@@ -256,11 +251,6 @@ def _wrong_steps(ratios: pd.DataFrame) -> Iterator[Finding]:
             yield from _each_instance(several, "steps", line)
 
 
-def _without_device_rows(dataset: Dataset) -> Iterator[Finding]:
-    without = dataset.profiled[dataset.device_total_us().to_numpy() == 0]
-    yield from _each_instance(without, "steps", "profiles have no device rows: were they recorded on a CPU?")
-
-
 def _other_scales(dataset: Dataset) -> Iterator[Finding]:
     """Instances whose latencies are of another order than all others' of the same workloads."""
     cells = _timed(dataset.cells)
@@ -277,8 +267,8 @@ def _other_scales(dataset: Dataset) -> Iterator[Finding]:
             yield Finding("units", str(name), count, line)
 
 
-def _noise(dataset: Dataset) -> Iterator[Finding]:
-    deviations = _deviations(dataset.cells[dataset.cells["status"] == OK])
+def _noise(ran: pd.DataFrame) -> Iterator[Finding]:
+    deviations = _deviations(ran)
     for name, part in deviations.groupby("instance"):
         percent = float(100 * part["off"].mean())
         if percent > MOST_NOISE_PERCENT:
@@ -287,7 +277,6 @@ def _noise(dataset: Dataset) -> Iterator[Finding]:
     ratio = deviations["batch_latency_ms"] / deviations["median_ms"]
     outliers = deviations[(ratio > OUTLIER_FACTOR) | (ratio < 1 / OUTLIER_FACTOR)]
     yield from _each_instance(outliers, "noise", "latency is far off the workload's other runs")
-    ran = dataset.cells[dataset.cells["status"] == OK]
     unsteady = ran[ran["latency_repeats_ms"].map(_step_noise_percent) > MOST_STEP_NOISE_PERCENT]
     yield from _each_instance(unsteady, "noise", "timed steps are far off their median: was the machine busy?")
 
@@ -297,21 +286,6 @@ def _step_noise_percent(steps_ms: Sequence[float]) -> float:
     times = np.asarray(steps_ms, float)
     middle = np.median(times) if len(times) > 1 else 0.0
     return float(100 * np.abs(times / middle - 1).mean()) if middle > 0 else 0.0
-
-
-def _duplicates(dataset: Dataset) -> Iterator[Finding]:
-    yield from _each_instance(dataset.cells[dataset.cells.duplicated(KEY)], "duplicates", "the cell is duplicated")
-
-
-def _copies(dataset: Dataset) -> Iterator[Finding]:
-    """Cells that have the very numbers of another: no two runs take the same nanoseconds in every operation."""
-    operations = dataset.operations
-    hashed = pd.util.hash_pandas_object(operations[["operation", "time_us"]], index=False)
-    sums = hashed.groupby(operations["cell"].to_numpy()).sum()
-    cells = dataset.profiled.assign(numbers=dataset.profiled["cell"].map(sums))
-    cells = cells[cells["numbers"].notna()]
-    copied = cells[cells.duplicated(["numbers", "batch_latency_ms"])]
-    yield from _each_instance(copied, "duplicates", "all numbers are those of another cell")
 
 
 def _each_instance(cells: pd.DataFrame, kind: str, words: str) -> Iterator[Finding]:

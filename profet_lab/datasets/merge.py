@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
-from profet_lab.datasets.layout import CELLS, KEY
+from profet_lab.datasets.dataset import CELLS, KEY, Dataset, InstanceFacts, Source, ordered
 from profet_lab.datasets.sources.draft import cell_words
 from profet_lab.measurements.tables import DataError
 

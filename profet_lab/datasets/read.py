@@ -8,9 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from profet_core.files import sha256_hex, strict_json
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source
-from profet_lab.datasets.layout import (
+from profet_core.errors import ProfetError
+from profet_core.files import sha256_hex
+from profet_core.profiles.decoding.strict_json import parse_json
+from profet_lab.datasets.dataset import (
     CELLS_FILE,
     LAYOUT,
     MANIFEST_FILE,
@@ -19,6 +20,9 @@ from profet_lab.datasets.layout import (
     SCHEMAS,
     TABLES,
     VERSION,
+    Dataset,
+    InstanceFacts,
+    Source,
 )
 from profet_lab.datasets.parquet import file_bytes, parquet_table
 from profet_lab.measurements.tables import DataError
@@ -57,15 +61,10 @@ def read_dataset(folder: Path) -> Dataset:
 
 def _manifest(folder: Path) -> dict:
     path = folder / MANIFEST_FILE
+    data = file_bytes(path, most_bytes=_MAX_MANIFEST_BYTES, remedy="name a folder that `profet data import` wrote")
     try:
-        if path.stat().st_size > _MAX_MANIFEST_BYTES:
-            raise _damaged(path)
-        document = strict_json(path)
-    except FileNotFoundError:
-        raise DataError(f"No {MANIFEST_FILE} in {folder}: name a folder that `profet data import` wrote.") from None
-    except OSError as error:
-        raise DataError(f"{path} can't be read: {error.strerror or type(error).__name__}.") from None
-    except (ValueError, RecursionError):
+        document = parse_json(data)
+    except ProfetError:
         raise _damaged(path) from None
     if not isinstance(document, dict) or document.get("layout") != LAYOUT:
         raise DataError(f"{path} has an unknown layout: name a folder that `profet data import` wrote.")

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from profet_core.files import sha256_hex
 from profet_core.version import VERSION as PROGRAM_VERSION
 from profet_core.whole_files import only_one
-from profet_lab.datasets.dataset import Dataset
-from profet_lab.datasets.layout import CELLS_FILE, LAYOUT, MANIFEST_FILE, OPERATIONS_FILE, SCHEMAS, VERSION
+from profet_lab.datasets.dataset import CELLS_FILE, LAYOUT, MANIFEST_FILE, OPERATIONS_FILE, SCHEMAS, VERSION, Dataset
 from profet_lab.measurements.tables import DataError
 
 

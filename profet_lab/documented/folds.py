@@ -4,19 +4,96 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
-from profet_core.features.clusters import FeatureSpec
+from profet_core.features.clusters import FeatureSpec, OperationCluster
+from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS
-from profet_lab.documented.clustering import encode_table, fit_features
+from profet_lab.cases import WITH_LATENCY, WITHOUT_LATENCY
 from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, DenseWeights, fit_dense, training_steps
-from profet_lab.documented.members import fit_forest, fit_line
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks
+
+#: Average edit distance at which PROFET stops joining operation names.
+CLUSTER_CUT = 6.0
+
+
+def cluster_names(names: Sequence[str], cut: float = CLUSTER_CUT) -> tuple[OperationCluster, ...]:
+    """Clusters of operation names: Levenshtein distance, average linkage, cut at `cut` (arXiv:2208.05130).
+
+    Clusters are ordered by their first name and names within them alphabetically, so that the order of `names`
+    changes nothing.
+    """
+    ordered = sorted(set(names))
+    if len(ordered) < 2:
+        return tuple(OperationCluster((name,)) for name in ordered)
+    distances = cdist(ordered, ordered, scorer=Levenshtein.distance, dtype=np.int32).astype(float)
+    labels = fcluster(linkage(squareform(distances), method="average"), cut, criterion="distance")
+    members = [
+        tuple(name for name, label in zip(ordered, labels, strict=True) if label == which) for which in set(labels)
+    ]
+    return tuple(OperationCluster(names) for names in sorted(members))
+
+
+def fit_features(measurements: Measurements, rows: np.ndarray, *, clustered: bool = True) -> FeatureSpec:
+    """The features that the profiles of `rows` (boolean mask, all instances) define, and no other row.
+
+    An operation that takes no time in any of these rows is unknown to the features. With `clustered=False` each
+    operation is its own feature, the ablation that shows what clustering is worth.
+    """
+    seen = sum(times_us[rows].sum(axis=0) for times_us in measurements.times_us.values()) > 0
+    names = [name for name, used in zip(measurements.operations, seen, strict=True) if used]
+    device = [name.removeprefix(DEVICE_PREFIX) for name in names if name.startswith(DEVICE_PREFIX)]
+    host = sorted(name.removeprefix(HOST_PREFIX) for name in names if name.startswith(HOST_PREFIX))
+    if clustered:
+        return FeatureSpec(cluster_names(device), tuple(host), near=CLUSTER_CUT)
+    return FeatureSpec(tuple(OperationCluster((name,)) for name in sorted(device)), tuple(host), near=0.0)
+
+
+def encode_table(spec: FeatureSpec, operations: Sequence[str], times_us: np.ndarray) -> np.ndarray:
+    """`spec.encode` for a whole table, shape (rows, operations) -> (rows, features): one matrix product."""
+    return times_us @ spec.sums(spec.place(operations))
+
+
+#: Trees and rows a leaf: nine repeats of a workload are near-copies, so leaves of a few rows lose no accuracy (see
+#: the model card) and keep all twelve forests at a few megabytes.
+FOREST_TREES = 60
+MIN_ROWS_PER_LEAF = 9
+
+
+class DocumentedRule(TypedDict):
+    """How the manifest has an ensemble."""
+
+    members: list[str]
+    combine: str
+
+
+#: PROFET's documented ensembles (arXiv:2208.05130 and PROFET's documentation page), as the manifest has them.
+PROFET_METHOD: dict[str, DocumentedRule] = {
+    WITH_LATENCY: {"members": ["line", "forest", "dense"], "combine": "median"},
+    WITHOUT_LATENCY: {"members": ["forest", "dense"], "combine": "mean"},
+}
+
+
+def fit_line(latency_ms: np.ndarray, target_ms: np.ndarray) -> LinearRegression:
+    """Least-squares line from the anchor's latency (rows,) to the target's (rows,), both in milliseconds."""
+    return LinearRegression().fit(latency_ms.reshape(-1, 1), target_ms)
+
+
+def fit_forest(features_us: np.ndarray, target_ms: np.ndarray, seed: int) -> RandomForestRegressor:
+    """Random forest from the clustered profile (rows, features) to the target's latency in milliseconds (rows,)."""
+    forest = RandomForestRegressor(n_estimators=FOREST_TREES, min_samples_leaf=MIN_ROWS_PER_LEAF, random_state=seed)
+    # Trees compare in float32; rounding first makes training and serving see the same numbers.
+    return forest.fit(features_us.astype(np.float32), target_ms)
 
 
 @dataclass(frozen=True)

@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import Annotated
+
+import msgspec
 
 from profet_core.errors import InputError, ProfetError
 from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.decoding.strict_json import parse_json
-from profet_core.units import positive_number, whole_number
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 INDEX_NAME = "index.json"
-_Kind = TypeVar("_Kind", bound="DataclassInstance")
 #: A record of a published table of totals -> meta of a profile.
 _META = ("gpu", "framework", "precision", "steps")
+_Line = Annotated[str, msgspec.Meta(pattern=r"^\S(.*\S)?\Z")]
+_Count = Annotated[int, msgspec.Meta(ge=1)]
+_Ms = Annotated[float, msgspec.Meta(gt=0)]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A workload of the PROFET measurements."""
 
-    model: str
-    pixels: int
-    batch_size: int
+    model: _Line
+    pixels: _Count
+    batch_size: _Count
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A step latency on some GPU, milliseconds, and who measured it."""
 
-    latency_ms: float
-    source: str
+    latency_ms: _Ms
+    source: _Line
 
 
-@dataclass(frozen=True)
-class RealProfile:
+class RealProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One profile of the index.
 
     Attributes
@@ -56,15 +51,15 @@ class RealProfile:
     source, licence : who published it, and under what terms.
     """
 
-    file: str
-    gpu: str
-    framework: str
-    kind: str
-    record: int | None = None
-    steps: int | None = None
-    step_ms: float | None = None
+    file: _Line
+    gpu: _Line
+    framework: _Line
+    kind: _Line
+    record: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    steps: _Count | None = None
+    step_ms: _Ms | None = None
     workload: str = ""
-    elsewhere: Mapping[str, Known] = field(default_factory=lambda: MappingProxyType({}))
+    elsewhere: dict[str, Known] = {}
     measured: Measured | None = None
     source: str = ""
     licence: str = ""
@@ -106,6 +101,10 @@ class RealIndex:
         return read_profile(json.dumps(_version_2(records[entry.record])).encode(), entry.name)
 
 
+class _Index(msgspec.Struct, forbid_unknown_fields=True):
+    profiles: Annotated[tuple[RealProfile, ...], msgspec.Meta(min_length=1)]
+
+
 def read_index(folder: Path | str) -> RealIndex:
     """Read `index.json` of `folder`.
 
@@ -119,7 +118,10 @@ def read_index(folder: Path | str) -> RealIndex:
     path = folder / INDEX_NAME
     if not path.is_file():
         raise InputError(f"{folder} has no {INDEX_NAME}: add one that lists its profiles.")
-    entries = _entries(path.read_bytes(), str(path))
+    try:
+        entries = msgspec.json.decode(path.read_bytes(), type=_Index).profiles
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: {error}") from None
     for entry in entries:
         if not (folder / entry.file).is_file():
             raise InputError(f"{path} lists {entry.file}, which is missing: add the file or remove the entry.")
@@ -131,73 +133,3 @@ def _version_2(record: object) -> object:
     if not isinstance(record, dict) or "operations_us" not in record:
         return record
     return {"operations": record["operations_us"], "meta": {key: record[key] for key in _META if key in record}}
-
-
-def _entries(data: bytes, where: str) -> tuple[RealProfile, ...]:
-    try:
-        document = parse_json(data)
-    except ProfetError as error:
-        raise InputError(f"{where}: {error}") from None
-    if not isinstance(document, dict) or set(document) != {"profiles"} or not isinstance(document["profiles"], list):
-        raise InputError(f'{where} must be an object with a list of "profiles" and nothing else.')
-    if not document["profiles"]:
-        raise InputError(f"{where} lists no profile.")
-    return tuple(
-        _of_type(RealProfile, row, f"{where}: profile {number}", _FIELDS)
-        for number, row in enumerate(document["profiles"], 1)
-    )
-
-
-def _of_type(kind: type[_Kind], row: object, what: str, readers: Mapping[str, Callable]) -> _Kind:
-    """A record of the index as a dataclass: nothing missing, nothing misspelt, every value of its type."""
-    if not isinstance(row, dict):
-        raise InputError(f"{what} must be an object.")
-    unknown = [name for name in row if name not in readers]
-    if unknown:
-        raise InputError(f"{what}: unknown field {unknown[0]!r}; known are {', '.join(readers)}.")
-    needed = {entry.name for entry in fields(kind) if _is_needed(entry)}
-    missing = [name for name in readers if name in needed and row.get(name) is None]
-    if missing:
-        raise InputError(f"{what}: {missing[0]} is missing.")
-    return kind(**{name: readers[name](f"{what}: {name}", value) for name, value in row.items() if value is not None})
-
-
-def _is_needed(entry: Field) -> bool:
-    return entry.default is entry.default_factory  # both are MISSING
-
-
-def _text(what: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise InputError(f"{what} must be a text of one line.")
-    return value.strip()
-
-
-def _record(what: str, value: object) -> int:
-    return whole_number(what, value, at_least=0)
-
-
-def _elsewhere(what: str, value: object) -> Mapping[str, Known]:
-    if not isinstance(value, dict):
-        raise InputError(f'{what} must be an object such as {{"Tesla T4": {{"latency_ms": 151.8, "source": "..."}}}}.')
-    readers = {"latency_ms": positive_number, "source": _text}
-    return MappingProxyType({gpu: _of_type(Known, known, f"{what}, {gpu}", readers) for gpu, known in value.items()})
-
-
-def _measured(what: str, value: object) -> Measured:
-    return _of_type(Measured, value, what, {"model": _text, "pixels": whole_number, "batch_size": whole_number})
-
-
-_FIELDS: Mapping[str, Callable] = {
-    "file": _text,
-    "record": _record,
-    "gpu": _text,
-    "framework": _text,
-    "kind": _text,
-    "workload": _text,
-    "steps": whole_number,
-    "step_ms": positive_number,
-    "elsewhere": _elsewhere,
-    "measured": _measured,
-    "source": _text,
-    "licence": _text,
-}

@@ -10,7 +10,48 @@ import pandas as pd
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
+from profet_core.catalog import Catalog
 from profet_core.memory.model import GIB_PER_VALUE, MemoryLaw
+from profet_lab.held_out import held_out
+from profet_lab.measurements.tables import WORKLOAD
+
+
+def layer_values(architectures: pd.DataFrame) -> pd.DataFrame:
+    """Columns model, pixels, parameters, and output values of an image's layers: convolution_values,
+    other_values."""
+    return architectures[["model", "pixels", "parameters"]].assign(
+        convolution_values=architectures["act_elems"] - architectures["other_elems"],
+        other_values=architectures["other_elems"],
+    )
+
+
+def memory_cells(all_latencies: pd.DataFrame, architectures: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
+    """One row a buildable workload and instance.
+
+    Columns: instance, memory_gib (of its GPU, as the name says), model, pixels, batch_size, parameters,
+    convolution_values and other_values (outputs of one image's layers), and `ran`: some repeat was recorded.
+    """
+    batches = pd.DataFrame({"batch_size": sorted(all_latencies["batch_size"].unique())})
+    instances = sorted(all_latencies["instance"].unique())
+    memory = pd.DataFrame({"instance": instances, "memory_gib": [catalog[name].gpu_memory_gib for name in instances]})
+    cells = memory.merge(layer_values(architectures), how="cross").merge(batches, how="cross")
+    seen = all_latencies[["instance", *WORKLOAD]].drop_duplicates().assign(ran=True)
+    cells = cells.merge(seen, on=["instance", *WORKLOAD], how="left")
+    return cells.assign(ran=cells["ran"].eq(True))
+
+
+def ran_elsewhere(cells: pd.DataFrame) -> tuple[int, int]:
+    """(workloads that ran on one GPU and did not on another with as much memory, pairs looked at)."""
+    ran = cells.pivot(index=WORKLOAD, columns="instance", values="ran")
+    memory = cells.groupby("instance")["memory_gib"].first()
+    failures = pairs = 0
+    for one in ran.columns:
+        for other in ran.columns:
+            if one != other and memory[other] >= memory[one]:
+                pairs += int(ran[one].sum())
+                failures += int((ran[one] & ~ran[other]).sum())
+    return failures, pairs
+
 
 #: Arithmetic of a plain training step, which the fit starts from and is drawn to: context and workspace 0.5 GiB;
 #: weights, gradients and a temporary copy; every convolution's output once; of normalization, activation and addition,
@@ -71,11 +112,7 @@ def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) 
 
 def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
     """`log_room` of each cell by the memory model fitted without its architecture."""
-    found = np.empty(len(cells))
-    for name in sorted(cells["model"].unique()):
-        held_out = (cells["model"] == name).to_numpy()
-        found[held_out] = log_room(fit_law(cells[~held_out]), cells[held_out])
-    return found
+    return held_out(cells, cells["model"].to_numpy(str), lambda others, out: log_room(fit_law(others), out))
 
 
 def calibrate_law(law: MemoryLaw, cells: pd.DataFrame) -> MemoryLaw:

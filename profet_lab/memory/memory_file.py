@@ -13,8 +13,7 @@ from profet_core.files import manifest_checksum, sha256_hex
 from profet_core.memory.model import MEMORY_NAME, MEMORY_VERSION, MemoryModel
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.measurements.tables import Measurements, load_architectures
-from profet_lab.memory.cells import memory_cells, ran_elsewhere
-from profet_lab.memory.law import calibrate_law, fit_law
+from profet_lab.memory.law import calibrate_law, fit_law, memory_cells, ran_elsewhere
 from profet_lab.memory.recorded import PEAKS_FILE, fit_peak, step_peaks
 from profet_lab.memory.traffic import fit_images, fit_traffic, traffic_table
 

@@ -13,7 +13,7 @@ from profet_core.features.classes import OperationClasses, load_operation_classe
 from profet_core.memory.model import GIB_PER_VALUE, ImageRelation, MemoryLaw, TrafficRelation
 from profet_core.units import US_PER_MS
 from profet_lab.measurements.tables import WORKLOAD, Measurements
-from profet_lab.memory.cells import layer_values
+from profet_lab.memory.law import layer_values
 
 #: Classes whose time is bandwidth's, in groups that share one weight.
 MOVING = (

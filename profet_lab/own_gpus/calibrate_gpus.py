@@ -15,8 +15,7 @@ from profet_core.transfer.speed import target_of
 from profet_core.transfer.targets import Target, host_named
 from profet_lab.classes.bank import class_bank
 from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.dataset import Dataset
-from profet_lab.datasets.layout import AMP, OK, TF32
+from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies

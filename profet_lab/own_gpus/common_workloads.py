@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.dataset import Dataset
-from profet_lab.datasets.layout import AMP, OK
+from profet_lab.datasets.dataset import AMP, OK, Dataset
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.own_gpus.calibrate_gpus import Untrained
 

@@ -13,8 +13,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.transfer.model import TransferModel
 from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.dataset import Dataset
-from profet_lab.datasets.layout import FP32, OK, TF32
+from profet_lab.datasets.dataset import FP32, OK, TF32, Dataset
 from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair
 
 #: What the models' own instances ran; profiles of another framework are no cells of the same kind.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
@@ -21,7 +21,6 @@ from profet_core.multi_gpu.law import (
     one_process_ms,
     several_ms,
 )
-from profet_lab.scaleout.rows import ScaleRow
 
 Array = NDArray[np.float64]
 
@@ -50,40 +49,15 @@ STARTS: Mapping[str, float] = MappingProxyType(
 _SHARES = tuple(name for name in STARTS if name.startswith(_LINK) or name.endswith("efficiency") or name == "overlap")
 
 
-@dataclass(frozen=True, slots=True)
-class _Alike:
-    """Rows of one strategy on one kind of link, as arrays; `places` among all rows."""
-
-    places: NDArray[np.intp]
-    strategy: Strategy
-    links: Links
-    one_gpu_ms: Array
-    gpus_per_node: Array
-    nodes: Array
-    gradient_bytes: Array
-    tensors: Array
-
-    def predicted_ms(self, model: ScaleoutModel) -> Array:
-        if self.strategy is Strategy.ONE_PROCESS:
-            return np.asarray(
-                one_process_ms(
-                    model, self.one_gpu_ms, self.gpus_per_node, self.links, self.gradient_bytes, self.tensors
-                )
-            )
-        in_node = node_sharing_ms(model, self.strategy, self.gpus_per_node, self.links, self.gradient_bytes)
-        between = network_sharing_ms(model, self.strategy, self.nodes, self.links, self.gradient_bytes)
-        return np.asarray(several_ms(model, self.one_gpu_ms, self.gpus_per_node, self.nodes, in_node + between))
-
-
-def predicted_ms(model: ScaleoutModel, rows: Sequence[ScaleRow]) -> Array:
+def predicted_ms(model: ScaleoutModel, rows: pd.DataFrame) -> Array:
     """Milliseconds a step of each row; shape (rows,)."""
     return _predictor(rows)(model)
 
 
-def fitted_model(rows: Sequence[ScaleRow]) -> ScaleoutModel:
+def fitted_model(rows: pd.DataFrame) -> ScaleoutModel:
     """Fit the scale-out model to these rows, without interval widths."""
     predicted = _predictor(rows)
-    true_log = np.log([row.latency_ms for row in rows])
+    true_log = np.log(rows["latency_ms"].to_numpy())
     starts = np.log(list(STARTS.values()))
     most = starts + _REACH
     for place, name in enumerate(STARTS):
@@ -97,45 +71,36 @@ def fitted_model(rows: Sequence[ScaleRow]) -> ScaleoutModel:
     return _model(found.x)
 
 
-def _predictor(rows: Sequence[ScaleRow]) -> Callable[[ScaleoutModel], Array]:
-    groups = _groups(rows)
+def _predictor(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
+    """Rows of one strategy on one kind of link are predicted together."""
+    kinds = rows["strategy"] + " " + rows["link"]
+    groups = [(places, _alike(rows.iloc[places])) for places in kinds.groupby(kinds, sort=False).indices.values()]
 
     def predicted(model: ScaleoutModel) -> Array:
         out = np.empty(len(rows))
-        for group in groups:
-            out[group.places] = group.predicted_ms(model)
+        for places, of_group in groups:
+            out[places] = of_group(model)
         return out
 
     return predicted
 
 
-def _groups(rows: Sequence[ScaleRow]) -> list[_Alike]:
-    places: dict[tuple[Strategy, Link], list[int]] = {}
-    for place, row in enumerate(rows):
-        places.setdefault((row.strategy, row.interconnect.link), []).append(place)
-    return [_alike([rows[place] for place in each], each, *key) for key, each in places.items()]
-
-
-def _alike(rows: Sequence[ScaleRow], places: Sequence[int], strategy: Strategy, link: Link) -> _Alike:
-    def of(value: Callable[[ScaleRow], float]) -> Array:
-        return np.array([value(row) for row in rows], float)
-
-    return _Alike(
-        places=np.array(places),
-        strategy=strategy,
-        links=Links(
-            link,
-            of(lambda row: row.interconnect.link_gb_per_s),
-            of(lambda row: row.interconnect.pcie_gb_per_s),
-            of(lambda row: row.interconnect.gpus_per_root),
-            of(lambda row: row.interconnect.network_gb_per_s),
-        ),
-        one_gpu_ms=of(lambda row: row.one_gpu_ms),
-        gpus_per_node=of(lambda row: row.gpus_per_node),
-        nodes=of(lambda row: row.nodes),
-        gradient_bytes=of(lambda row: row.gradient_bytes),
-        tensors=of(lambda row: row.weights.tensors or 0),
+def _alike(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
+    strategy, link = Strategy(rows["strategy"].iloc[0]), Link(rows["link"].iloc[0])
+    one_gpu_ms, per_node, nodes, shared, tensors = (
+        rows[["one_gpu_ms", "gpus_per_node", "nodes", "gradient_bytes", "tensors"]].to_numpy(float).T
     )
+    speeds = ("link_gb_per_s", "pcie_gb_per_s", "gpus_per_root", "network_gb_per_s")
+    links = Links(link, *(np.array([getattr(node, name) for node in rows["interconnect"]], float) for name in speeds))
+
+    def predicted(model: ScaleoutModel) -> Array:
+        if strategy is Strategy.ONE_PROCESS:
+            return np.asarray(one_process_ms(model, one_gpu_ms, per_node, links, shared, tensors))
+        in_node = node_sharing_ms(model, strategy, per_node, links, shared)
+        between = network_sharing_ms(model, strategy, nodes, links, shared)
+        return np.asarray(several_ms(model, one_gpu_ms, per_node, nodes, in_node + between))
+
+    return predicted
 
 
 def _model(logs: Array) -> ScaleoutModel:

@@ -2,31 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+from scipy.optimize import linprog
 
+from profet_core.catalog.interconnects import Link
+from profet_core.latency import quantile
+from profet_core.multi_gpu.law import Strategy, Width
+from profet_lab.held_out import held_out
 from profet_lab.progress import Progress
 from profet_lab.scaleout.fit import Array, fitted_model, predicted_ms
-from profet_lab.scaleout.rows import ScaleRow
-from profet_lab.scaleout.widths import log_half_widths, widths
 from profet_lab.tasks import run_tasks
 
+LEVEL = 0.9
+#: Links that share a width: few machines were measured with each kind of NVLink, none with bridges.
+ALIKE = ((Link.NVSWITCH, Link.NVLINK, Link.BRIDGE), (Link.PCIE,), (Link.PCIE_HOST,))
+#: Smallest width: published speeds themselves vary as much from run to run.
+_LEAST = 0.04
+#: Where no row speaks of a link.
+_UNKNOWN = Width(_LEAST, 0.8, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Widths by link, for one process per GPU and for one process in all."""
+
+    several: Mapping[Link, Width]
+    one_process: Mapping[Link, Width]
+
+    def of(self, strategy: Strategy, link: Link) -> Width:
+        """Of a way to share gradients."""
+        return (self.one_process if strategy == Strategy.ONE_PROCESS else self.several)[link]
+
+
+def widths(rows: pd.DataFrame, held_out_ms: Array) -> Widths:
+    """Widths that hold `LEVEL` of these errors, at few GPUs as at many.
+
+    Parameters
+    ----------
+    held_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
+    """
+    links = rows["link"].to_numpy()
+    by_one = (rows["strategy"] == Strategy.ONE_PROCESS).to_numpy()
+    errors = np.abs(np.log(rows["latency_ms"].to_numpy()) - np.log(held_out_ms))
+    added, doublings = added_shares(rows, held_out_ms), np.log2(rows["gpus"].to_numpy() / 2)
+
+    def of(among: np.ndarray) -> dict[Link, Width]:
+        found: dict[Link, Width] = {}
+        for alike in ALIKE:
+            here = among & np.isin(links, alike)
+            width = _regressed(errors[here], added[here], doublings[here]) if here.any() else _UNKNOWN
+            found.update(dict.fromkeys(alike, width))
+        return found
+
+    return Widths(several=of(~by_one), one_process=of(by_one))
+
+
+def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
+    """Share of each predicted step that several GPUs add to one GPU's; shape (rows,)."""
+    return 1 - rows["one_gpu_ms"].to_numpy() / predicted_ms
+
+
+def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, found: Widths) -> Array:
+    """Of each row's interval, in the logarithm; shape (rows,)."""
+    added = added_shares(rows, predicted_ms).tolist()
+    kinds = zip(rows["strategy"], rows["link"], rows["gpus"], added, strict=True)
+    log_sds = [found.of(strategy, link).log_sd(share, gpus) for strategy, link, gpus, share in kinds]
+    return quantile() * np.array(log_sds)
+
+
+def covered(rows: pd.DataFrame, predicted_ms: Array, half_widths: Array) -> np.ndarray:
+    """Whether each measured step lies in its interval, cut at perfect scaling; (rows,)."""
+    true_ms = rows["latency_ms"].to_numpy()
+    low_ms = np.maximum(predicted_ms * np.exp(-half_widths), rows["one_gpu_ms"])
+    return (true_ms >= low_ms) & (true_ms <= predicted_ms * np.exp(half_widths))
+
+
+def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
+    """Quantile regression of errors, no coefficient negative (Koenker and Bassett 1978, as a linear program)."""
+    n = len(errors)
+    features = np.column_stack([np.ones(n), added, doublings])
+    found = linprog(
+        np.concatenate([np.zeros(3), np.full(n, LEVEL), np.full(n, 1 - LEVEL)]),
+        A_eq=np.hstack([features, np.eye(n), -np.eye(n)]),
+        b_eq=errors,
+        bounds=[(_LEAST, None), *[(0, None)] * (2 + 2 * n)],
+        method="highs",
+    )
+    return Width(*(float(value) for value in found.x[:3]))
+
+
+#: Columns whose values are held out in turn.
+NETWORK, GPU = "network", "gpu"
 #: Inner folds for the interval widths.
 _INNER = 5
-
-FoldOf = Callable[[ScaleRow], str]
-
-
-def network_of(row: ScaleRow) -> str:
-    """The fold of a row where networks are held out."""
-    return row.network
-
-
-def gpu_of(row: ScaleRow) -> str:
-    """The fold of a row where GPU models are held out, in whatever form they are built in."""
-    return row.gpu
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,46 +109,33 @@ class HeldOut:
     log_half_width: Array
 
 
-def held_out(
-    rows: Sequence[ScaleRow],
-    fold_of: FoldOf,
-    *,
-    only: Iterable[str] | None = None,
-    progress: Progress | None = None,
+def held_out_steps(
+    rows: pd.DataFrame, by: str, *, only: Iterable[str] | None = None, progress: Progress | None = None
 ) -> HeldOut:
     """Predict each fold with a model and widths fitted on the other folds.
 
     Parameters
     ----------
-    only : these folds. progress : called after each fold.
+    by : `NETWORK` or `GPU`. only : these folds. progress : called after each fold.
     """
-    folds = np.array([fold_of(row) for row in rows])
     found = HeldOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))
-    names = sorted(set(folds) if only is None else only)
-    results = run_tasks(_held_out_fold, [(rows, fold_of, name) for name in names], progress=progress)
-    for name, one in zip(names, results, strict=True):
-        found.latency_ms[folds == name] = one.latency_ms
-        found.log_half_width[folds == name] = one.log_half_width
+    names = sorted(set(rows[by]) if only is None else only)
+    for name, one in zip(names, run_tasks(_fold, [(rows, by, name) for name in names], progress=progress), strict=True):
+        inside = (rows[by] == name).to_numpy()
+        found.latency_ms[inside], found.log_half_width[inside] = one
     return found
 
 
-def _held_out_fold(rows: Sequence[ScaleRow], fold_of: FoldOf, fold: str) -> HeldOut:
+def _fold(rows: pd.DataFrame, by: str, name: str) -> tuple[Array, Array]:
     """Of the fold's rows alone."""
-    out = [row for row in rows if fold_of(row) == fold]
-    others = [row for row in rows if fold_of(row) != fold]
+    out, others = rows[rows[by] == name], rows[rows[by] != name]
     latency_ms = predicted_ms(fitted_model(others), out)
-    inner_widths = widths(others, held_out_ms(others, fold_of, groups=_INNER))
-    return HeldOut(latency_ms, log_half_widths(out, latency_ms, inner_widths))
+    inner_widths = widths(others, held_out_ms(others, by, groups=_INNER))
+    return latency_ms, log_half_widths(out, latency_ms, inner_widths)
 
 
-def held_out_ms(rows: Sequence[ScaleRow], fold_of: FoldOf, *, groups: int | None = None) -> Array:
+def held_out_ms(rows: pd.DataFrame, by: str, *, groups: int | None = None) -> Array:
     """Out-of-fold milliseconds per step of each row, by folds or groups of folds."""
-    names = sorted({fold_of(row) for row in rows})
-    group = {name: place if groups is None else place % groups for place, name in enumerate(names)}
-    of = np.array([group[fold_of(row)] for row in rows])
-    found = np.empty(len(rows))
-    for each in sorted(set(of)):
-        is_out = of == each
-        model = fitted_model([row for row, out in zip(rows, is_out, strict=True) if not out])
-        found[is_out] = predicted_ms(model, [row for row, out in zip(rows, is_out, strict=True) if out])
-    return found
+    _, fold = np.unique(rows[by].to_numpy(str), return_inverse=True)
+    group = fold if groups is None else fold % groups
+    return held_out(rows, group, lambda others, out: predicted_ms(fitted_model(others), out))

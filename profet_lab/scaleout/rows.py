@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import gpu_model
-from profet_core.catalog.interconnects import Interconnect
 from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.step import GRADIENT_BYTES
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.measurements.tables import DataError
-from profet_lab.scaleout.networks import WEIGHTS, Weights
-from profet_lab.scaleout.rigs import PLATFORMS_2017, RIGS
+from profet_lab.scaleout.published import PLATFORMS_2017, RIGS, WEIGHTS
 
 TENSORFLOW_2017_FILE = Path("external") / "tensorflow_multi_gpu_2017.csv"
 #: The two data sets that are judged.
@@ -37,69 +36,45 @@ BROKEN_FILE = "four GPUs are 2 to 3 times as slow as three, in every network of 
 CONTRADICTS = "one and two GPUs contradict each other: two run FP16 at five times the speed of one"
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleRow:
-    """One published step on several GPUs.
+@dataclass(frozen=True)
+class ScaleRows:
+    """Published steps on several GPUs that have a one-GPU step beside them.
 
     Attributes
     ----------
-    data_set : `TENSORFLOW_2017` or `THROUGHPUTS`. gpu : model, as `gpu_model` has it. precision : as gradients travel.
-    interconnect : of a node. latency_ms, one_gpu_ms : a step on all GPUs, and on one at the same batch a GPU.
-    excluded : why it is excluded; "" if it is not.
+    rows : data_set (`TENSORFLOW_2017` or `THROUGHPUTS`), source, gpu (model, as `gpu_model` has it), network,
+        precision, strategy, gpus, interconnect (of a node), batch_per_gpu, one_gpu_ms (at the same batch a GPU),
+        latency_ms (on all GPUs), gradient_bytes (that each GPU shares a step), tensors (of weights), excluded (why;
+        "": it is not), link, gpus_per_node, nodes and efficiency (share of perfect scaling that was measured).
+    unusable : reason -> how many published steps could not be used at all.
     """
 
-    data_set: str
-    source: str
-    gpu: str
-    network: str
-    precision: str
-    strategy: Strategy
-    gpus: int
-    interconnect: Interconnect
-    batch_per_gpu: float
-    one_gpu_ms: float
-    latency_ms: float
-    weights: Weights
-    excluded: str = ""
-
-    @property
-    def gradient_bytes(self) -> float:
-        """What each GPU shares a step."""
-        return self.weights.parameters * GRADIENT_BYTES[self.precision]
-
-    @property
-    def gpus_per_node(self) -> int:
-        """GPUs of each node."""
-        return min(self.gpus, self.interconnect.gpus)
-
-    @property
-    def nodes(self) -> int:
-        """How many there are."""
-        return self.gpus // self.gpus_per_node
-
-    @property
-    def efficiency(self) -> float:
-        """Share of perfect scaling that was measured."""
-        return self.one_gpu_ms / self.latency_ms
-
-
-@dataclass(frozen=True)
-class ScaleRows:
-    """Every row with a one-GPU step beside it, and reason -> how many rows could not be used at all."""
-
-    rows: tuple[ScaleRow, ...]
+    rows: pd.DataFrame
     unusable: Mapping[str, int]
 
     @property
-    def kept(self) -> tuple[ScaleRow, ...]:
-        """Those that are fitted and judged."""
-        return tuple(row for row in self.rows if not row.excluded)
+    def kept(self) -> pd.DataFrame:
+        """The rows that are fitted and judged."""
+        return self.rows[self.rows["excluded"] == ""].reset_index(drop=True)
 
     def held_out(self, data_set: str) -> dict[str, int]:
         """Reason -> rows of a data set that are not judged."""
-        counted = Counter(row.excluded for row in self.rows if row.excluded and row.data_set == data_set)
-        more = self.unusable if data_set == THROUGHPUTS else {}
-        return dict(Counter(counted) + Counter(more))
+        rows = self.rows
+        counted = Counter(rows.loc[(rows["excluded"] != "") & (rows["data_set"] == data_set), "excluded"])
+        return dict(counted + Counter(self.unusable if data_set == THROUGHPUTS else {}))
+
+
+def scale_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows as `ScaleRows` has them, from its columns up to `excluded`."""
+    table = pd.DataFrame(rows)
+    nodes = table["interconnect"]
+    per_node = np.minimum(table["gpus"], [node.gpus for node in nodes])
+    return table.assign(
+        link=[node.link for node in nodes],
+        gpus_per_node=per_node,
+        nodes=table["gpus"] // per_node,
+        efficiency=table["one_gpu_ms"] / table["latency_ms"],
+    )
 
 
 def has_scale_rows(folder: Path) -> bool:
@@ -119,7 +94,7 @@ def load_scale_rows(folder: Path) -> ScaleRows:
         second, unusable = _throughputs(pd.read_csv(folder / THROUGHPUT_FILE))
     except (OSError, KeyError) as error:
         raise DataError(f"The published multi-GPU speeds can't be read: {error}.") from None
-    return ScaleRows((*first, *second), unusable)
+    return ScaleRows(scale_table([*first, *second]), unusable)
 
 
 _SAME_RUN_2017 = [
@@ -133,7 +108,7 @@ _SAME_RUN_2017 = [
 ]
 
 
-def _rows_2017(table: pd.DataFrame) -> list[ScaleRow]:
+def _rows_2017(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The batch size in this file is that of all GPUs."""
     table = table.assign(
         batch_per_gpu=table["batch_size"] / table["num_gpus"],
@@ -144,21 +119,21 @@ def _rows_2017(table: pd.DataFrame) -> list[ScaleRow]:
     for row in _dicts(table[table["num_gpus"] > 1]):
         network = row["model"].replace("-", "")
         rows.append(
-            ScaleRow(
-                data_set=TENSORFLOW_2017,
-                source=row["platform"],
-                gpu=gpu_model(row["gpu"].removesuffix(" (per die)")),
-                network=network,
-                precision="fp32",
-                strategy=_strategy_2017(row["variable_update"], row["local_parameter_device"]),
-                gpus=row["num_gpus"],
-                interconnect=PLATFORMS_2017[row["platform"]],
-                batch_per_gpu=row["batch_per_gpu"],
-                one_gpu_ms=float(alone[tuple(row[column] for column in _SAME_RUN_2017)]),
-                latency_ms=row["step_ms"],
-                weights=WEIGHTS[network],
-                excluded=REAL_DATA if row["data"] == "real" else "",
-            )
+            {
+                "data_set": TENSORFLOW_2017,
+                "source": row["platform"],
+                "gpu": gpu_model(row["gpu"].removesuffix(" (per die)")),
+                "network": network,
+                "precision": "fp32",
+                "strategy": _strategy_2017(row["variable_update"], row["local_parameter_device"]),
+                "gpus": row["num_gpus"],
+                "interconnect": PLATFORMS_2017[row["platform"]],
+                "batch_per_gpu": row["batch_per_gpu"],
+                "one_gpu_ms": alone[tuple(row[column] for column in _SAME_RUN_2017)],
+                "latency_ms": row["step_ms"],
+                **_weights(network, "fp32"),
+                "excluded": REAL_DATA if row["data"] == "real" else "",
+            }
         )
     return rows
 
@@ -173,7 +148,7 @@ _SAME_RUN = ["source_repo", "machine", "gpu", "framework", "framework_version", 
 _GRADIENTS = dict.fromkeys(("fp32", "fp32-inferred", "tf32", "tf32-conv"), "fp32")
 
 
-def _throughputs(table: pd.DataFrame) -> tuple[list[ScaleRow], dict[str, int]]:
+def _throughputs(table: pd.DataFrame) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The batch size in this file is that of one GPU."""
     table = table.assign(machine=[_machine(row) for row in _dicts(table)], batch_size=table["batch_size"].fillna(0))
     same = [*_SAME_RUN, "batch_size"]
@@ -189,23 +164,28 @@ def _throughputs(table: pd.DataFrame) -> tuple[list[ScaleRow], dict[str, int]]:
     return rows, dict(unusable)
 
 
-def _throughput_row(row: Mapping[str, Any], one_gpu: float) -> ScaleRow:
-    by_one_process = "torchvision" in row["framework"]
-    return ScaleRow(
-        data_set=THROUGHPUTS,
-        source=f"{row['source_repo']} {row['machine']}",
-        gpu=gpu_model(row["gpu"]),
-        network=row["network"],
-        precision=_GRADIENTS.get(row["precision"], "fp16"),
-        strategy=Strategy.ONE_PROCESS if by_one_process else Strategy.RING,
-        gpus=row["gpus"],
-        interconnect=RIGS[row["gpu"]],
-        batch_per_gpu=row["batch_size"],
-        one_gpu_ms=row["batch_size"] / one_gpu * MS_PER_S,
-        latency_ms=row["gpus"] * row["batch_size"] / row["images_per_s"] * MS_PER_S,
-        weights=WEIGHTS[row["network"]],
-        excluded=_excluded(row),
-    )
+def _throughput_row(row: Mapping[str, Any], one_gpu: float) -> dict[str, Any]:
+    precision = _GRADIENTS.get(row["precision"], "fp16")
+    return {
+        "data_set": THROUGHPUTS,
+        "source": f"{row['source_repo']} {row['machine']}",
+        "gpu": gpu_model(row["gpu"]),
+        "network": row["network"],
+        "precision": precision,
+        "strategy": Strategy.ONE_PROCESS if "torchvision" in row["framework"] else Strategy.RING,
+        "gpus": row["gpus"],
+        "interconnect": RIGS[row["gpu"]],
+        "batch_per_gpu": row["batch_size"],
+        "one_gpu_ms": row["batch_size"] / one_gpu * MS_PER_S,
+        "latency_ms": row["gpus"] * row["batch_size"] / row["images_per_s"] * MS_PER_S,
+        **_weights(row["network"], precision),
+        "excluded": _excluded(row),
+    }
+
+
+def _weights(network: str, precision: str) -> dict[str, float]:
+    millions, tensors = WEIGHTS[network]
+    return {"gradient_bytes": millions * 1e6 * GRADIENT_BYTES[precision], "tensors": tensors or 0}
 
 
 def _unusable(row: Mapping[str, Any], one_gpu: float | None) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from profet_core.catalog.interconnects import Link
 from profet_core.files import sha256_hex
@@ -15,9 +16,8 @@ from profet_core.multi_gpu.law import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION, 
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.scaleout.fit import fitted_model
-from profet_lab.scaleout.folds import gpu_of, held_out_ms, network_of
-from profet_lab.scaleout.rows import TENSORFLOW_2017_FILE, ScaleRow, load_scale_rows
-from profet_lab.scaleout.widths import widths
+from profet_lab.scaleout.folds import GPU, NETWORK, held_out_ms, widths
+from profet_lab.scaleout.rows import TENSORFLOW_2017_FILE, load_scale_rows
 
 _FILES = (TENSORFLOW_2017_FILE, THROUGHPUT_FILE)
 
@@ -33,18 +33,18 @@ def scaleout_content(folder: Path) -> dict:
     content = {
         **law_content(rows),
         "fitted_on": {
-            "rows": dict(Counter(row.data_set for row in rows)),
+            "rows": dict(Counter(rows["data_set"])),
             "sha256": {str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},
         },
     }
     return signed(content)
 
 
-def law_content(rows: Sequence[ScaleRow]) -> dict:
+def law_content(rows: pd.DataFrame) -> dict:
     """Fit the coefficients, with widths from held-out networks and GPU models."""
     model = fitted_model(rows)
-    held_out = np.concatenate([held_out_ms(rows, fold_of) for fold_of in (network_of, gpu_of)])
-    found = widths([*rows, *rows], held_out)
+    held_out = np.concatenate([held_out_ms(rows, by) for by in (NETWORK, GPU)])
+    found = widths(pd.concat([rows, rows]), held_out)
     return {
         "schema_version": SCALEOUT_VERSION,
         "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},

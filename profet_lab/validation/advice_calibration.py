@@ -1,16 +1,14 @@
 """Measure what advice assumes: correlation of errors, and calibration of its confidence.
 
-`python -m profet_lab.validation.advice_calibration [--models DIR]` reads the held-out predictions of
-`models/validation.json` (every workload predicted by models that never saw its architecture, the anchor's latency
-given), so it takes seconds.
+`python -m profet_lab.validation.advice_calibration` reads the held-out predictions of `models/validation.json` (every
+workload predicted by models that never saw its architecture, the anchor's latency given), so it takes seconds.
 A statement is "A is cheaper than B" at a price ratio, for every two targets of an anchor and ratios from 1/16 to 16
-in steps of a quarter doubling, or "done within" a quarter of the predicted time to 4 times it: neither depends on the
-truth. Errors of one architecture are correlated: all counts come from 15 architectures.
+in steps of a quarter doubling: none depends on the truth. Errors of one architecture are correlated: all counts come
+from 15 architectures.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -20,7 +18,6 @@ import pandas as pd
 
 from profet_core.advice.certainty import (
     ERROR_CORRELATION,
-    chance_at_most,
     chance_less,
 )
 from profet_core.artifacts.models import load_models
@@ -30,8 +27,6 @@ from profet_lab.reports import load_validation
 
 #: Price ratios at which two instances are compared: 1/16 to 16, four to a doubling.
 PRICE_RATIOS = 2.0 ** (np.arange(-16, 17) / 4)
-#: Deadlines over the predicted time, sixteen to a doubling.
-DEADLINES = 2.0 ** (np.arange(-32, 33) / 16)
 #: Ranges of confidence.
 BOUNDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
@@ -66,23 +61,8 @@ def comparison_claims(table: pd.DataFrame, correlation: float) -> pd.DataFrame:
                 for ratio in PRICE_RATIOS:
                     chance = chance_less(ratio * one["predicted_ms"] / one["predicted_ms_b"], deviation)
                     rows.append((one["model"], chance, ratio * one["measured_ms"] < one["measured_ms_b"]))
-    return _claims(rows)
-
-
-def deadline_claims(table: pd.DataFrame) -> pd.DataFrame:
-    """Confidence (0.5 to 1) of every "done within", and whether it was right."""
-    return _claims(
-        [
-            (one["model"], chance_at_most(limit, one["deviation"]), one["measured_ms"] <= limit * one["predicted_ms"])
-            for one in table.to_dict("records")
-            for limit in DEADLINES
-        ]
-    )
-
-
-def _claims(rows: list[tuple[str, float, bool]]) -> pd.DataFrame:
-    """Replace statements below 50 % confidence by their opposite."""
     claims = pd.DataFrame(rows, columns=["model", "certainty", "right"])
+    # A statement below 50 % confidence counts as its opposite.
     against = claims["certainty"] < 0.5
     claims.loc[against, "certainty"] = 1 - claims.loc[against, "certainty"]
     claims.loc[against, "right"] = ~claims.loc[against, "right"]
@@ -102,12 +82,9 @@ def came_true(claims: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Print both measurements."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--models", metavar="DIR", help="models folder (default: PROFET_HOME or the shipped one)")
-    models = load_models(parser.parse_args(arguments).models)
-    table = held_out_table(load_validation(models)["scatter"])
+    table = held_out_table(load_validation(load_models())["scatter"])
     pairs = error_correlations(table)
     print("Correlation of the errors on two targets of one anchor")
     print(pairs.round(2).to_string())
@@ -115,8 +92,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for correlation in (0.0, ERROR_CORRELATION):
         print(f"\nCheaper or not, correlation {correlation}")
         print(came_true(comparison_claims(table, correlation)).round(3).to_string())
-    print("\nDone in time or not")
-    print(came_true(deadline_claims(table)).round(3).to_string())
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from profet_core.transfer.carry import ForeignSteps, KnownSteps, carry_back
 from profet_core.transfer.law import StepLaw
@@ -31,25 +32,10 @@ from profet_lab.transfer.leave_one_gpu_out import (
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.ensemble_latencies import ensemble_latencies
+from profet_lab.validation.judged import figures, judged, judged_estimate, mape
 
 CELLS = (1, 3, 10, 20, 50)
 DRAWS = 5
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Log errors of one draw on networks held out.
-
-    Attributes
-    ----------
-    as_target, inside : (anchors, workloads), predicted over measured, and whether the 90 % interval holds it.
-    half_widths : of these intervals, in the logarithm. as_anchor : (other instances, workloads), by the model alone.
-    """
-
-    as_target: np.ndarray
-    inside: np.ndarray
-    half_widths: np.ndarray
-    as_anchor: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -78,19 +64,30 @@ class Fold:
         known = {name: steps_of(one, pool) for name, one in self.known.items()}
         return calibrate(known, reference_of(self.law), self.prior, cells)
 
-    def judge(self, count: int, random: np.random.Generator) -> Judged:
-        """Measure `count` cells, fit, and predict the held-out network."""
+    def judge(self, draw: int, count: int, random: np.random.Generator) -> pd.DataFrame:
+        """Measure `count` cells, fit, and predict the held-out network.
+
+        Returns
+        -------
+        As `judged`, with `draw`, `cells`, and `to_new`: to the new GPU, or from it by the analytical model alone.
+        """
         medians, reference = self.medians, reference_of(self.law)
         found = self.fit(choose_cells(medians, self.allowed, count, random))
         own = np.flatnonzero(~self.allowed)
-        truth = np.log(medians.latency_ms[self.gpu][own])
+        new_ms = medians.latency_ms[self.gpu][own]
+        names = {"draw": draw, "cells": count}
         served = [found.carry(steps_of(one, own), reference) for one in self.unseen.values()]
-        errors = np.array([np.log(one.latency_ms) - truth for one in served])
-        half_widths = np.array([one.log_half_width for one in served])
-        steps = ForeignSteps(found.target, medians.with_latency[self.gpu].of(own), medians.latency_ms[self.gpu][own])
+        steps = ForeignSteps(found.target, medians.with_latency[self.gpu].of(own), new_ms)
         back = carry_back(self.law, reference, steps).by_instance
-        anchor = np.array([np.log(one.latency_ms / medians.latency_ms[name][own]) for name, one in back.items()])
-        return Judged(errors, np.abs(errors) <= half_widths, half_widths, anchor)
+        return pd.concat(
+            [
+                *(judged_estimate(one, new_ms, to_new=True, **names) for one in served),
+                *(
+                    judged(one.latency_ms, medians.latency_ms[name][own], to_new=False, **names)
+                    for name, one in back.items()
+                ),
+            ]
+        )
 
 
 def folds(
@@ -148,49 +145,38 @@ def cells_report(
     predicted : as `folds` takes it.
     """
     networks = [str(name) for name in np.unique(medians.architectures)]
-    figures: dict[int, dict[str, dict[str, float]]] = {count: {} for count in counts}
     asked = [(count, draw) for count in counts for draw in range(draws)]
+    of_gpus: dict[str, dict[int, dict[str, float]]] = {}
     for gpu in medians.instances:
         of_gpu = folds(medians, kernels, predicted, gpu, networks)
         # Each fold's own generator: what is drawn in one depends on no other.
         tasks = [
-            (fold, [(count, [seed + draw, at]) for count, draw in asked]) for at, fold in enumerate(of_gpu.values())
+            (fold, [(draw, count, [seed + draw, at]) for count, draw in asked])
+            for at, fold in enumerate(of_gpu.values())
         ]
-        by_fold = run_tasks(_judged, tasks, progress=progress)
-        drawn = [_joined(one) for one in zip(*by_fold, strict=True)]
-        for place, count in enumerate(counts):
-            figures[count][gpu] = _figures(drawn[place * draws : (place + 1) * draws])
+        found = pd.concat(run_tasks(_judged, tasks, progress=progress))
+        of_gpus[gpu] = {int(str(count)): _figures(rows) for count, rows in found.groupby("cells")}
+    by_count = {count: {gpu: of_gpus[gpu][count] for gpu in of_gpus} for count in counts}
     rows = [
         {"cells": count, "gpus": row, "mean": float(np.mean([one["mape"] for one in row.values()]))}
-        for count, row in figures.items()
+        for count, row in by_count.items()
     ]
     return {"seed": seed, "draws": draws, "networks": len(networks), "workloads": len(medians.workloads), "rows": rows}
 
 
-def _judged(fold: Fold, asked: Sequence[tuple[int, Sequence[int]]]) -> list[Judged]:
-    """By number of cells and seed of the draw."""
-    return [fold.judge(count, np.random.default_rng(seed)) for count, seed in asked]
+def _judged(fold: Fold, asked: Sequence[tuple[int, int, Sequence[int]]]) -> pd.DataFrame:
+    """By draw, number of cells and seed of the draw."""
+    return pd.concat([fold.judge(draw, count, np.random.default_rng(seed)) for draw, count, seed in asked])
 
 
-def _joined(by_fold: Sequence[Judged]) -> Judged:
-    names = Judged.__dataclass_fields__
-    return Judged(**{name: np.concatenate([getattr(one, name) for one in by_fold], axis=1) for name in names})
-
-
-def _figures(drawn: Sequence[Judged]) -> dict[str, float]:
-    each = [_mape(one.as_target) for one in drawn]
-    anchor = [_mape(one.as_anchor) for one in drawn]
-    errors = np.concatenate([one.as_target for one in drawn])
+def _figures(rows: pd.DataFrame) -> dict[str, float]:
+    to_new, from_new = (rows[rows["to_new"] == is_new] for is_new in (True, False))
+    drawn, anchor = ([mape(part) for _, part in of.groupby("draw")] for of in (to_new, from_new))
     return {
-        "mape": float(np.mean(each)),
-        "worst_draw": max(each),
-        "bias": float(100 * (np.exp(errors.mean()) - 1)),
-        "missed_90": float(100 * np.mean([1 - one.inside.mean() for one in drawn])),
-        "median_interval_pct": float(100 * (np.exp(np.median([one.half_widths for one in drawn])) - 1)),
+        **figures(to_new),
+        "mape": float(np.mean(drawn)),
+        "worst_draw": max(drawn),
+        "median_interval_pct": float(100 * np.expm1(to_new["log_half_width"].median())),
         "as_anchor_mape": float(np.mean(anchor)),
         "as_anchor_worst_draw": max(anchor),
     }
-
-
-def _mape(log_errors: np.ndarray) -> float:
-    return float(100 * np.mean(np.abs(np.exp(log_errors) - 1)))

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import r2_score, root_mean_squared_error
 
 from profet_core.prediction.correction import share_carried_over
 from profet_core.profiles.record import ProfileMeta
@@ -81,8 +82,7 @@ def default_report(table: pd.DataFrame) -> dict:
         "family": {
             **{f"mape_{case}": _pair_mean(table, f"{case}_family") for case in CASES.values()},
             **{f"mape_without_twin_{case}": _mape(odd, f"{case}_family") for case in CASES.values()},
-            **{f"coverage_90_{case}": _coverage(table, case, "_family") for case in CASES.values()},
-            **{f"median_interval_pct_{case}": _median_width(table, f"{case}_family_half") for case in CASES.values()},
+            **_intervals(table, "_family"),
         },
         "weights": {case: tree_weights(table, case) for case in CASES.values()},
         "measured": measured_report(table),
@@ -92,14 +92,13 @@ def default_report(table: pd.DataFrame) -> dict:
 
 
 def _accuracy(part: pd.DataFrame) -> dict:
-    error = part[WITH_LATENCY] - part["true_ms"]
-    spread = ((part["true_ms"] - part["true_ms"].mean()) ** 2).sum()
+    true, predicted = part["true_ms"], part[WITH_LATENCY]
     return {
         "n": len(part),
         **{f"mape_{case}": _mape(part, case) for case in CASES.values()},
         **{f"mape_{case}_and_sizes": _mape(part, f"{case}_and_sizes") for case in CASES.values()},
-        "r2": float(1 - (error**2).sum() / spread),
-        "rmse_ms": float(np.sqrt((error**2).mean())),
+        "r2": float(r2_score(true, predicted)),
+        "rmse_ms": float(root_mean_squared_error(true, predicted)),
         "coverage_90": _coverage(part, WITH_LATENCY),
         "median_interval_pct": _median_width(part, f"{WITH_LATENCY}_half"),
         "coverage_90_without_latency": _coverage(part, WITHOUT_LATENCY),
@@ -110,12 +109,15 @@ def _accuracy(part: pd.DataFrame) -> dict:
 def _by_group(table: pd.DataFrame, column: str, kind: str = "") -> dict:
     """Figures of each group; `kind` "_family": of the predictions with the family held out."""
     return {
-        name: {
-            **{f"mape_{case}": _mape(part, f"{case}{kind}") for case in CASES.values()},
-            **{f"coverage_90_{case}": _coverage(part, case, kind) for case in CASES.values()},
-            **{f"median_interval_pct_{case}": _median_width(part, f"{case}{kind}_half") for case in CASES.values()},
-        }
+        name: {**{f"mape_{case}": _mape(part, f"{case}{kind}") for case in CASES.values()}, **_intervals(part, kind)}
         for name, part in table.groupby(column)
+    }
+
+
+def _intervals(table: pd.DataFrame, kind: str) -> dict[str, float]:
+    return {
+        **{f"coverage_90_{case}": _coverage(table, case, kind) for case in CASES.values()},
+        **{f"median_interval_pct_{case}": _median_width(table, f"{case}{kind}_half") for case in CASES.values()},
     }
 
 

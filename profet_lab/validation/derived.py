@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from profet_core.latency import quantile
+from profet_core.latency import Estimate, quantile
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import DerivedLaw, derive
 from profet_lab.cases import CASES
@@ -21,6 +20,7 @@ from profet_lab.transfer.log_errors import root_mean_square
 from profet_lab.transfer.steps import Steps
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies
 from profet_lab.validation.held_out_gpus import laws_held_out
+from profet_lab.validation.judged import figures, judged
 
 #: The derived GPU of the break-even comparison: g5.xlarge is cheaper than g4dn.xlarge a step below this ratio of
 #: latencies (prices of 2026).
@@ -87,33 +87,17 @@ def _law_without(epochs: pd.DataFrame, source: str, name: str) -> DerivedLaw:
     )
 
 
-def _law_errors(judged: pd.DataFrame, laws: Mapping[str, DerivedLaw]) -> pd.Series:
+def _law_errors(rows: pd.DataFrame, laws: Mapping[str, DerivedLaw]) -> pd.Series:
     """Error of each row by the analytical model of its network, T4 and V100 known, percent; indexed by network."""
-    parts = [part for _, part in judged.groupby("model", sort=False)]
-    law_ms = np.concatenate([predicted_ms(laws[part.model.iloc[0]], part) for part in parts])
-    rows = pd.concat(parts)
-    return pd.Series(100 * np.abs(law_ms / rows.step_ms.to_numpy() - 1), index=rows.model.to_numpy())
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """Served predictions of one network beside the truth; all (rows,).
-
-    Attributes
-    ----------
-    error : relative. missed : the truth lies outside the 90 % interval. half_width : relative, upwards.
-    claimed : the interval excludes break-even with the base instance. right : on the side of it that is true.
-    """
-
-    error: np.ndarray
-    missed: np.ndarray
-    half_width: np.ndarray
-    claimed: np.ndarray
-    right: np.ndarray
+    found = [
+        pd.Series(100 * np.abs(predicted_ms(laws[str(name)], part) / part.step_ms.to_numpy() - 1), part.model)
+        for name, part in rows.groupby("model", sort=False)
+    ]
+    return pd.concat(found)
 
 
 def _served(
-    judged: pd.DataFrame,
+    rows: pd.DataFrame,
     laws: Mapping[str, DerivedLaw],
     step_laws: Mapping[str, StepLaw],
     medians: Steps,
@@ -122,46 +106,40 @@ def _served(
     gpu: str,
 ) -> dict:
     """Errors from one anchor through predicted T4 and V100 latencies, with break-even comparisons."""
-    rows = medians.workloads.reset_index().merge(judged[[*WORKLOAD, "step_ms"]], on=WORKLOAD)
+    rows = medians.workloads.reset_index().merge(rows[[*WORKLOAD, "step_ms"]], on=WORKLOAD)
     report: dict = {"anchor": anchor, "n": len(rows)}
     for known, case in CASES.items():
-        parts = [
-            _judge(part, laws[str(name)], step_laws[str(name)], medians, ensemble, anchor, str(name), known)
-            for name, part in rows.groupby("model")
-        ]
-        report[f"mape_{case}"] = float(100 * np.concatenate([part.error for part in parts]).mean())
-        report[f"missed_90_{case}"] = float(100 * np.concatenate([part.missed for part in parts]).mean())
-        half_width = np.concatenate([part.half_width for part in parts])
-        report[f"median_interval_pct_{case}"] = float(100 * np.median(half_width))
+        parts = []
+        for name, part in rows.groupby("model"):
+            step = known_of(step_laws[str(name)], medians, anchor, ensemble.known(str(name)), known)
+            parts.append(_judged(part, laws[str(name)], step.latencies, medians.latency_ms[BASE]))
+        found = pd.concat(parts)
+        measured = figures(found, f"{{}}_{case}")
+        report |= {key: value for key, value in measured.items() if not key.startswith("bias")}
         if gpu == _CLAIMED_GPU:
-            claimed = np.concatenate([part.claimed for part in parts])
-            right = np.concatenate([part.right for part in parts])
-            report[f"claims_pct_{case}"] = float(100 * claimed.mean())
-            report[f"claims_right_pct_{case}"] = float(100 * right[claimed].mean()) if claimed.any() else None
+            claimed = found[found["claimed"]]
+            report[f"claims_pct_{case}"] = float(100 * found["claimed"].mean())
+            report[f"claims_right_pct_{case}"] = float(100 * claimed["right"].mean()) if len(claimed) else None
     return report
 
 
-def _judge(
-    part: pd.DataFrame,
-    law: DerivedLaw,
-    step_law: StepLaw,
-    medians: Steps,
-    ensemble: EnsembleLatencies,
-    anchor: str,
-    architecture: str,
-    latency_known: bool,
-) -> _Judged:
+def _judged(part: pd.DataFrame, law: DerivedLaw, known: Mapping[str, Estimate], base_ms: np.ndarray) -> pd.DataFrame:
+    """Served predictions of one network.
+
+    Returns
+    -------
+    as `judged`; `claimed` : the interval excludes break-even with the base instance; `right` : on its true side.
+    """
     rows, true_ms = part["index"].to_numpy(), part.step_ms.to_numpy()
-    known = known_of(step_law, medians, anchor, ensemble.known(architecture), latency_known)
-    found = derive(law, known.latencies)
+    found = derive(law, known)
     assert found.relative is not None
-    served_ms, half = found.latency_ms[rows], found.log_half_width[rows]
-    away = np.log(served_ms / known.latencies[BASE].latency_ms[rows]) - np.log(BREAK_EVEN)
-    true_away = np.log(true_ms / medians.latency_ms[BASE][rows]) - np.log(BREAK_EVEN)
-    return _Judged(
-        error=np.abs(served_ms / true_ms - 1),
-        missed=np.abs(np.log(served_ms / true_ms)) > half,
-        half_width=np.exp(half) - 1,
+    served_ms = found.latency_ms[rows]
+    away = np.log(served_ms / known[BASE].latency_ms[rows]) - np.log(BREAK_EVEN)
+    true_away = np.log(true_ms / base_ms[rows]) - np.log(BREAK_EVEN)
+    return judged(
+        served_ms,
+        true_ms,
+        found.log_half_width[rows],
         claimed=np.abs(away) > quantile() * found.relative.log_sd[rows],
         right=np.sign(away) == np.sign(true_away),
     )

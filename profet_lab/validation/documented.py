@@ -12,8 +12,7 @@ from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_
 from profet_core.prediction.members import combine
 from profet_lab.cases import WITH_LATENCY, WITHOUT_LATENCY
 from profet_lab.documented.dense import EPOCHS
-from profet_lab.documented.folds import DocumentedFold, fit_folds
-from profet_lab.documented.members import PROFET_METHOD
+from profet_lab.documented.folds import PROFET_METHOD, DocumentedFold, fit_folds
 from profet_lab.measurements.tables import Measurements, Pair
 from profet_lab.progress import Progress
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,7 @@ from profet_core.latency import Estimate, log_sd_of
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import LEVEL
-from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
-from profet_lab.classes.member_weights import Weights, least_error
+from profet_lab.classes.folds import FoldCase, OutOfFold, Weights, least_error, one_held_out, predict_cases
 from profet_lab.measurements.tables import WORKLOAD, Pair, pairs
 from profet_lab.progress import Progress
 from profet_lab.transfer.leave_one_gpu_out import KnownLatencies
@@ -85,7 +84,7 @@ def of_folds(bank: ClassBank, out_of_fold: OutOfFold, known: bool) -> EnsembleLa
     return EnsembleLatencies(latency_ms, half_widths)
 
 
-def weights_by_others(bank: ClassBank, wanted: list[Pair], out_of_fold: OutOfFold) -> dict[str, Weights]:
+def weights_by_others(bank: ClassBank, wanted: Sequence[Pair], out_of_fold: OutOfFold) -> dict[str, Weights]:
     """Architecture -> the weights that err least on all others."""
     errors_of = {name: out_of_fold.summed_errors(bank, wanted, name) for name in out_of_fold.rows}
     return {name: least_error(errors for other, errors in errors_of.items() if other != name) for name in errors_of}

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.memory.fit import DeviceTimes, RecordedStep, Verdict, fit_answer
 from profet_core.memory.model import MemoryModel
 from profet_core.profiles.record import ProfileMeta
+from profet_lab.held_out import held_out
 from profet_lab.measurements.tables import Measurements
-from profet_lab.memory.cells import ran_elsewhere
-from profet_lab.memory.law import calibrate_law, fit_law, log_room
+from profet_lab.memory.law import calibrate_law, fit_law, log_room, ran_elsewhere
 from profet_lab.memory.memory_file import CERTAIN, fit_memory, memory_tables
 from profet_lab.memory.recorded import PYTORCH_PEAK, TENSORFLOW_PEAK, step_peaks
 from profet_lab.memory.traffic import class_times
@@ -29,6 +29,7 @@ _ANSWER = ["known", "ran", "probability", "verdict"]
 SECOND_BATCH, SMALL_BATCH = 64, 4
 #: Rows with a recorded peak: asked as `KNOWN`, and with all workloads.
 ONE_PEAK, EVERY_PEAK = "recorded peak", "recorded peak of all that ran"
+_OTHER_PIXELS = "recorded peak at other pixels with {} parameters"
 
 
 def memory_report(measurements: Measurements, folder: Path) -> dict:
@@ -52,11 +53,11 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     peaks = step_peaks()
     served, recorded = [], []
     for name in sorted(cells["model"].unique()):
-        held_out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
-        model = fit_memory(cells[~held_out], traffic[~profiled], peaks[peaks["model"] != name], {})
-        probability[held_out] = _logistic(log_room(model.law, cells[held_out]) / model.law.log_scale)
-        served.append(_served(model, cells[held_out], traffic[profiled]))
-        recorded.append(recorded_answers(model, cells[held_out], peaks[peaks["model"] == name]))
+        out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
+        model = fit_memory(cells[~out], traffic[~profiled], peaks[peaks["model"] != name], {})
+        probability[out] = expit(log_room(model.law, cells[out]) / model.law.log_scale)
+        served.append(_served(model, cells[out], traffic[profiled]))
+        recorded.append(recorded_answers(model, cells[out], peaks[peaks["model"] == name]))
     failures, pairs = ran_elsewhere(cells)
     ran = cells["ran"].to_numpy(bool)
     return {
@@ -80,28 +81,44 @@ def _scores_by_known(answers: list[pd.DataFrame]) -> dict[str, dict]:
 def layers_known(measurements: Measurements, folder: Path) -> dict:
     """Scores of `memory_report`'s `arithmetic` alone."""
     cells = memory_tables(measurements, folder)[0]
-    probability = np.empty(len(cells))
-    for name in sorted(cells["model"].unique()):
-        held_out = (cells["model"] == name).to_numpy()
-        law = calibrate_law(fit_law(cells[~held_out]), cells[~held_out])
-        probability[held_out] = _logistic(log_room(law, cells[held_out]) / law.log_scale)
+
+    def predict(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:
+        law = calibrate_law(fit_law(others), others)
+        return expit(log_room(law, out) / law.log_scale)
+
+    probability = held_out(cells, cells["model"].to_numpy(str), predict)
     return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))
+
+
+def _answers(
+    model: MemoryModel, known: str, step: RecordedStep, profiled_gib: float, cells: pd.DataFrame
+) -> list[tuple[str, bool, float | None, Verdict]]:
+    """Rows as `_ANSWER` names them: a step asked about every size and GPU of `cells`."""
+    return [
+        (known, bool(cell["ran"]), answer.probability, answer.verdict)
+        for cell in cells.to_dict("records")
+        for answer in [
+            fit_answer(
+                model,
+                step,
+                profiled_gib,
+                cell["memory_gib"],
+                batch_size=cell["batch_size"],
+                pixels=cell["pixels"],
+            )
+        ]
+    ]
 
 
 def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> pd.DataFrame:
     """Every answer about one held-out architecture."""
     classes = load_operation_classes()
     memory_gib = cells.groupby("instance")["memory_gib"].first()
-    rows = []
+    rows: list[tuple] = []
     for _, profile in traffic[traffic["batch_size"] == PROFILED_BATCH].iterrows():
-        profiled_gib = float(memory_gib[profile["instance"]])
-        inputs = _known_inputs(profile, classes)
-        for _, cell in cells[cells["pixels"] == profile["pixels"]].iterrows():
-            memory, batch_size = float(cell["memory_gib"]), int(cell["batch_size"])
-            for known, (meta, times) in inputs.items():
-                step = RecordedStep(meta, times)
-                answer = fit_answer(model, step, profiled_gib, memory, batch_size=batch_size)
-                rows.append((known, bool(cell["ran"]), answer.probability, answer.verdict))
+        asked = cells[cells["pixels"] == profile["pixels"]]
+        for known, (meta, times) in _known_inputs(profile, classes).items():
+            rows += _answers(model, known, RecordedStep(meta, times), float(memory_gib[profile["instance"]]), asked)
     return pd.DataFrame(rows, columns=_ANSWER)
 
 
@@ -111,16 +128,20 @@ def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFram
     rows: list[tuple] = []
     at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
     for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
-        pixels = profiled["pixels"]
+        pixels, gib = profiled["pixels"], profiled["memory_gib"]
+        asked, others = cells[cells["pixels"] == pixels], cells[cells["pixels"] != pixels]
+        # Where dense layers take all pixels, another pixel size is another network.
+        same = others["parameters"] == profiled["parameters"]
+        more = {
+            EVERY_PEAK: asked,
+            _OTHER_PIXELS.format("the same"): others[same],
+            _OTHER_PIXELS.format("other"): others[~same],
+        }
         ran_everywhere = bool(at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all())
-        asked = cells[cells["pixels"] == pixels]
         for known, step in _recorded_steps(by_size, pixels, int(profiled["parameters"])).items():
-            answers = list(_at_batches(model, step, profiled, asked))
-            if ran_everywhere:
-                rows += [(known, *answer) for answer in answers]
-            if known == ONE_PEAK:
-                rows += [(EVERY_PEAK, *answer) for answer in answers]
-                rows += _at_other_pixels(model, step, profiled, cells[cells["pixels"] != pixels])
+            parts = {**({known: asked} if ran_everywhere else {}), **(more if known == ONE_PEAK else {})}
+            for name, part in parts.items():
+                rows += _answers(model, name, step, gib, part)
     return pd.DataFrame(rows, columns=_ANSWER)
 
 
@@ -139,29 +160,6 @@ def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict
         "peak with PyTorch's indices": RecordedStep(meta(PROFILED_BATCH, PYTORCH_PEAK)),
         "recorded peak without parameters": RecordedStep(meta(PROFILED_BATCH, parameters=None)),
     }
-
-
-def _at_batches(model: MemoryModel, step: RecordedStep, profiled: pd.Series, cells: pd.DataFrame) -> Iterator[tuple]:
-    """(ran, probability, verdict) of every batch size on every GPU."""
-    for cell in cells.to_dict("records"):
-        answer = fit_answer(model, step, profiled["memory_gib"], cell["memory_gib"], batch_size=cell["batch_size"])
-        yield bool(cell["ran"]), answer.probability, answer.verdict
-
-
-def _at_other_pixels(
-    model: MemoryModel, step: RecordedStep, profiled: pd.Series, cells: pd.DataFrame
-) -> Iterator[tuple]:
-    for cell in cells.to_dict("records"):
-        sizes = {"batch_size": cell["batch_size"], "pixels": cell["pixels"]}
-        answer = fit_answer(model, step, profiled["memory_gib"], cell["memory_gib"], **sizes)
-        # Where dense layers take all pixels, another pixel size is another network.
-        kind = "the same" if cell["parameters"] == profiled["parameters"] else "other"
-        yield (
-            f"recorded peak at other pixels with {kind} parameters",
-            bool(cell["ran"]),
-            answer.probability,
-            answer.verdict,
-        )
 
 
 def _known_inputs(profile: pd.Series, classes: OperationClasses) -> dict[str, tuple[ProfileMeta, DeviceTimes | None]]:
@@ -203,7 +201,3 @@ def _scores(ran: np.ndarray, probability: np.ndarray, verdict: np.ndarray) -> di
 def _verdicts(probability: np.ndarray) -> np.ndarray:
     sure = [probability >= CERTAIN, probability <= 1 - CERTAIN]
     return np.select(sure, [Verdict.FITS, Verdict.DOES_NOT_FIT], Verdict.CANT_TELL)
-
-
-def _logistic(values: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-np.clip(values, -500, 500)))

@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 
 from profet_core.transfer.carry import ForeignSteps, carry_back
-from profet_lab.classes.bank import ClassBank, class_bank
+from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.classes.folds import ClassFold, OutOfFold, fold_inputs, predict_folds
-from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair, pairs
 from profet_lab.own_gpus.pair_models import LAW_SHARE
@@ -27,7 +26,8 @@ from profet_lab.transfer.leave_one_gpu_out import Kernels, reference_of
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.cells import folds
 from profet_lab.validation.ensemble_latencies import of_folds, weights_by_others
-from profet_lab.validation.held_out_anchors import FoldModels, fold_models, served_by_law_and_models
+from profet_lab.validation.held_out_anchors import FoldModels, fold_models
+from profet_lab.validation.judged import judged, mape
 
 #: More than there are means all.
 COUNTS = (50, 100, 200, 307)
@@ -159,14 +159,13 @@ def _of_gpu(bench: _Bench, gpu: str, count: int, models_ms: Mapping[Pair, np.nda
             fitted.target, bench.medians.with_latency[gpu].of(own), bench.medians.latency_ms[gpu][own]
         )
         back = carry_back(fold.law, reference, recorded)
-        inputs = bench.bank.inputs[gpu, True].of_rows(own, None)
-        for target, predicted_ms in served_by_law_and_models(bench.whole, back, inputs, network).items():
+        for target, predicted_ms in bench.whole.served(back, gpu, True, own).items():
             law_ms[gpu, target][own] = predicted_ms
-    found: dict[str, dict[str, list[float]]] = {TO: {}, FROM: {}}
+    errors = []
     for pair, by_law in law_ms.items():
         by_models, true_ms = models_ms[pair], bench.bank.latency_ms[pair[1]]
         both = np.exp(LAW_SHARE * np.log(by_law) + (1 - LAW_SHARE) * np.log(by_models))
-        for how, predicted_ms in {"law": by_law, "models": by_models, "both": both}.items():
-            error = float(100 * np.mean(np.abs(predicted_ms / true_ms - 1)))
-            found[TO if pair[1] == gpu else FROM].setdefault(how, []).append(error)
-    return {way: {how: float(np.mean(each)) for how, each in one.items()} for way, one in found.items()}
+        ways = {"law": by_law, "models": by_models, "both": both}
+        row = {how: mape(judged(predicted_ms, true_ms)) for how, predicted_ms in ways.items()}
+        errors.append({"way": TO if pair[1] == gpu else FROM, **row})
+    return pd.DataFrame(errors).groupby("way").mean().loc[[TO, FROM]].to_dict("index")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-
-import numpy as np
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Gpus, Instance, gpu_model, load_gpus, load_shipped
@@ -145,7 +143,7 @@ def measured_latencies(measurements: Measurements, workload: Measured) -> dict[s
             f"The measurements hold no {workload.model} at {workload.pixels} pixels, batch {workload.batch_size}: "
             "correct the index of the real profiles."
         )
-    return {str(name): float(np.median(part["batch_latency_ms"])) for name, part in rows.groupby("instance")}
+    return {str(name): float(ms) for name, ms in rows.groupby("instance")["batch_latency_ms"].median().items()}
 
 
 NO_ANCHOR = "no model for this anchor"
@@ -195,38 +193,47 @@ def _compare(
     places: Places, catalog: Catalog, index: RealIndex, entry: RealProfile, truth: Truth
 ) -> tuple[RealReading, list[RealCheck]]:
     """What became of one entry, and its predictions beside the truth."""
+    reading = RealReading(
+        profile=entry.name,
+        gpu=entry.gpu,
+        framework=entry.framework,
+        kind=entry.kind,
+        format="",
+        steps=entry.steps,
+        steps_found=None,
+        steps_basis="",
+        left_out=None,
+        here_ms=truth.here_ms,
+        checks=0,
+        source=f"{entry.source} ({entry.licence})" if entry.licence else entry.source,
+        refusal="",
+        note="",
+    )
     try:
         profile = index.read(entry)
     except InputError:
         raise
     except ProfetError as error:
-        return _reading(entry, truth, None, refusal=str(error)), []
-    left_out = _left_out_percent(places.models, profile)
-    anchor = places.anchor(entry.gpu)
-    if anchor is None or entry.step_ms is None or not truth.elsewhere:
-        note = _no_check(anchor, truth)
-        return _reading(entry, truth, profile, left_out, refusal=refusal(profile), note=note), []
+        return replace(reading, refusal=str(error)), []
+    reading = replace(
+        reading,
+        format=profile.source_format,
+        steps_found=profile.steps,
+        steps_basis=profile.steps_basis,
+        left_out=_left_out_percent(places.models, profile),
+    )
+    anchor, targets = places.anchor(entry.gpu), list(truth.elsewhere)
+    if anchor is None or entry.step_ms is None or not targets:
+        note = NO_ANCHOR if anchor is None else NO_LATENCY if targets else NO_TRUTH
+        return replace(reading, refusal=refusal(profile), note=note), []
     try:
-        given, doubted = _predicted(places.models, catalog, profile, anchor, entry.step_ms, list(truth.elsewhere))
-        not_given, _ = _predicted(places.models, catalog, profile, anchor, None, list(truth.elsewhere))
+        given, doubted = _predicted(places.models, catalog, profile, anchor, entry.step_ms, targets)
+        not_given, _ = _predicted(places.models, catalog, profile, anchor, None, targets)
     except NoPredictionError as error:
-        return _reading(entry, truth, profile, left_out, refusal=str(error)), []
-    checks = _checks(places, entry, truth, anchor, entry.step_ms, given, not_given)
-    return _reading(entry, truth, profile, left_out, checks=len(checks), note=DOUBTED if doubted else ""), checks
-
-
-def _checks(
-    places: Places,
-    entry: RealProfile,
-    truth: Truth,
-    anchor: str,
-    step_ms: float,
-    given: Prediction,
-    not_given: Prediction,
-) -> list[RealCheck]:
-    with_latency, without = ({row.instance: row for row in found.predictions} for found in (given, not_given))
+        return replace(reading, refusal=str(error)), []
     trained = places.models.manifest["training_data"]["architectures"]
-    return [
+    with_latency, without = ({row.instance: row for row in found.predictions} for found in (given, not_given))
+    checks = [
         RealCheck(
             profile=entry.name,
             anchor=anchor,
@@ -237,7 +244,7 @@ def _checks(
             kind=entry.kind,
             basis=with_latency[target].basis,
             trained_on=entry.measured is not None and entry.measured.model in trained,
-            step_ms=step_ms,
+            step_ms=entry.step_ms,
             truth_ms=value.latency_ms,
             truth=value.source,
             with_latency=_predicted_latency(with_latency[target]),
@@ -245,13 +252,7 @@ def _checks(
         )
         for target, value in truth.elsewhere.items()
     ]
-
-
-def _no_check(anchor: str | None, truth: Truth) -> str:
-    """Why an entry can't be compared."""
-    if anchor is None:
-        return NO_ANCHOR
-    return NO_LATENCY if truth.elsewhere else NO_TRUTH
+    return replace(reading, checks=len(checks), note=DOUBTED if doubted else ""), checks
 
 
 def _predicted(
@@ -281,31 +282,3 @@ def _left_out_percent(models: Models, profile: Profile) -> float | None:
         if row.on_device and not row.idle and (row.operation_class is None or row.operation == UNKNOWN_DEVICE_OPERATION)
     )
     return 100 * lost_us / profile.device_busy_us
-
-
-def _reading(
-    entry: RealProfile,
-    truth: Truth,
-    profile: Profile | None,
-    left_out: float | None = None,
-    *,
-    checks: int = 0,
-    refusal: str = "",
-    note: str = "",
-) -> RealReading:
-    return RealReading(
-        profile=entry.name,
-        gpu=entry.gpu,
-        framework=entry.framework,
-        kind=entry.kind,
-        format=profile.source_format if profile else "",
-        steps=entry.steps,
-        steps_found=profile.steps if profile else None,
-        steps_basis=profile.steps_basis if profile else "",
-        left_out=left_out,
-        here_ms=truth.here_ms,
-        checks=checks,
-        source=f"{entry.source} ({entry.licence})" if entry.licence else entry.source,
-        refusal=refusal,
-        note=note,
-    )

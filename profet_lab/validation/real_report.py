@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
+import msgspec
+
 from profet_core.latency import Basis
 
 Key = TypeVar("Key", bound=Hashable)
@@ -146,17 +148,9 @@ def read_real_report(document: Mapping[str, Any]) -> RealReport:
     return RealReport(
         models_checksum=document["models_checksum"],
         made=document["made"],
-        checks=[_check(row) for row in document["profiles"]],
-        readings=[
-            RealReading(**{name: value for name, value in row.items() if name != "steps_right"})
-            for row in document["read"]
-        ],
+        checks=msgspec.convert(document["profiles"], tuple[RealCheck, ...]),
+        readings=msgspec.convert(document["read"], tuple[RealReading, ...]),
     )
-
-
-def _check(row: Mapping[str, Any]) -> RealCheck:
-    predicted = {name: PredictedLatency(**row[name]) for name in ("with_latency", "without_latency")}
-    return RealCheck(**{**row, **predicted, "basis": Basis(row["basis"])})
 
 
 def figures(checks: Sequence[RealCheck]) -> dict[str, float]:

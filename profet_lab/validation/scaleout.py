@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from profet_core.multi_gpu.law import Strategy
+from profet_lab.held_out import held_out
 from profet_lab.progress import Progress
-from profet_lab.scaleout.fit import Array, fitted_model, predicted_ms
-from profet_lab.scaleout.folds import HeldOut, gpu_of, held_out, network_of
-from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS, ScaleRow, ScaleRows, load_scale_rows
-from profet_lab.scaleout.widths import covered
+from profet_lab.scaleout.fit import fitted_model, predicted_ms
+from profet_lab.scaleout.folds import GPU, NETWORK, covered, held_out_steps
+from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS, load_scale_rows
 
 #: Perfect scaling is nearly right above this share of it: only below it a model can show something.
 HARD_BELOW = 0.9
-_FOLDS = {"networks": network_of, "gpus": gpu_of}
-
-Mask = NDArray[np.bool_]
 
 
 def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str, Any]:
@@ -31,91 +27,77 @@ def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str,
     DataError : a file is missing.
     """
     found = load_scale_rows(folder)
-    rows = found.kept
-    predicted = {name: held_out(rows, fold_of, progress=progress) for name, fold_of in _FOLDS.items()}
-    on_64 = np.array([row.gpus == 64 for row in rows])
-    by_networks = predicted["networks"].latency_ms
-    with_excluded = _with_excluded(found)
+    judged = {
+        name: judged_steps(found.kept, by, progress=progress) for name, by in (("networks", NETWORK), ("gpus", GPU))
+    }
+    with_excluded = found.rows.assign(predicted_ms=held_out(found.rows, _networks(found.rows), _predicted_by_kept))
+    on_64 = judged["networks"].query("gpus == 64")
+    network_64 = zip(on_64["network"], on_64["batch_per_gpu"], on_64["predicted_ms"] / on_64["latency_ms"], strict=True)
     return {
         "data_sets": {
             name: {
-                "n": sum(row.data_set == name for row in rows),
-                **{each: _held_out_document(rows, name, predicted[each], _FOLDS[each]) for each in _FOLDS},
+                "n": int((found.kept["data_set"] == name).sum()),
+                "networks": _document(judged["networks"], name, NETWORK),
+                "gpus": _document(judged["gpus"], name, GPU),
                 "excluded": found.held_out(name),
-                "with_excluded": with_excluded[name],
+                "with_excluded": scale_errors(with_excluded[with_excluded["data_set"] == name]),
             }
             for name in (TENSORFLOW_2017, THROUGHPUTS)
         },
-        "on_64": scale_errors(rows, by_networks, on_64),
-        "network_64": {
-            f"{rows[place].network}, batch {rows[place].batch_per_gpu:.0f}": float(
-                100 * (by_networks[place] / rows[place].latency_ms - 1)
-            )
-            for place in np.flatnonzero(on_64)
-        },
+        "on_64": scale_errors(on_64),
+        "network_64": {f"{name}, batch {batch:.0f}": float(100 * (off - 1)) for name, batch, off in network_64},
     }
 
 
-def scale_errors(rows: Sequence[ScaleRow], predicted: Array, of: Mask) -> dict[str, float]:
-    """Errors of the rows that a mask of shape (rows,) names, percent; zeros where it names none.
+def _networks(rows: pd.DataFrame) -> np.ndarray:
+    return rows["network"].to_numpy(str)
+
+
+def _predicted_by_kept(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:
+    """Excluded steps are predicted, and nothing is fitted on them."""
+    return predicted_ms(fitted_model(others[others["excluded"] == ""]), out)
+
+
+def judged_steps(
+    rows: pd.DataFrame, by: str, *, only: list[str] | None = None, progress: Progress | None = None
+) -> pd.DataFrame:
+    """The rows with predicted_ms, log_half_width, and whether the interval is right, `inside`."""
+    found = held_out_steps(rows, by, only=only, progress=progress)
+    inside = covered(rows, found.latency_ms, found.log_half_width)
+    return rows.assign(predicted_ms=found.latency_ms, log_half_width=found.log_half_width, inside=inside)
+
+
+def scale_errors(rows: pd.DataFrame) -> dict[str, float]:
+    """Errors of rows with `predicted_ms`, percent; zeros of no row.
 
     `mape` and `bias` of predicted over measured steps, one GPU's measured step given; `perfect_mape` : of perfect
     scaling, the step of one GPU.
     """
-    if not of.any():
+    if rows.empty:
         return {"n": 0, "mape": 0.0, "bias": 0.0, "perfect_mape": 0.0}
-    true_ms = np.array([row.latency_ms for row in rows])[of]
-    one_ms = np.array([row.one_gpu_ms for row in rows])[of]
+    true_ms, predicted, one_ms = rows[["latency_ms", "predicted_ms", "one_gpu_ms"]].to_numpy().T
     return {
-        "n": int(of.sum()),
-        "mape": float(100 * np.abs(predicted[of] / true_ms - 1).mean()),
-        "bias": float(100 * np.expm1(np.log(predicted[of] / true_ms).mean())),
+        "n": len(rows),
+        "mape": float(100 * np.abs(predicted / true_ms - 1).mean()),
+        "bias": float(100 * np.expm1(np.log(predicted / true_ms).mean())),
         "perfect_mape": float(100 * np.abs(one_ms / true_ms - 1).mean()),
     }
 
 
-def _held_out_document(
-    rows: Sequence[ScaleRow], data_set: str, predicted: HeldOut, fold_of: Callable[[ScaleRow], str]
-) -> dict[str, Any]:
-    of = np.array([row.data_set == data_set for row in rows])
-    hard = np.array([row.efficiency < HARD_BELOW for row in rows])
-    inside = covered(rows, predicted.latency_ms, predicted.log_half_width)
-    by_one = np.array([row.strategy is Strategy.ONE_PROCESS for row in rows])
+def _document(judged: pd.DataFrame, data_set: str, by: str) -> dict[str, Any]:
+    rows = judged[judged["data_set"] == data_set]
+    several = rows[rows["strategy"] != Strategy.ONE_PROCESS]
     return {
-        "every": scale_errors(rows, predicted.latency_ms, of),
-        "hard": scale_errors(rows, predicted.latency_ms, of & hard),
-        "covered_90": float(100 * inside[of].mean()),
-        "median_interval_pct": float(np.median(100 * np.expm1(predicted.log_half_width[of]))),
-        "by_fold": _by(rows, predicted.latency_ms, of, fold_of),
-        "by_strategy": _by(rows, predicted.latency_ms, of, lambda row: row.strategy.value),
-        "covered_by_strategy": _covered_by(rows, inside, of, lambda row: row.strategy.value),
-        "covered_by_gpus": _covered_by(rows, inside, of & ~by_one, lambda row: str(row.gpus)),
+        "every": scale_errors(rows),
+        "hard": scale_errors(rows[rows["efficiency"] < HARD_BELOW]),
+        "covered_90": _covered(rows)["covered_90"],
+        "median_interval_pct": float(np.median(100 * np.expm1(rows["log_half_width"]))),
+        "by_fold": {str(name): scale_errors(part) for name, part in rows.groupby(by)},
+        "by_strategy": {str(name): scale_errors(part) for name, part in rows.groupby("strategy")},
+        "covered_by_strategy": {str(name): _covered(part) for name, part in rows.groupby("strategy")},
+        "covered_by_gpus": {str(name): _covered(part) for name, part in several.groupby("gpus")},
     }
 
 
-def _by(
-    rows: Sequence[ScaleRow], predicted: Array, of: Mask, name_of: Callable[[ScaleRow], str]
-) -> dict[str, dict[str, Any]]:
-    names = np.array([name_of(row) for row in rows])
-    return {str(name): scale_errors(rows, predicted, of & (names == name)) for name in sorted(set(names[of]))}
-
-
-def _covered_by(
-    rows: Sequence[ScaleRow], inside: Mask, of: Mask, name_of: Callable[[ScaleRow], str]
-) -> dict[str, dict[str, float]]:
-    names = np.array([name_of(row) for row in rows])
-    found = {str(name): inside[of & (names == name)] for name in sorted(set(names[of]), key=lambda name: name.zfill(2))}
-    return {name: {"n": len(each), "covered_90": float(100 * each.mean())} for name, each in found.items()}
-
-
-def _with_excluded(found: ScaleRows) -> dict[str, dict[str, float]]:
-    """Errors with networks held out, on every step with a one-GPU step beside it, excluded ones included."""
-    rows = found.rows
-    networks = np.array([row.network for row in rows])
-    predicted = np.empty(len(rows))
-    for network in sorted(set(networks)):
-        is_out = networks == network
-        model = fitted_model([row for row in found.kept if row.network != network])
-        predicted[is_out] = predicted_ms(model, [row for row in rows if row.network == network])
-    sets = np.array([row.data_set for row in rows])
-    return {name: scale_errors(rows, predicted, sets == name) for name in (TENSORFLOW_2017, THROUGHPUTS)}
+def _covered(rows: pd.DataFrame) -> dict[str, float]:
+    return {"n": len(rows), "covered_90": float(100 * rows["inside"].to_numpy().mean())}

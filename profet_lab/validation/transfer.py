@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -95,60 +94,27 @@ class TransferData:
         return load_epochs(self.folder, self.measurements.all_latencies)
 
 
-def held_out_gpus_section(data: TransferData) -> dict:
-    """Leave-one-GPU-out over the profiled GPUs, then over those of the other source."""
-    corrected_ms = corrected_held_out(data.epochs)
-    return {
-        **profiled_gpus(data.steps, data.medians, data.kernels, data.ensemble, data.sheet_log_sd),
-        "other_gpus": other_gpus(
-            data.medians,
-            data.kernels,
-            data.median_ensemble,
-            data.epochs,
-            corrected_ms,
-            data.points,
-            REFERENCE,
-            data.sheet_log_sd,
-        ),
-    }
-
-
-def derived_section(data: TransferData) -> dict:
-    """The routes between T4 and V100, then A10G and P100."""
-    gpus = derived_report(data.epochs, data.medians, data.median_ensemble)
-    return {"routes": route_report(data.epochs), "gpus": gpus}
-
-
-def memory_section(data: TransferData) -> dict:
-    """Does it fit: answers for architectures that nothing was fitted on."""
-    return memory_report(data.measurements, data.folder)
-
-
-def held_out_anchors_section(data: TransferData) -> dict:
-    """Leave-one-GPU-out as anchor."""
-    models = fold_models(data.bank, seed=data.seed, steps=data.network_steps, progress=data.progress)
-    return held_out_anchors(models, data.steps, data.medians, data.kernels)
-
-
-def published_section(data: TransferData) -> dict:
-    """Published tables and self-checks of the shipped model."""
-    gpus, model = load_gpus(), transfer_model(transfer_content(data.measurements, data.folder), load_gpus())
-    return {
-        "tables": published_report(model, data.medians, data.folder, gpus),
-        "self_checks": self_checks(model, data.medians, gpus),
-    }
-
-
-#: Name in the report -> what makes it. A section of another subject is one more line here and a printer in the command.
-SECTIONS: dict[str, Callable[[TransferData], dict]] = {
-    "left_out_gpus": held_out_gpus_section,
-    "left_out_anchors": held_out_anchors_section,
-    "published": published_section,
-    "derived": derived_section,
-    "memory": memory_section,
-}
-
-
 def transfer_report(data: TransferData) -> dict:
-    """The "seed", and all sections by name."""
-    return {"seed": data.seed, **{name: make(data) for name, make in SECTIONS.items()}}
+    """The seed; GPUs held out as target and as anchor; published tables; derived GPUs; memory fit."""
+    gpus, medians, kernels = load_gpus(), data.medians, data.kernels
+    model = transfer_model(transfer_content(data.measurements, data.folder), gpus)
+    epochs = data.epochs.assign(step_ms=corrected_held_out(data.epochs))
+    models = fold_models(data.bank, seed=data.seed, steps=data.network_steps, progress=data.progress)
+    ensemble, sheet_log_sd = data.median_ensemble, data.sheet_log_sd
+    return {
+        "seed": data.seed,
+        "left_out_gpus": {
+            **profiled_gpus(data.steps, medians, kernels, data.ensemble, sheet_log_sd),
+            "other_gpus": other_gpus(medians, kernels, ensemble, epochs, data.points, REFERENCE, sheet_log_sd),
+        },
+        "left_out_anchors": held_out_anchors(models, data.steps, medians, kernels),
+        "published": {
+            "tables": published_report(model, medians, data.folder, gpus),
+            "self_checks": self_checks(model, medians, gpus),
+        },
+        "derived": {
+            "routes": route_report(data.epochs),
+            "gpus": derived_report(data.epochs, medians, ensemble),
+        },
+        "memory": memory_report(data.measurements, data.folder),
+    }

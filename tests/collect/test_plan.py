@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from profet_collect.cells.task import Seen
@@ -18,7 +16,6 @@ from profet_core.catalog import load_gpus
 from profet_core.collected.record import Cell, CellResult
 from profet_core.errors import InputError
 from profet_core.layers.networks import counts_of
-from tests.recorder.runs import needs
 
 GRID = Grid(models_of("measured"), PIXELS, BATCH_SIZES, ("fp32",), ("tensorflow",))
 
@@ -74,31 +71,6 @@ def test_quick_takes_the_head_of_the_table_that_fits_into_the_time():
     )
     only = Grid(("VGG11",), (256,), (16,), ("amp",), ("pytorch",))
     assert quick_cells(only, lambda _: 1.0) == [Cell("pytorch", "amp", "VGG11", 256, 16)]
-
-
-@needs("pyarrow")
-def test_cells_are_chosen_by_what_they_tell_of_other_networks():
-    from profet_lab.quick_cells import choose
-
-    workloads = [(model, pixels, 16) for model in ("LeNet5", "VGG11", "ResNet18", "ResNet50") for pixels in (32, 64)]
-    chance = np.random.default_rng(0)
-    base = chance.uniform(10, 100, len(workloads))
-    # The second GPU is twice as fast on all but one network, of which no other cell can tell.
-    odd = np.array([4.0 if model == "LeNet5" else 1.0 for model, *_ in workloads])
-    table = pd.DataFrame({"a": base, "b": base / 2 * odd}, index=pd.MultiIndex.from_tuples(workloads))
-    before, choices = choose(table, 4)
-    assert choices[0].error_percent < before
-    assert choices[0].model != "LeNet5"
-    assert choices == choose(table, 4)[1]
-
-
-@needs("pyarrow")
-def test_the_quick_table_is_what_its_command_makes():
-    from profet_lab.measurements.tables import data_folder
-    from profet_lab.quick_cells import OUT, _text, choose, latencies_of
-
-    made = _text(choose(latencies_of(data_folder()), 12)[1])
-    assert OUT.read_text().startswith(made)
 
 
 def test_a_step_is_expected_by_the_data_sheet():

@@ -76,14 +76,14 @@ TRAINED_ALONE = """
 
 def test_it_is_written_for_every_target_and_case(classed, tmp_path, monkeypatch):
     from profet_core.ensemble.members import MEMBERS
-    from profet_lab.classes import default_method, folds, member_weights
+    from profet_lab.classes import default_method, folds
 
-    assert {len(weights) for weights in member_weights.WEIGHTS} == {len(MEMBERS)}
-    for weights in member_weights.WEIGHTS:
+    assert {len(weights) for weights in folds.WEIGHTS} == {len(MEMBERS)}
+    for weights in folds.WEIGHTS:
         assert sum(weights) == pytest.approx(1) and min(weights) >= 0
     for module in (default_method, folds):
         monkeypatch.setattr(module, "MEMBERS", (WHOLE_RATIO,))
-    monkeypatch.setattr(member_weights, "WEIGHTS", ((1.0,),))
+    monkeypatch.setattr(folds, "WEIGHTS", ((1.0,),))
     found = default_method.train_default(
         class_bank(classed),
         tmp_path,

@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> None:
     rows, speedup = check_rows(), speedup_row()
     if options.card:
         with training_set():
-            from profet_lab.cards.manycore import write_manycore_card
+            from profet_lab.cards.cards import write_manycore_card
         write_manycore_card(rows, speedup, models_folder(options.models))
     if options.format == "json":
         print_json({"rows": [asdict(row) for row in rows], "speedup": asdict(speedup)})

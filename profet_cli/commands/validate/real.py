@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> None:
     """Compare and print, and with `--card` write the report and its section of the card beside the models."""
     with training_set():
-        from profet_lab.cards.real import real_section
+        from profet_lab.cards.cards import real_section
         from profet_lab.measurements.real_index import read_index
         from profet_lab.validation.real_profiles import real_report
     index = read_index(options.real)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -45,21 +46,16 @@ def read_store(folder: Path) -> Dataset:
     cells = []
     operations: list[tuple[int, str, float]] = []
     for number, result in enumerate(collection.results):
-        cell = result.cell
         ran = result.status == "ok"
         operations.extend((number, operation, us) for operation, us in (result.operations_us or {}).items())
         cells.append(
             {
                 "cell": number,
                 "instance": name,
-                "framework": cell.framework,
+                **asdict(result.cell),
                 "framework_version": result.framework_version,
-                "precision": cell.precision,
-                "model": cell.model,
-                "pixels": cell.pixels,
-                "batch_size": cell.batch_size,
                 # The first run of a collection is 0, as that of PROFET is 1.
-                "repeat": cell.repeat + 1,
+                "repeat": result.cell.repeat + 1,
                 "status": result.status,
                 "why": _text(result.why)[:_LONGEST_WHY],
                 "batch_latency_ms": result.batch_latency_ms if ran else None,

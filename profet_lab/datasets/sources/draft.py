@@ -6,35 +6,25 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pandas.api.typing import NAType
 
 from profet_core.catalog import load_shipped
 from profet_core.errors import ProfetError
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
-from profet_lab.datasets.layout import CELLS, FP32, KEY, OK
+from profet_lab.datasets.dataset import CELLS, FP32, KEY, OK, Dataset, InstanceFacts, Source, ordered
 from profet_lab.measurements.tables import DataError
 
 #: Of an instance or a network.
 LONGEST_NAME = 200
-#: Unset where a source lacks them.
-_UNSET: Mapping[str, str | float | NAType] = {
-    "gpu": "",
-    "framework": "",
-    "framework_version": "",
-    "precision": FP32,
-    "status": OK,
-    "why": "",
-    "batch_latency_ms": np.nan,
-    "epoch_latency_s": np.nan,
-    "peak_memory_bytes": pd.NA,
-    "steps_profiled": pd.NA,
-    "recorded_at": "",
+#: Type of the layout -> the column's in memory, and what it holds where a source lacks it.
+_KINDS: Mapping[pa.DataType, tuple[str, str | float | NAType]] = {
+    pa.int32(): ("int32", pd.NA),
+    pa.int64(): ("Int64", pd.NA),
+    pa.float64(): ("float64", np.nan),
+    pa.string(): ("str", ""),
 }
-_KINDS = {
-    **dict.fromkeys(("pixels", "batch_size", "repeat"), "int32"),
-    **dict.fromkeys(("batch_latency_ms", "epoch_latency_s"), "float64"),
-    **dict.fromkeys(("peak_memory_bytes", "steps_profiled"), "Int64"),
-}
+_FIELDS = [field for field in CELLS if field.type in _KINDS and field.name != "cell"]
+_UNSET = {**{field.name: _KINDS[field.type][1] for field in _FIELDS}, "precision": FP32, "status": OK}
 
 
 def dataset_of(
@@ -44,8 +34,8 @@ def dataset_of(
 
     Parameters
     ----------
-    cells : `cell` and the columns of `layout.KEY`, framework and precision aside; the others where they are known.
-    operations : the columns of `layout.OPERATIONS`.
+    cells : `cell` and the columns of `KEY`, framework and precision aside; the others where they are known.
+    operations : the columns of `OPERATIONS`.
     instances : what is known of the machines; by default their GPUs as the catalog has them.
 
     Raises
@@ -61,7 +51,7 @@ def dataset_of(
     if cells.empty:
         raise DataError(f"{source.name} holds no measurements: name another source.")
     _check_counts(cells, source)
-    cells = cells.astype({field.name: _KINDS.get(field.name, "str") for field in CELLS if field.name not in _KEPT})
+    cells = cells.astype({field.name: _KINDS[field.type][0] for field in _FIELDS})
     twice = cells[cells.duplicated(KEY)]
     if len(twice):
         raise DataError(f"{source.name} holds {cell_words(twice.iloc[0])} twice: leave one of them out.")
@@ -70,8 +60,7 @@ def dataset_of(
     return Dataset(*ordered(cells, operations), (source,), facts)
 
 
-_KEPT = ("cell", "latency_repeats_ms")
-_COUNTS = ("pixels", "batch_size", "repeat")
+_COUNTS = [field.name for field in _FIELDS if field.type == pa.int32()]
 _LARGEST_COUNT = 2**31 - 1
 
 

@@ -11,6 +11,7 @@ from profet_core.files import sha256_hex
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import MS_PER_S
 from profet_lab.datasets.dataset import Dataset, Source
+from profet_lab.datasets.parquet import file_bytes
 from profet_lab.datasets.sources.pickles.guarded import MAX_FRAME_BYTES, read_frame
 from profet_lab.datasets.sources.tables import PROFET_LICENCE, profet_dataset
 from profet_lab.measurements.tables import DataError
@@ -45,7 +46,7 @@ def read_pickles(paths: Sequence[Path]) -> Dataset:
     latencies: list[pd.DataFrame] = []
     hashes: dict[str, str] = {}
     for path in paths:
-        data = _bytes(path)
+        data = file_bytes(path, most_bytes=MAX_FRAME_BYTES, remedy="name another one")
         frame = _runs(path, read_frame(path, data))
         hashes[f"{len(hashes) + 1}-{path.name}" if path.name in hashes else path.name] = sha256_hex(data)
         operations = [name for name in frame.columns if name.startswith((DEVICE_PREFIX, HOST_PREFIX))]
@@ -58,15 +59,6 @@ def read_pickles(paths: Sequence[Path]) -> Dataset:
     timed = _once(latencies, "latencies")
     profiled = _once([part.fillna(0.0) for part in _same_columns(profiles)], "profiles").merge(timed, on=_RUN)
     return profet_dataset(profiled, timed, Source("profet", "profet pickles", hashes, PROFET_LICENCE))
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > MAX_FRAME_BYTES:
-            raise DataError(f"{path} has more than {MAX_FRAME_BYTES // 2**20} MB: PROFET's pickles have 7 at most.")
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} can't be read: {error.strerror}.") from None
 
 
 def _runs(path: Path, frame: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
 from profet_core.units import MS_PER_S
 from profet_lab.datasets.dataset import Dataset, Source
+from profet_lab.datasets.parquet import file_bytes
 from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.datasets.sources.pickles.guarded import MAX_TIMES_BYTES, read_times
 from profet_lab.datasets.sources.profet_pickles import ENDINGS
@@ -98,11 +99,8 @@ def read_raw(folder: Path, note: Note = lambda line: None) -> Dataset:
 
 def _cell(cell: int, run: _Run, place: int, epoch_s: float, step_s: float, profile: Profile | None) -> dict:
     return {
+        **asdict(run),
         "cell": cell,
-        "instance": run.instance,
-        "model": run.model,
-        "pixels": run.pixels,
-        "batch_size": run.batch_size,
         "repeat": place + 1 if run.experiment is None else run.experiment,
         "batch_latency_ms": step_s * MS_PER_S,
         "epoch_latency_s": epoch_s,
@@ -156,13 +154,8 @@ def _profile(path: Path, data: bytes) -> Profile:
     return profile if profile.steps_basis in ("marked", "counted") else profile.with_steps(VERSION_1_STEPS, "assumed")
 
 
-def _bytes(path: Path, max_bytes: int) -> bytes:
-    try:
-        if path.stat().st_size > max_bytes:
-            raise DataError(f"{path} has more than {max_bytes // 2**20} MB: it is not a raw file of PROFET's.")
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} can't be read: {error.strerror}.") from None
+def _bytes(path: Path, most_bytes: int) -> bytes:
+    return file_bytes(path, most_bytes=most_bytes, remedy="get it again")
 
 
 def _hash_of(hashes: Mapping[str, str]) -> str:

@@ -9,8 +9,7 @@ import pandas as pd
 from profet_core.files import sha256_hex
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
-from profet_lab.datasets.dataset import Dataset, Source
-from profet_lab.datasets.layout import CELLS_FILE, MAX_ROWS
+from profet_lab.datasets.dataset import CELLS_FILE, MAX_ROWS, Dataset, Source
 from profet_lab.datasets.parquet import file_bytes, parquet_table
 from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_lab.cards.model import model_card
-from profet_lab.cards.real import real_section
+from profet_lab.cards.cards import model_card, real_section
 from tests.lab.cards.conftest import number_paths, one_more
 
 pytestmark = pytest.mark.training

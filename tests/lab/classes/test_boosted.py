@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.ensemble.members import TREES, UNKNOWN_POWER
-from profet_lab.classes.bank import ClassBank, class_bank
+from profet_core.ensemble.members import UNKNOWN_POWER
+from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.boosted import REPEATS, BoostedTrees, fit_trees
-from profet_lab.classes.training_rows import TrainingRows
-from tests.lab.conftest import without_numbers
 
 PAIR = ("slow", "fast")
 
@@ -65,19 +63,6 @@ def test_trees_learn_what_typical_ratios_of_classes_do_not_tell(bank):
     np.testing.assert_allclose(predicted_ms(trees, odd, rows, True, False), odd.latency_ms["fast"], rtol=0.05)
 
 
-@pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
-def test_spoilt_rows_of_the_held_out_architecture_reach_no_tree(many, bank, known, sizes):
-    held_out = many.architectures == "D"
-    spoilt = class_bank(without_numbers(many, held_out))
-    one, other = (fit(each, rows=~held_out, known=known, sizes=sizes) for each in (bank, spoilt))
-    assert written(one) == written(other)
-    for name in ("constants", "typical_log_ratio", "unseen"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    found = [predicted_ms(trees, bank, held_out, known, sizes) for trees in (one, other)]
-    assert np.isfinite(found[1]).all()
-    np.testing.assert_array_equal(*found)
-
-
 def test_of_the_repeats_the_first_three_are_learned_from(bank):
     rows = everything(bank)
     last, first = (slower(bank, bank.repeats == number, 1.5) for number in (REPEATS + 1, 1))
@@ -121,13 +106,3 @@ def test_each_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):
     assert written(trees)[0] == written(fit(bank, rows=learned[0]))[0]
     assert written(trees)[1] == written(fit(bank, rows=learned[1]))[0]
     assert len(set(written(trees))) == 3
-
-
-def test_the_member_of_that_name_is_trees_and_reports_the_networks_count_of_steps(bank):
-    from profet_lab.classes.fit_member import fit_member
-
-    reported: list[int] = []
-    sets = [TrainingRows(*PAIR, everything(bank))]
-    found = fit_member(bank, TREES, sets, True, False, seed=0, steps=7, progress=reported.append)
-    assert isinstance(found, BoostedTrees) and found.member == TREES
-    assert reported == [7]

@@ -9,8 +9,7 @@ import pytest
 
 from profet_core.ensemble.members import MEMBERS, TREES
 from profet_core.units import SMALLEST_NUMBER
-from profet_lab.classes.bank import class_bank
-from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.classes.bank import TrainingRows, class_bank
 from tests.lab.conftest import SAME_TRAINING, without_numbers
 
 PAIR = ("slow", "fast")
@@ -50,20 +49,6 @@ def test_latencies_are_one_a_row_and_member_combined_by_the_weighted_geometric_m
         np.testing.assert_array_equal(all_ms[rows], found.ensemble_ms(PAIR, name, weights[name]))
 
 
-def test_time_of_a_class_that_only_the_held_out_architecture_has_counts_as_unknown(uncompiled, classed):
-    from profet_lab.classes.fit_member import fit_member
-    from profet_lab.classes.folds import fold_inputs
-
-    bank = class_bank(classed)
-    rows = bank.architectures == "D"
-    training = TrainingRows(*PAIR, ~rows)
-    networks = fit_member(bank, MEMBERS[0], [training], latency_known=False, sizes_known=False, seed=0, steps=1)
-    inputs = fold_inputs(bank, networks, 0, "slow", rows, False, False)
-    depthwise = bank.classes.names.index("depthwise")
-    np.testing.assert_allclose(inputs.unknown_ms[:, 0], bank.times["slow"].times_ms[rows, depthwise])
-    assert not inputs.classes_ms[:, depthwise].any()
-
-
 def test_shuffled_targets_make_the_error_explode(measurements):
     """What the networks know, they know from the training targets."""
     from profet_lab.classes.folds import one_held_out, predict_folds
@@ -91,14 +76,15 @@ def test_shuffled_targets_make_the_error_explode(measurements):
     assert exploded > 3 * true
 
 
+@pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
 @pytest.mark.parametrize("member", MEMBERS)
-def test_spoilt_rows_of_a_real_architecture_reach_no_member(uncompiled, measurements, member):
-    from profet_lab.classes.fit_member import fit_member
+def test_spoilt_rows_of_a_real_architecture_reach_no_member(uncompiled, measurements, member, known, sizes):
+    from profet_lab.classes.folds import fit_member
 
     held_out = measurements.architectures == "MobileNetV2"
     training = TrainingRows("g3s.xlarge", "p2.xlarge", ~held_out)
     one, other = (
-        fit_member(class_bank(each), member, [training], latency_known=True, sizes_known=False, seed=0, steps=3)
+        fit_member(class_bank(each), member, [training], latency_known=known, sizes_known=sizes, seed=0, steps=3)
         for each in (measurements, without_numbers(measurements, held_out))
     )
     for name in ("constants", "typical_log_ratio", "unseen"):

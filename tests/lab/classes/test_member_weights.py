@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from profet_core.ensemble.members import MEMBERS
-from profet_lab.classes.member_weights import WEIGHTS, ensemble_ms, least_error, summed_errors
+from profet_lab.classes.folds import WEIGHTS, ensemble_ms, least_error, summed_errors
 
 
 def choosing(weights: tuple[float, float, float], error: float = 1.0) -> np.ndarray:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from profet_core.ensemble.members import CLASS_RATIO, HOMOGENEOUS, NETWORKS
-from profet_lab.classes.bank import class_bank
+from profet_core.ensemble.members import NETWORKS
+from profet_lab.classes.bank import TrainingRows, class_bank
 from profet_lab.classes.stacked import RECIPES, StackedNetworks
-from profet_lab.classes.training_rows import TrainingRows
-from tests.lab.conftest import SAME_TRAINING
 
 STEPS = 5
 
@@ -27,24 +23,6 @@ def predicted_ms(bank, networks, rows, known=True, sizes=False):
     from profet_lab.classes.folds import fold_inputs
 
     return networks.predict(0, fold_inputs(bank, networks, 0, "slow", rows, known, sizes), bank.device_classes)
-
-
-@pytest.mark.parametrize(("member", "known", "sizes"), [(CLASS_RATIO, True, False), (HOMOGENEOUS, False, True)])
-def test_spoilt_rows_of_the_held_out_architecture_reach_no_network(uncompiled, classed, poisoned, member, known, sizes):
-    clean, spoilt = class_bank(classed), class_bank(poisoned)
-    learned = classed.architectures != "D"
-    one, other = (fit(bank, member, rows=learned, known=known, sizes=sizes) for bank in (clean, spoilt))
-    for name in ("constants", "typical_log_ratio", "unseen"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    # The first layer carries the standardization.
-    for layer in range(3):
-        np.testing.assert_allclose(one.kernels[layer], other.kernels[layer], **SAME_TRAINING)
-        np.testing.assert_allclose(one.biases[layer], other.biases[layer], **SAME_TRAINING)
-    found = [predicted_ms(clean, networks, ~learned, known, sizes) for networks in (one, other)]
-    assert np.isfinite(found[1]).all()
-    np.testing.assert_allclose(*found, **SAME_TRAINING)
-    # A row that is learned from would be noticed.
-    assert not np.isfinite(fit(spoilt, member, rows=~learned, known=known, sizes=sizes).kernels[0]).all()
 
 
 def test_constants_are_the_ratios_of_the_training_rows(classed):
@@ -92,16 +70,6 @@ def test_what_is_served_answers_what_the_networks_answer(member):
             # Served in single precision, whose sums differ by processor in the seventh digit of their largest term. A
             # latency is made of all of a row's outputs and shown to three digits.
             np.testing.assert_allclose(outputs[network], wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
-
-
-def test_one_network_by_hand():
-    # relu(2 x 1 - 1) x 3 + 0.5, and for -1: relu(-3) x 3 + 0.5
-    kernels, biases = (np.array([[[2.0]]]), np.array([[[3.0]]])), (np.array([[[-1.0]]]), np.array([[[0.5]]]))
-    nothing = np.zeros((1, 1, 1))
-    networks = StackedNetworks(HOMOGENEOUS, kernels, biases, nothing, np.zeros(1), np.zeros((1, 1), bool))
-    assert networks.run(0, np.array([[1.0], [-1.0]])).tolist() == [[[3.5], [0.5]]]
-    gated = replace(networks, member=CLASS_RATIO).run(0, np.array([[1.0]])).item()
-    assert gated == pytest.approx(3 / (1 + np.exp(-1)) + 0.5)
 
 
 def test_the_rate_rises_over_30_percent_of_the_steps_and_falls_to_nothing():

@@ -14,8 +14,7 @@ import pytest
 from profet_core.errors import InputError
 from profet_core.files import sha256_hex
 from profet_core.whole_files import only_one
-from profet_lab.datasets.dataset import Dataset
-from profet_lab.datasets.layout import CELLS_FILE, MANIFEST_FILE, OPERATIONS_FILE, SCHEMAS
+from profet_lab.datasets.dataset import CELLS_FILE, MANIFEST_FILE, OPERATIONS_FILE, SCHEMAS, Dataset
 from profet_lab.datasets.read import read_dataset
 from profet_lab.datasets.write import write_dataset
 from profet_lab.measurements.tables import DataError

@@ -45,9 +45,3 @@ def test_the_seed_decides_the_result(uncompiled):
     first, again, other = (fit_dense(made_set(0), seed=seed, epochs=1)[0].kernels[0] for seed in (1, 1, 2))
     np.testing.assert_allclose(first, again, **SAME_TRAINING)
     assert not np.allclose(first, other)
-
-
-def test_steps_cover_every_row_each_epoch():
-    from profet_lab.documented.dense import training_steps
-
-    assert training_steps(rows=33, epochs=10) == 10 * 3

@@ -12,8 +12,7 @@ import pytest
 from profet_core.catalog import load_shipped
 from profet_core.memory.model import GIB_PER_VALUE, load_memory
 from profet_lab.measurements.tables import data_folder, load_architectures
-from profet_lab.memory.cells import memory_cells, ran_elsewhere
-from profet_lab.memory.law import calibrate_law, fit_law, held_out_log_room, log_room
+from profet_lab.memory.law import calibrate_law, fit_law, held_out_log_room, log_room, memory_cells, ran_elsewhere
 from profet_lab.memory.memory_file import memory_content, memory_tables, write_memory
 from profet_lab.memory.traffic import activations_gib, estimated_gib, fit_images, fit_traffic
 from profet_lab.validation.memory import memory_report

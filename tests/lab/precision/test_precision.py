@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from profet_core.precision.model import USUAL_PEAK_RATIO, load_precision
-from profet_lab.cards.short import precision_card
+from profet_lab.cards.cards import precision_card
 from profet_lab.precision.fit import GPU_SDS, chosen_gpu_sd, fit_speedups
 from profet_lab.precision.pairs import POINTS_TABLE, load_pairs
 from profet_lab.precision.shares import NetworkShares, known_network

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.multi_gpu.law import ScaleoutModel, Strategy, Width
 from profet_lab.measurements.tables import data_folder
 from profet_lab.scaleout.fit import predicted_ms
-from profet_lab.scaleout.networks import Weights
-from profet_lab.scaleout.rows import THROUGHPUTS, ScaleRow, ScaleRows, load_scale_rows
+from profet_lab.scaleout.rows import ScaleRows, load_scale_rows, scale_table
 
 
 @pytest.fixture(scope="session")
@@ -39,27 +39,33 @@ def true_law() -> ScaleoutModel:
 
 
 @pytest.fixture(scope="session")
-def made(true_law) -> list[ScaleRow]:
+def made(true_law) -> pd.DataFrame:
     """Every strategy on every link, exactly as the scale-out model has it: networks A-D, GPUs one for each link."""
-    rows = []
-    for network, millions, one_gpu_ms in (("A", 140, 200), ("B", 60, 300), ("C", 25, 100), ("D", 5, 40)):
-        for link, gb_per_s in ((Link.NVSWITCH, 300), (Link.NVLINK, 150), (Link.PCIE, 16), (Link.PCIE_HOST, 16)):
-            node = Interconnect(8, link, gb_per_s, 3, 2, 10.0, "made up")
-            for gpus in (2, 4, 8, 32):
-                for strategy in (Strategy.RING, Strategy.PS_CPU, Strategy.ONE_PROCESS):
-                    if gpus > 8 and strategy is Strategy.ONE_PROCESS:
-                        continue
-                    weights = Weights(millions * 1e6, int(50 + millions))
-                    row = ScaleRow(
-                        THROUGHPUTS, "made up", link, network, "fp32", strategy, gpus, node, 64, 1.0, 1.0, weights
-                    )
-                    rows += [replace(row, one_gpu_ms=float(ms)) for ms in (one_gpu_ms, one_gpu_ms / 8)]
-    times_ms = predicted_ms(true_law, rows)
-    return [replace(row, latency_ms=float(ms)) for row, ms in zip(rows, times_ms, strict=True)]
+    networks = (("A", 140, 200.0), ("B", 60, 300.0), ("C", 25, 100.0), ("D", 5, 40.0))
+    links = ((Link.NVSWITCH, 300), (Link.NVLINK, 150), (Link.PCIE, 16), (Link.PCIE_HOST, 16))
+    strategies = (Strategy.RING, Strategy.PS_CPU, Strategy.ONE_PROCESS)
+    rows = [
+        {
+            "gpu": str(link),
+            "network": network,
+            "strategy": strategy,
+            "gpus": gpus,
+            "interconnect": Interconnect(8, link, gb_per_s, 3, 2, 10.0, "made up"),
+            "one_gpu_ms": one_gpu_ms / shorter,
+            "latency_ms": 1.0,
+            "gradient_bytes": 4e6 * millions,
+            "tensors": 50 + millions,
+        }
+        for (network, millions, one_gpu_ms), (link, gb_per_s), gpus, strategy, shorter in product(
+            networks, links, (2, 4, 8, 32), strategies, (1, 8)
+        )
+        if gpus <= 8 or strategy is not Strategy.ONE_PROCESS
+    ]
+    table = scale_table(rows)
+    return table.assign(latency_ms=predicted_ms(true_law, table))
 
 
 @pytest.fixture
-def noisy(made) -> list[ScaleRow]:
+def noisy(made) -> pd.DataFrame:
     """The same, 3 % off at random."""
-    factors = np.exp(np.random.default_rng(0).normal(0, 0.03, len(made)))
-    return [replace(row, latency_ms=row.latency_ms * factor) for row, factor in zip(made, factors, strict=True)]
+    return made.assign(latency_ms=made["latency_ms"] * np.exp(np.random.default_rng(0).normal(0, 0.03, len(made))))

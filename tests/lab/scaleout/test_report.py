@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from profet_core.accuracy.reports import read_report
 from profet_core.files import shipped_folder
 from profet_core.multi_gpu.law import NUMBERS, load_scaleout
-from profet_lab.cards.short import scaleout_card
+from profet_lab.cards.cards import scaleout_card
 from profet_lab.scaleout.fit import fitted_model
-from profet_lab.scaleout.folds import held_out, network_of
+from profet_lab.scaleout.folds import NETWORK
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS
-from profet_lab.validation.scaleout import scale_errors
+from profet_lab.validation.scaleout import judged_steps, scale_errors
 
 MODELS = shipped_folder("models")
 
@@ -52,12 +51,10 @@ def test_the_card_is_the_report_s(accuracy, law):
 
 
 def test_a_held_out_network_comes_out_again(published, accuracy):
-    rows = published.kept
-    predicted = held_out(rows, network_of, only=["VGG16"]).latency_ms
+    judged = judged_steps(published.kept, NETWORK, only=["VGG16"]).query("network == 'VGG16'")
     for name in (TENSORFLOW_2017, THROUGHPUTS):
-        of = np.array([row.network == "VGG16" and row.data_set == name for row in rows])
         said = accuracy["data_sets"][name]["networks"]["by_fold"]["VGG16"]
-        assert scale_errors(rows, predicted, of)["mape"] == pytest.approx(said["mape"], rel=1e-3)
+        assert scale_errors(judged[judged["data_set"] == name])["mape"] == pytest.approx(said["mape"], rel=1e-3)
 
 
 def test_the_shipped_law_is_the_fit_s(published, law):

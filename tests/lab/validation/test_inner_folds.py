@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from profet_lab.classes.bank import class_bank
-from profet_lab.classes.member_weights import WEIGHTS
+from profet_lab.classes.folds import WEIGHTS
 from tests.lab.classes.test_member_weights import choosing
+from tests.lab.conftest import SAME_TRAINING
 
 PAIR = ("slow", "fast")
 
 
 def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
-    from profet_lab.validation.inner_folds import two_held_out
+    from profet_lab.validation.default import two_held_out
 
     bank = class_bank(classed)
     folds = two_held_out(bank, [PAIR])
@@ -29,7 +30,7 @@ def test_two_held_out_are_both_predicted_and_neither_is_learned_from(classed):
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 def test_no_error_of_those_held_out_counts(poison):
     """Errors of a held-out name, seen without another, and those of others seen with it, are all nonsense."""
-    from profet_lab.validation.inner_folds import InnerErrors
+    from profet_lab.validation.default import InnerErrors
 
     wanted, names = WEIGHTS[9], "ABCD"
     spoilt = np.full(len(WEIGHTS), poison)
@@ -46,7 +47,7 @@ def test_no_error_of_those_held_out_counts(poison):
 
 
 def test_each_architecture_has_the_weights_that_the_others_chose():
-    from profet_lab.validation.inner_folds import InnerErrors
+    from profet_lab.validation.default import InnerErrors
 
     chosen = {"A": WEIGHTS[3], "B": WEIGHTS[11], "C": WEIGHTS[17]}
     errors = {(outer, inner): choosing(chosen[outer]) for outer in "ABC" for inner in "ABC" if inner != outer}
@@ -54,3 +55,30 @@ def test_each_architecture_has_the_weights_that_the_others_chose():
     # A and B leave together: C alone is left, once as seen without each.
     errors["A", "C"], errors["B", "C"] = choosing(WEIGHTS[5], 0.1), choosing(WEIGHTS[6], 0.2)
     assert InnerErrors(errors).of_group(["A", "B"]) == WEIGHTS[6]
+
+
+def test_spoilt_rows_of_the_held_out_architecture_reach_neither_weights_nor_interval(uncompiled, classed, poisoned):
+    """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
+    from profet_lab.classes.calibrate import distances, half_widths
+    from profet_lab.classes.folds import one_held_out, predict_folds
+    from profet_lab.validation.default import inner_errors, nested_scale, two_held_out
+
+    pair, held_out = ("slow", "fast"), classed.architectures == "D"
+    clean, spoilt = class_bank(classed), class_bank(poisoned)
+    plain = predict_folds(clean, one_held_out(clean.architectures, [pair]), latency_known=True, seed=0, steps=3)
+    half, weights = [], []
+    for bank in (clean, spoilt):
+        inner = predict_folds(bank, two_held_out(bank, [pair]), latency_known=True, seed=0, steps=3)
+        # How far its own profiles lie from the others is an input of the prediction, and nothing learned.
+        own, learned = distances(clean, "slow", True), distances(bank, "slow", True)
+        tables = {"slow": np.where(held_out[:, None], own, learned)}
+        weights.append(inner_errors(bank, [pair], inner).by_architecture)
+        scales = {
+            name: nested_scale(bank, [pair], inner, name, weights[-1][name], tables)
+            for name in np.unique(bank.architectures)
+        }
+        half.append(half_widths(bank, [pair], plain, lambda name, _, scales=scales: scales[name], tables, True)[pair])
+    assert weights[0]["D"] == weights[1]["D"] != WEIGHTS[0]  # what is not a number gives the first of them
+    assert np.isfinite(half[1][held_out]).all()
+    np.testing.assert_allclose(half[0][held_out], half[1][held_out], **SAME_TRAINING)
+    assert not np.isfinite(half[1][~held_out]).any()  # the others' widths do learn from it

@@ -13,8 +13,7 @@ import pytest
 
 from profet_core import InputError, load_models, predict
 from profet_core.errors import ArtifactError
-from profet_lab.cards.model import model_card
-from profet_lab.cards.real import real_section
+from profet_lab.cards.cards import model_card, real_section
 from profet_lab.measurements.real_index import Measured, read_index
 from profet_lab.reports import CARD_NAME, REAL_REPORT_NAME, load_real_report, write_real_report
 from profet_lab.validation.real_profiles import (
@@ -200,16 +199,16 @@ def test_records_of_one_file(models, operations, write):
     ("entry", "message"),
     [
         ({"file": "b.json"}, "lists b.json"),
-        ({"file": None}, "file is missing"),
-        ({"gpu": 4}, "gpu must be a text"),
-        ({"steps": 1.5}, "steps must be a whole number"),
-        ({"step_ms": "90"}, "step_ms must be a number above 0"),
-        ({"record": -1}, "record must be"),
-        ({"steps_ms": 90}, "unknown field 'steps_ms'"),
-        ({"elsewhere": {"V100": 75.0}}, "V100 must be an object"),
+        ({"file": None}, "Expected `str`, got `null` - at `$.profiles[0].file`"),
+        ({"gpu": 4}, "Expected `str`, got `int` - at `$.profiles[0].gpu`"),
+        ({"steps": 1.5}, "Expected `int | null`, got `float` - at `$.profiles[0].steps`"),
+        ({"step_ms": "90"}, "Expected `float | null`, got `str` - at `$.profiles[0].step_ms`"),
+        ({"record": -1}, "Expected `int` >= 0 - at `$.profiles[0].record`"),
+        ({"steps_ms": 90}, "unknown field `steps_ms`"),
+        ({"elsewhere": {"V100": 75.0}}, "Expected `object`, got `float` - at `$.profiles[0].elsewhere[...]`"),
         ({"gpu": "Telsa T44", "elsewhere": {"V100": known(75.0)}}, "Unknown GPU 'Telsa T44'"),
         ({"elsewhere": {"A100": known(75.0)}}, "may be any of A100"),
-        ({"measured": {"model": "ResNet50"}}, "pixels is missing"),
+        ({"measured": {"model": "ResNet50"}}, "missing required field `pixels`"),
     ],
 )
 def test_a_bad_index_is_one_line(models, write, entry, message):

@@ -10,6 +10,7 @@ import numpy as np
 
 from profet_core.errors import ProfileError
 from profet_lab.datasets.sources.pickles.unpickler import (
+    ALLOWED,
     Array,
     ArrowArray,
     ArrowBuffer,
@@ -26,8 +27,7 @@ from profet_lab.datasets.sources.pickles.unpickler import (
     Scalar,
     Slice,
     Texts,
-    plain,
-    recorded_frame,
+    recorded,
 )
 
 #: Elements of a frame, and of one array: PROFET's largest has 880,000.
@@ -50,9 +50,9 @@ def frame_columns(data: bytes) -> dict[str, list]:
     ------
     ProfileError : one line: it is none, or it holds anything but texts and numbers.
     """
-    recorded = recorded_frame(data)
+    held = recorded(data, ALLOWED)
     try:
-        return _columns(_kind(recorded, Frame))
+        return _columns(_kind(held, Frame))
     except (_UnknownError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
         raise ProfileError(
             "it holds no DataFrame of texts and numbers that this program knows: get it again."
@@ -68,7 +68,7 @@ def epoch_times(data: bytes) -> tuple[float, float]:
     ------
     ProfileError : one line.
     """
-    times = plain(data)
+    times = recorded(data, {})
     if not isinstance(times, list) or len(times) < 4:
         raise ProfileError("it holds no times of two epochs: get it again.")
     epoch_s, steps_s = times[2], times[3]
@@ -101,16 +101,16 @@ def _columns(frame: Recorded) -> dict[str, list]:
     return columns
 
 
-def _kind(recorded: object, kind: type[Recorded]) -> Recorded:
+def _kind(held: object, kind: type[Recorded]) -> Recorded:
     """The record, if it is of that kind."""
-    if isinstance(recorded, Recorded) and _is(recorded, kind):
-        return recorded
+    if isinstance(held, Recorded) and _is(held, kind):
+        return held
     raise _UnknownError
 
 
-def _is(recorded: object, kind: type[Recorded]) -> bool:
+def _is(held: object, kind: type[Recorded]) -> bool:
     """Whether it is a record of that kind; protocols before 2 have some rebuilt."""
-    return isinstance(recorded, kind) or (isinstance(recorded, Rebuilt) and recorded.args[0] is kind)
+    return isinstance(held, kind) or (isinstance(held, Rebuilt) and held.args[0] is kind)
 
 
 def _parts(manager: Recorded) -> tuple[list[str], Iterator[tuple[object, object]]]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, BinaryIO
 
 from profet_core.errors import ProfileError
 
@@ -40,119 +41,27 @@ class Recorded:
         self.state = state
 
 
-class Frame(Recorded):
-    """A DataFrame."""
-
-    __slots__ = ()
-
-
-class Manager(Recorded):
-    """What holds a frame's columns, in blocks."""
-
-    __slots__ = ()
+def _kind(name: str) -> type[Recorded]:
+    """A kind of record."""
+    return type(name, (Recorded,), {"__slots__": ()})
 
 
-class Block(Recorded):
-    """Columns of one type: values, which columns they are, dimensions."""
-
-    __slots__ = ()
-
-
-class Index(Recorded):
-    """Names of columns or rows: the kind of index, and its data."""
-
-    __slots__ = ()
-
-
-class IndexKind(Recorded):
-    """A kind of index."""
-
-    __slots__ = ()
-
-
-class Array(Recorded):
-    """An array of numbers or objects; its state has shape, type and data."""
-
-    __slots__ = ()
-
-
-class BufferedArray(Recorded):
-    """An array of numbers as protocol 5 has them: data, type, shape, order."""
-
-    __slots__ = ()
-
-
-class ArrayKind(Recorded):
-    """The kind of an array, which is always the same."""
-
-    __slots__ = ()
-
-
-class Dtype(Recorded):
-    """The type of an array's elements: a code such as f8, and byte order in its state."""
-
-    __slots__ = ()
-
-
-class Scalar(Recorded):
-    """One number of numpy's: type and bytes."""
-
-    __slots__ = ()
-
-
-class Slice(Recorded):
-    """Start, stop and step."""
-
-    __slots__ = ()
-
-
-class Encoded(Recorded):
-    """Bytes, as protocols before 3 have them: a text, and how it is encoded."""
-
-    __slots__ = ()
-
-
-class Rebuilt(Recorded):
-    """An object, as protocols before 2 have them: its kind comes first."""
-
-    __slots__ = ()
-
-
-class ObjectKind(Recorded):
-    """The kind of any object."""
-
-    __slots__ = ()
-
-
-class Texts(Recorded):
-    """A column of texts as pandas 3 has them; its state has an Arrow array."""
-
-    __slots__ = ()
-
-
-class TextsKind(Recorded):
-    """The type of such a column."""
-
-    __slots__ = ()
-
-
-class ArrowArray(Recorded):
-    """An array of Arrow: type, length, unset elements, offset, buffers."""
-
-    __slots__ = ()
-
-
-class ArrowBuffer(Recorded):
-    """Bytes of an array of Arrow."""
-
-    __slots__ = ()
-
-
-class ArrowType(Recorded):
-    """A type of Arrow by its name."""
-
-    __slots__ = ()
-
+#: A DataFrame, what holds its columns, and columns of one type: values, which columns they are, dimensions.
+Frame, Manager, Block = _kind("Frame"), _kind("Manager"), _kind("Block")
+#: Names of columns or rows: the kind of index, and its data.
+Index, IndexKind = _kind("Index"), _kind("IndexKind")
+#: Numbers or objects: state has shape, type and data. Protocol 5 has data, type, shape and order of numbers.
+Array, BufferedArray, ArrayKind = _kind("Array"), _kind("BufferedArray"), _kind("ArrayKind")
+#: Type of an array's elements: a code such as f8, and byte order in its state. One number: type and bytes.
+Dtype, Scalar = _kind("Dtype"), _kind("Scalar")
+Slice = _kind("Slice")
+#: Bytes, as protocols before 3 have them: a text, and how it is encoded.
+Encoded = _kind("Encoded")
+#: An object, as protocols before 2 have them: its kind comes first.
+Rebuilt, ObjectKind = _kind("Rebuilt"), _kind("ObjectKind")
+#: A column of texts as pandas 3 has them, with an Arrow array: type, length, unset elements, offset, buffers.
+Texts, TextsKind = _kind("Texts"), _kind("TextsKind")
+ArrowArray, ArrowBuffer, ArrowType = _kind("ArrowArray"), _kind("ArrowBuffer"), _kind("ArrowType")
 
 #: Every name that is known, as (module, name); pandas and numpy moved some of them over time.
 ALLOWED: dict[tuple[str, str], type[Recorded]] = {
@@ -196,10 +105,6 @@ ALLOWED: dict[tuple[str, str], type[Recorded]] = {
     ("copyreg", "_reconstructor"): Rebuilt,
     ("copy_reg", "_reconstructor"): Rebuilt,
 }
-#: What a file of PROFET's step times names: nothing, it is a list.
-NOTHING: dict[tuple[str, str], type[Recorded]] = {}
-
-
 #: How a pickle can fail, by the standard library's words and by the types that its opcodes raise.
 _DAMAGED = (
     pickle.PickleError,
@@ -215,9 +120,11 @@ _DAMAGED = (
 
 
 class _Unpickler(pickle.Unpickler):
-    """Looks every name up in the list."""
+    """Looks every name up in a list."""
 
-    allowed: ClassVar[dict[tuple[str, str], type[Recorded]]] = NOTHING
+    def __init__(self, file: BinaryIO, allowed: Mapping[tuple[str, str], type[Recorded]]) -> None:
+        super().__init__(file)
+        self._allowed = allowed
 
     def find_class(self, module: str, name: str, /) -> Any:
         """The record of a known name.
@@ -226,40 +133,26 @@ class _Unpickler(pickle.Unpickler):
         ------
         ProfileError : any other name.
         """
-        if (module, name) not in self.allowed:
+        if (module, name) not in self._allowed:
             shown = f"{module}.{name}"[:80]
             raise ProfileError(f"it refers to {shown!r}, which measurements don't need: it is not opened.")
-        return self.allowed[module, name]
+        return self._allowed[module, name]
 
 
-class _FrameUnpickler(_Unpickler):
-    allowed = ALLOWED
+def recorded(data: bytes, allowed: Mapping[tuple[str, str], type[Recorded]]) -> object:
+    """What a pickle holds; MemoryError goes on to the caller.
 
-
-def recorded_frame(data: bytes) -> object:
-    """What a pickle of a frame recorded; MemoryError goes on to the caller.
-
-    Raises
-    ------
-    ProfileError : it names anything that a frame doesn't, or is damaged; one line.
-    """
-    return _loaded(_FrameUnpickler, data)
-
-
-def plain(data: bytes) -> object:
-    """What a pickle holds that names nothing: lists, numbers and texts.
+    Parameters
+    ----------
+    allowed : names that it may refer to: `ALLOWED` of a frame, none of lists, numbers and texts.
 
     Raises
     ------
-    ProfileError : as above.
+    ProfileError : it refers to any other name, or is damaged; one line.
     """
-    return _loaded(_Unpickler, data)
-
-
-def _loaded(unpickler: type[_Unpickler], data: bytes) -> object:
     file = io.BytesIO(data)
     try:
-        found = unpickler(file).load()
+        found = _Unpickler(file, allowed).load()
     except ProfileError:
         raise
     except _DAMAGED:

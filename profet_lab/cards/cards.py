@@ -1,0 +1,144 @@
+"""The cards whose templates word a report almost as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from profet_core.from_layers.costs import WORK
+from profet_core.from_layers.model import METHODS
+from profet_core.manycore.checks import CheckRow, mean_apart_percent
+from profet_core.manycore.models import XEON_PHI_7120P
+from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT, PUBLISHED_SPEEDUP
+from profet_core.multi_gpu.law import ScaleoutModel
+from profet_core.precision.model import PrecisionModel
+from profet_core.prediction.checks import TYPICAL_RATIO
+from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
+from profet_core.whole_files import write_whole
+from profet_lab.cards.render import render
+from profet_lab.classes.boosted import REPEATS
+from profet_lab.documented.baseline import WITHOUT_TWIN_MAPE
+from profet_lab.precision.precision_file import TODAY
+from profet_lab.validation.real_report import RealCheck, RealReport, figures, grouped
+
+Report = Mapping[str, Any]
+
+
+def cells_card(report: Report) -> str:
+    """Errors on a GPU with few measurements: figures of `profet validate --cells` and `--pairs`."""
+    return _without_trailing_blanks(render("cells_card.md.j2", report=report, gpus=list(report["rows"][0]["gpus"])))
+
+
+def pairs_section(report: Report) -> str:
+    """The section of `profet validate --pairs`."""
+    return _without_trailing_blanks(render("pairs.md.j2", pairs=report, gpus=list(report["rows"][0]["gpus"])))
+
+
+def estimate_card(report: Report, coefficients: Report) -> str:
+    """Latency without a profile; `coefficients` : as `estimate.json` holds them."""
+    return render(
+        "estimate_card.md.j2",
+        report=report,
+        methods=(*METHODS, "log-linear without the law"),
+        instances=coefficients["instances"],
+        work=WORK,
+        selected=coefficients["methods"]["log-linear"]["selected"],
+        intercept=coefficients["methods"]["log-linear"]["intercept"],
+        splits={name: coefficients["methods"][name]["splits"] for name in ("xgboost", "lightgbm")},
+        widths=coefficients["regimes"],
+    )
+
+
+def precision_card(report: Report, model: PrecisionModel) -> str:
+    """AMP and TF32: figures of `profet validate --precision`."""
+    return render("precision_card.md.j2", report=report, model=model, today=TODAY)
+
+
+def scaleout_card(report: Report, model: ScaleoutModel) -> str:
+    """Several GPUs: figures of `profet validate --scaleout`."""
+    return render("scaleout_card.md.j2", report=report, model=model)
+
+
+def _without_trailing_blanks(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+MANYCORE_CARD_NAME = "MANYCORE_CARD.md"
+
+
+def write_manycore_card(rows: Sequence[CheckRow], speedup: CheckRow, folder: Path) -> None:
+    """Write the card beside the models."""
+    text = render(
+        "manycore_card.md.j2",
+        made=datetime.now(UTC).date().isoformat(),
+        rows=rows,
+        speedup=speedup,
+        published_speedup=PUBLISHED_SPEEDUP,
+        apart=[
+            (name, *(mean_apart_percent(rows, name, extrapolated=each) for each in (False, True))) for name in PUBLISHED
+        ],
+        large=PUBLISHED["large"],
+        published_errors=PUBLISHED_ERROR_PERCENT,
+        processor=XEON_PHI_7120P,
+    )
+    write_whole(folder / MANYCORE_CARD_NAME, text.encode())
+
+
+def real_section(report: RealReport) -> str:
+    """The section as Markdown."""
+    # Checks that differ in the profile alone are one row.
+    alike = grouped(report.checks, lambda check: (check.anchor, check.target, check.framework, check.kind))
+    pytorch = [check for check in report.of_profiled if check.library == "PyTorch"]
+    return render(
+        "real_profiles.md.j2",
+        report=report,
+        mean=figures(report.of_profiled) if report.of_profiled else None,
+        compared=len({check.profile for check in report.checks}),
+        kinds=len({check.kind for check in report.checks}),
+        rows=[(checks, figures(checks)) for checks in alike.values()],
+        pytorch=pytorch,
+        pytorch_figures=figures(pytorch) if pytorch else None,
+        steps_here_ms=_steps_here_ms(report, pytorch),
+        sources=list(dict.fromkeys(row.source for row in report.readings if row.source)),
+    )
+
+
+def _steps_here_ms(report: RealReport, checks: Sequence[RealCheck]) -> dict[float, list[float]]:
+    """What others measured on the very GPU of profiles of `checks` -> the steps of those profiles."""
+    here = {row.profile: row.here_ms for row in report.readings if row.here_ms is not None}
+    found: dict[float, list[float]] = {}
+    for name, step_ms in {check.profile: check.step_ms for check in checks}.items():
+        if name in here:
+            found.setdefault(here[name], []).append(step_ms)
+    return found
+
+
+#: Networks that are named as the worst.
+_WORST_NAMED = 4
+
+
+def model_card(report: Mapping[str, Any], manifest: Mapping[str, Any], real: str = "") -> str:
+    """The card as Markdown.
+
+    Parameters
+    ----------
+    report : as `validation.json` holds it. real : the section on third-party profiles, if any.
+    """
+    by_error = sorted(report["default"]["by_model"].items(), key=lambda item: -item[1]["mape_with_latency"])
+    documented, original = (
+        {(row["anchor"], row["target"]): row for row in report[method]["pairs"]} for method in ("profet", "original")
+    )
+    return render(
+        "model_card.md.j2",
+        report={"growth": {}, **report},
+        manifest=manifest,
+        real=real,
+        worst=by_error[:_WORST_NAMED],
+        without_twin=WITHOUT_TWIN_MAPE,
+        documented_pairs=documented,
+        original_pairs=original,
+        tree_repeats=REPEATS,
+        device_rows=VERSION_1_STEPS * TYPICAL_RATIO,
+    )

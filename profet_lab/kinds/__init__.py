@@ -1,1 +1,0 @@
-"""Writes the table of operation kinds: what every operation does."""
