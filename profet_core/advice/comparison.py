@@ -118,14 +118,27 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
     )
 
 
+def chance_to_be_faster(a: Plan, b: Plan) -> float | None:
+    """Probability that A is faster than B, as in `compare`; None where an interval is missing."""
+    deviation = _deviation_of_ratio(a, b)
+    return None if deviation is None else chance_less(_time_ratio(a, b), deviation, surest_certainty(a.basis, b.basis))
+
+
+def chance_to_be_cheaper(a: Plan, b: Plan) -> float | None:
+    """Probability that A is cheaper than B, as in `compare`; None where an interval is missing."""
+    deviation, costs = _deviation_of_ratio(a, b), a.total_usd / b.total_usd
+    return None if deviation is None else chance_less(costs, deviation, surest_certainty(a.basis, b.basis))
+
+
 def chance_to_dominate(a: Plan, b: Plan) -> float | None:
     """Probability that A is both faster and cheaper than B, as in `compare`; None where an interval is missing."""
-    deviation = _deviation_of_ratio(a, b)
+    deviation, ratio, costs = _deviation_of_ratio(a, b), _time_ratio(a, b), a.total_usd / b.total_usd
     if deviation is None:
         return None
-    return _chance_to_dominate(
-        _time_ratio(a, b), a.total_usd / b.total_usd, deviation, surest_certainty(a.basis, b.basis)
-    )
+    if deviation == 0:
+        return float(max(ratio, costs) <= 1 and min(ratio, costs) < 1)
+    # Both ratios share one error, so the worse ratio decides.
+    return chance_less(max(ratio, costs), deviation, surest_certainty(a.basis, b.basis))
 
 
 def _time_ratio(a: Plan, b: Plan) -> float:
@@ -140,7 +153,7 @@ def _uncertainty(a: Plan, b: Plan, deviation: float, level: float) -> Uncertaint
     return Uncertainty(
         faster=chance_less(ratio, deviation, surest),
         cheaper=chance_less(costs, deviation, surest),
-        dominates=_chance_to_dominate(ratio, costs, deviation, surest),
+        dominates=chance_to_dominate(a, b) or 0.0,
         latency_ratio_low=low,
         latency_ratio_high=high,
         break_even_low=b.offer.usd_per_hour / high,
@@ -148,37 +161,25 @@ def _uncertainty(a: Plan, b: Plan, deviation: float, level: float) -> Uncertaint
     )
 
 
-def _chance_to_dominate(ratio: float, costs: float, deviation: float, surest: float) -> float:
-    """Both ratios share one error, so the worse ratio decides."""
-    if deviation == 0:
-        return float(max(ratio, costs) <= 1 and min(ratio, costs) < 1)
-    return chance_less(max(ratio, costs), deviation, surest)
-
-
 def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:
-    if a.deviation is None or b.deviation is None:
+    """Standard deviation of the log ratio of both steps."""
+    of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
+    same_gpu = a.offer.gpu == b.offer.gpu
+    if of_a is None or of_b is None:
         # The same row in another market has the same error.
-        return 0.0 if same_speed(a, b) and a.latency_ms == b.latency_ms else None
-    of_one_gpu = _deviation_of_one_gpu(a, b)
-    scaling = 0.0 if same_speed(a, b) else combined_sd(a.scaling_deviation, b.scaling_deviation)
-    return None if of_one_gpu is None else combined_sd(of_one_gpu, scaling) if scaling else of_one_gpu
+        return 0.0 if same_gpu and a.gpus == b.gpus and a.latency_ms == b.latency_ms else None
+    if a.relative is not None and a.relative.instance == b.offer.name:
+        of_one_gpu = float(a.relative.log_sd)
+    elif b.relative is not None and b.relative.instance == a.offer.name:
+        of_one_gpu = float(b.relative.log_sd)
+    else:
+        measured = ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0
+        of_one_gpu = sd_of_ratio(of_a, of_b, 1.0 if same_gpu else measured)
+    if not (a.scaling_deviation or b.scaling_deviation) or (same_gpu and a.gpus == b.gpus):
+        return of_one_gpu
+    return combined_sd(of_one_gpu, combined_sd(a.scaling_deviation, b.scaling_deviation))
 
 
 def same_speed(a: Plan, b: Plan) -> bool:
     """Whether both plans train on the same number of the same GPU, and so share one error."""
     return a.offer.gpu == b.offer.gpu and a.gpus == b.gpus
-
-
-def _deviation_of_one_gpu(a: Plan, b: Plan) -> float | None:
-    """Standard deviation of the log ratio of both one-GPU steps."""
-    for one, other in ((a, b), (b, a)):
-        if one.relative is not None and one.relative.instance == other.instance:
-            return float(one.relative.log_sd)
-    of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
-    return None if of_a is None or of_b is None else sd_of_ratio(of_a, of_b, _correlation(a, b))
-
-
-def _correlation(a: Plan, b: Plan) -> float:
-    if a.offer.gpu == b.offer.gpu:
-        return 1.0
-    return ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from profet_core.advice.advise import Advice, Dominated, Upgrade
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.comparison import Comparison, compare, is_claimed, same_speed, why_too_close
+from profet_core.advice.comparison import Comparison, is_claimed, same_speed, why_too_close
 from profet_core.advice.plans import Limits, Plan, Request
 from profet_core.advice.recommend import Pick, Rival, Within
 from profet_core.catalog.collection import is_guess
@@ -182,7 +182,7 @@ def _other_criterion(pick: Pick, rival: Rival) -> tuple[str, ...]:
     """If two plans are tied by one criterion, name the better one by the other criterion."""
     other = pick.criterion.other
     for one, against in ((pick.plan, rival.plan), (rival.plan, pick.plan)):
-        chance = other.certainty(compare(one, against))
+        chance = other.certainty(one, against)
         if chance is not None and is_claimed(chance, one, against):
             return (f"{one.label} is {other} with {format_certainty(chance)} confidence.",)
     return (f"Neither is clearly {other}.",)
