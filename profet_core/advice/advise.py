@@ -225,7 +225,8 @@ def _upgrades(best: Sequence[Plan]) -> tuple[Upgrade, ...]:
     for faster, cheaper in reversed(list(pairwise(best))):
         extra_usd = faster.total_usd - cheaper.total_usd
         saves_h = (cheaper.total_s - faster.total_s) / S_PER_HOUR
-        found.append(Upgrade(cheaper, faster, extra_usd, saves_h, saves_h / extra_usd, chance_to_be_faster(faster, cheaper)))
+        certainty = chance_to_be_faster(faster, cheaper)
+        found.append(Upgrade(cheaper, faster, extra_usd, saves_h, saves_h / extra_usd, certainty))
     return tuple(found)
 
 
