@@ -348,7 +348,7 @@ class _Predicted:
         if self.carried_note:
             notes = (self.carried_note,)
             measured = tuple(replace(row, basis=Basis.CARRIED_BACK, notes=notes) for row in measured)
-        others = self.reached.of(number) if self.reached else []
+        others = self.reached.of(number) if self.reached else {}
         if custom.targets:
             placed = request.offers.by_instance
             every = [*measured, *(StepTime.of(instance, others[at]) for instance, at in request.offers.numbers)]
