@@ -75,7 +75,7 @@ def whole_number(what: str, value: object, *, at_least: int = 1) -> int:
 def _real(value: object) -> float | None:
     """`value` as a float (infinite if too large); None if it is not a real number. Booleans are not."""
     # The check of abstract numbers is slow.
-    if type(value) not in (float, int) and (isinstance(value, bool) or not isinstance(value, Real)):
+    if isinstance(value, bool) or not isinstance(value, (float, int, Real)):
         return None
     try:
         return float(value)

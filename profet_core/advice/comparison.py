@@ -175,9 +175,9 @@ def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:
     else:
         measured = ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0
         of_one_gpu = sd_of_ratio(of_a, of_b, 1.0 if same_gpu else measured)
-    if not (a.scaling_deviation or b.scaling_deviation) or (same_gpu and a.gpus == b.gpus):
-        return of_one_gpu
-    return combined_sd(of_one_gpu, combined_sd(a.scaling_deviation, b.scaling_deviation))
+    if (a.scaling_deviation or b.scaling_deviation) and not (same_gpu and a.gpus == b.gpus):
+        of_one_gpu = combined_sd(of_one_gpu, combined_sd(a.scaling_deviation, b.scaling_deviation))
+    return of_one_gpu
 
 
 def same_speed(a: Plan, b: Plan) -> bool:

@@ -225,11 +225,11 @@ def unprofiled_steps(
             carried.append(at)
     if not carried:
         return UnprofiledSteps(found)
-    there = transferred(transfer, steps, [offers.distinct[at] for at in carried], tf32)
-    added = [(*one, *notes[offers.distinct[at][0]]) for at, one in zip(carried, there.notes, strict=True)]
-    there = replace(there, notes=added)
-    there = replace(there, log_sd=there.log_sd + more) if own is None else there.widened(more)
-    return UnprofiledSteps(found, carried, there)
+    others_there = transferred(transfer, steps, [offers.distinct[at] for at in carried], tf32)
+    added = [(*one, *notes[offers.distinct[at][0]]) for at, one in zip(carried, others_there.notes, strict=True)]
+    log_sd = others_there.log_sd + more if own is None else others_there.log_sd
+    others_there = replace(others_there, notes=added, log_sd=log_sd)
+    return UnprofiledSteps(found, carried, others_there if own is None else others_there.widened(more))
 
 
 def _same_gpu(
