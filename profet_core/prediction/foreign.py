@@ -251,7 +251,7 @@ class OwnAnswers:
         """Similarity of the profile to the measurements on the custom anchor."""
         if self.anchor is None:
             return None
-        return next((one.estimates.similarity[number] for one in self.targets.values()), None)
+        return next((one.estimates.similarity(number) for one in self.targets.values()), None)
 
 
 NO_OWN_ANSWERS = OwnAnswers({})

@@ -346,8 +346,7 @@ def estimates(log_sd: np.ndarray | None) -> Estimates:
         log_sd=log_sd,
         interval_level=None if log_sd is None else 0.9,
         unknown=[NO_UNKNOWN_OPERATIONS] * 3,
-        similarity=[None] * 3,
-        warnings=[("one",), ("two",), ()],
+        repaired=np.array([1.0, 1.2, 1.0]),
     )
 
 
@@ -359,7 +358,8 @@ def test_one_profile_s_estimates_are_its_column():
         StepTime(instance="b", latency_ms=4.0, basis=Basis.MEASURED, log_sd=0.5),
     )
     assert found.member_ms == {"a": {"line": 19.0, "trees": 21.0}, "b": {"line": 2.0, "trees": 4.0}}
-    assert (found.at_floor, found.warnings, found.interval_level) == (("b",), ("two",), 0.9)
+    assert (found.at_floor, found.interval_level) == (("b",), 0.9)
+    assert "scaled up by 1.20" in found.warnings[0]
     assert estimates(log_sd).of(0).at_floor == ()
 
 
