@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 from profet_core.advice.certainty import (
     ERROR_CORRELATION,
@@ -36,28 +35,6 @@ def why_too_close(certainty: float) -> str:
     return f"; unprofiled GPUs need {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Uncertainty:
-    """Uncertainty of a comparison due to the errors of both latencies.
-
-    Attributes
-    ----------
-    faster, cheaper : probability that A is; 0.5 for equals.
-    dominates : probability that A is faster and cheaper, or equal in one of them.
-    latency_ratio_low, latency_ratio_high : interval endpoints of A's step latency over B's.
-    break_even_low, break_even_high : interval endpoints of the price below which A is cheaper, US dollars per hour.
-    """
-
-    faster: float
-    cheaper: float
-    dominates: float
-    latency_ratio_low: float
-    latency_ratio_high: float
-    break_even_low: float
-    break_even_high: float
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A compared with B.
@@ -67,7 +44,10 @@ class Comparison:
     latency_ratio : A's step latency over B's if both train on one GPU; otherwise A's training time over B's. A is
         cheaper below `break_even_ratio`.
     break_even_usd_per_hour : A is cheaper than B below this price.
-    uncertainty : None where an interval is missing.
+    faster, cheaper : probability that A is; 0.5 for equals. These and all below are None where an interval is missing.
+    dominates : probability that A is faster and cheaper, or equal in one of them.
+    latency_ratio_low, latency_ratio_high : interval endpoints of A's step latency over B's.
+    break_even_low, break_even_high : interval endpoints of the price below which A is cheaper, US dollars per hour.
     """
 
     a: Plan
@@ -75,22 +55,13 @@ class Comparison:
     latency_ratio: float
     break_even_ratio: float
     break_even_usd_per_hour: float
-    uncertainty: Uncertainty | None
-
-    @property
-    def faster(self) -> float | None:
-        """Probability that A is faster; None where an interval is missing."""
-        return self.uncertainty and self.uncertainty.faster
-
-    @property
-    def cheaper(self) -> float | None:
-        """Probability that A is cheaper; None where an interval is missing."""
-        return self.uncertainty and self.uncertainty.cheaper
-
-    @property
-    def dominates(self) -> float | None:
-        """Probability that A dominates B; None where an interval is missing."""
-        return self.uncertainty and self.uncertainty.dominates
+    faster: float | None = None
+    cheaper: float | None = None
+    dominates: float | None = None
+    latency_ratio_low: float | None = None
+    latency_ratio_high: float | None = None
+    break_even_low: float | None = None
+    break_even_high: float | None = None
 
 
 def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
@@ -108,13 +79,20 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
     """
     ratio = _time_ratio(a, b)
     deviation = _deviation_of_ratio(a, b)
+    low, high = (None, None) if deviation is None else interval_ends(ratio, deviation, level)
     return Comparison(
         a=a,
         b=b,
         latency_ratio=ratio,
         break_even_ratio=b.offer.usd_per_hour / a.offer.usd_per_hour,
         break_even_usd_per_hour=b.offer.usd_per_hour / ratio,
-        uncertainty=None if deviation is None else _uncertainty(a, b, deviation, level),
+        faster=chance_to_be_faster(a, b),
+        cheaper=chance_to_be_cheaper(a, b),
+        dominates=chance_to_dominate(a, b),
+        latency_ratio_low=low,
+        latency_ratio_high=high,
+        break_even_low=high and b.offer.usd_per_hour / high,
+        break_even_high=low and b.offer.usd_per_hour / low,
     )
 
 
@@ -144,21 +122,6 @@ def chance_to_dominate(a: Plan, b: Plan) -> float | None:
 def _time_ratio(a: Plan, b: Plan) -> float:
     """Ratio of step latencies if the steps have equal numbers of images; else of whole trainings."""
     return a.latency_ms / b.latency_ms if a.gpus == b.gpus else a.total_s / b.total_s
-
-
-def _uncertainty(a: Plan, b: Plan, deviation: float, level: float) -> Uncertainty:
-    ratio, costs = _time_ratio(a, b), a.total_usd / b.total_usd
-    surest = surest_certainty(a.basis, b.basis)
-    low, high = interval_ends(ratio, deviation, level)
-    return Uncertainty(
-        faster=chance_less(ratio, deviation, surest),
-        cheaper=chance_less(costs, deviation, surest),
-        dominates=chance_to_dominate(a, b) or 0.0,
-        latency_ratio_low=low,
-        latency_ratio_high=high,
-        break_even_low=b.offer.usd_per_hour / high,
-        break_even_high=b.offer.usd_per_hour / low,
-    )
 
 
 def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:

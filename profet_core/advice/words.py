@@ -52,12 +52,12 @@ def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
 
 def _ends(found: Comparison) -> tuple[str, str]:
     """' (between 0.48 and 0.61)' for the ratio and for the break-even price; empty without an interval."""
-    known = found.uncertainty
-    if known is None or known.latency_ratio_low == known.latency_ratio_high:
+    low, high = found.latency_ratio_low, found.latency_ratio_high
+    low_usd, high_usd = found.break_even_low, found.break_even_high
+    if low is None or high is None or low_usd is None or high_usd is None or low == high:
         return "", ""
-    ratios = (format_significant(ratio) for ratio in (known.latency_ratio_low, known.latency_ratio_high))
-    prices = (format_usd(price) for price in (known.break_even_low, known.break_even_high))
-    return f" (between {' and '.join(ratios)})", f" (between {' and '.join(prices)})"
+    ratios = f" (between {format_significant(low)} and {format_significant(high)})"
+    return ratios, f" (between {format_usd(low_usd)} and {format_usd(high_usd)})"
 
 
 def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
