@@ -21,7 +21,6 @@ from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import check_latency, check_predictable, counted, without_input_wait
 from profet_core.prediction.diagnosis import caveats
 from profet_core.prediction.foreign import (
-    NO_OWN_ANSWERS,
     OwnAnswers,
     foreign_estimates,
     own_answers,
@@ -134,8 +133,9 @@ def predict_many(
     if models.transfer is not None:
         known = estimates.by_target
         reached = unprofiled_steps(models.transfer, recorded, batch.profiles, known, request.offers, tf32=tf32)
-    custom = _own_answers(request, batch, ran_in_tf32=False, tf32=tf32)
-    return _Predicted(request, steps, estimates, recorded, reached, custom).all
+    custom = own_answers(request.models, request.method, batch, request.anchor, ran_in_tf32=False, tf32=tf32)
+    predicted = _Predicted(request, steps, estimates, recorded, reached, custom)
+    return Predictions([partial(predicted.of, number) for number in range(len(steps))])
 
 
 def _from_foreign(request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool) -> Predictions:
@@ -156,7 +156,7 @@ def _in_one_precision(
 ) -> _Predicted:
     transfer = request.models.transfer
     assert transfer is not None
-    custom = _own_answers(request, batch, ran_in_tf32=ran_in_tf32, tf32=tf32)
+    custom = own_answers(request.models, request.method, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
     found = with_own_models(custom, found)
     log_sd = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_sd
@@ -166,13 +166,6 @@ def _in_one_precision(
         transfer, found.recorded, batch.profiles, found.known, request.offers, tf32=tf32, own=own
     )
     return _Predicted(request, steps, found.estimates, found.recorded, reached, custom, own.note)
-
-
-def _own_answers(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32: bool) -> OwnAnswers:
-    """Predictions of custom models; none for the documented ensemble, which stays unchanged."""
-    if request.method.kind != "classes":
-        return NO_OWN_ANSWERS
-    return own_answers(request.models, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
 
 
 def _in_tf32(profile: Profile, tf32: bool) -> bool:
@@ -268,11 +261,6 @@ class _Predicted:
     reached: UnprofiledSteps | None
     custom: OwnAnswers
     carried_note: Note | None = None
-
-    @property
-    def all(self) -> Predictions:
-        """Predictions of all profiles."""
-        return Predictions([partial(self.of, number) for number in range(len(self.steps))])
 
     def of(self, number: int) -> Prediction:
         """Rows of one profile: anchor, profiled targets, others; with their caveats."""
