@@ -140,11 +140,10 @@ def predict_many(
     """
     asked = asked_precision(precision)
 
-    # The answer differs from the models' FP32 prediction for profiles in half precision, and for compiled ones.
-    changed = any(is_half(profile.meta.precision) or profile.meta.compiled for profile in profiles)
     found = partial(unasked.predict_many, models, catalog, anchor=anchor, targets=targets, method=method)
     given_ms: Sequence[float | None] = [None] * len(profiles) if latencies_ms is None else latencies_ms
-    if (asked in (AS_PROFILED, TF32) and not changed) or len(given_ms) != len(profiles):
+    changed = asked not in (AS_PROFILED, TF32) or any(_changes(profile) for profile in profiles)
+    if not changed or len(given_ms) != len(profiles):
         return found(profiles, latencies_ms=latencies_ms, trust_latency=trust_latency)
     where = find_anchor(models, catalog, anchor)
     for profile, latency_ms in zip(profiles, given_ms, strict=True):
@@ -165,6 +164,11 @@ def predict_many(
         _In(models, where, asked, profile, base, latency_ms).prediction(one, other)
         for profile, base, latency_ms, one, other in zip(profiles, bases, given_ms, predicted, in_tf32, strict=True)
     ]
+
+
+def _changes(profile: Profile) -> bool:
+    """Whether the answer for a profile differs from the models' FP32 prediction."""
+    return is_half(profile.meta.precision) or bool(profile.meta.compiled)
 
 
 def _any_tf32(models: Models, predicted: Sequence[Prediction]) -> bool:
