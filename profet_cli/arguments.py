@@ -108,7 +108,7 @@ def names(text: str) -> list[str]:
 def count(text: str) -> float:
     """A large number, of "25.6M"."""
     try:
-        return typed_count(text).value
+        return typed_count(text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

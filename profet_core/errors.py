@@ -1,18 +1,31 @@
-"""Errors that users can act on, each with a one-line message."""
+"""Errors that users can act on, each with a one-line message and a stable code."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class ProfetError(ValueError):
-    """Base of all errors this project raises deliberately; `str(error)` is one readable line."""
+    """Base of all errors this project raises deliberately; `str(error)` is one readable line.
+
+    Attributes
+    ----------
+    code : stable name of the kind of error, for programs.
+    """
+
+    code: ClassVar[str] = "invalid"
 
 
 class ProfileError(ProfetError):
     """The uploaded or named profile can't be used."""
 
+    code = "profile"
+
 
 class InputError(ProfetError):
     """An argument (latency, instance, size, price ...) can't be used."""
+
+    code = "input"
 
 
 class OptionalInputError(InputError):
@@ -25,6 +38,8 @@ class OptionalInputError(InputError):
     field : of the question, such as "second" or "measured".
     """
 
+    code = "optional_input"
+
     def __init__(self, message: str, field: str) -> None:
         super().__init__(message)
         self.field = field
@@ -33,9 +48,13 @@ class OptionalInputError(InputError):
 class BusyError(ProfetError):
     """The input is valid, but the server is overloaded."""
 
+    code = "busy"
+
 
 class NoPredictionError(ProfetError):
     """The profile can be read and inspected, but no latency can be predicted from it."""
+
+    code = "no_prediction"
 
 
 class LatencyDoubtError(InputError):
@@ -49,6 +68,8 @@ class LatencyDoubtError(InputError):
     suggested_unit : the unit in which the given number is plausible ("us", "s" or "ms"), or None.
     suggested_steps : the number of steps that the profile would cover if the latency is right, or None.
     """
+
+    code = "latency_doubt"
 
     def __init__(
         self,
@@ -80,6 +101,10 @@ class LatencyDoubtError(InputError):
 class ArtifactError(ProfetError):
     """A models folder is missing, damaged or has another version."""
 
+    code = "models"
+
 
 class CatalogError(ProfetError):
     """The instance catalog (names, prices) is invalid."""
+
+    code = "catalog"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 
 class Code(StrEnum):
@@ -73,7 +74,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Note:
     """A code, and the values in its sentence.
 
@@ -94,9 +95,9 @@ class Note:
         """Its sentence before the values are filled in."""
         return _WORDS[self.code]
 
-    @property
+    @cached_property
     def words(self) -> str:
-        """Display text: part of a sentence."""
+        """Display text: part of a sentence. Many rows share a note."""
         return self.template.format(**dict(self.values))
 
     def __str__(self) -> str:

@@ -74,7 +74,8 @@ def whole_number(what: str, value: object, *, at_least: int = 1) -> int:
 
 def _real(value: object) -> float | None:
     """`value` as a float (infinite if too large); None if it is not a real number. Booleans are not."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    # The check of abstract numbers is slow.
+    if isinstance(value, bool) or not isinstance(value, (float, int, Real)):
         return None
     try:
         return float(value)

@@ -153,7 +153,7 @@ async def _failed(_: Request, error: Exception) -> Response:
 
 
 def _failure(failure: RequestError) -> Response:
-    return _json(_dumped({"error": str(failure)}), failure.status, failure.headers)
+    return _json(_dumped({"error": str(failure), "code": failure.code}), failure.status, failure.headers)
 
 
 def _of_starlette(error: HTTPException) -> RequestError:

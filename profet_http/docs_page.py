@@ -60,7 +60,7 @@ def _page() -> str:
 <p>Field names are the long options of <code>profet predict</code>, <code>cost</code>, <code>advise</code>,
 <code>estimate</code> and <code>scaleout</code>, with <code>_</code> for <code>-</code>; responses are what
 <code>--format json</code> prints. Latencies are milliseconds per training step. Every error is
-<code>{{"error": "one line"}}</code>. For programs:
+<code>{{"error": "one line", "code": "its stable name"}}</code>. For programs:
 <a href="openapi.json">openapi.json</a>, with each answer's schema.</p>
 <pre>{escape(_CLIENT)}</pre>
 <p>Send a file as the body with its fields in the query, or send a form:</p>

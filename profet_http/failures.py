@@ -1,4 +1,4 @@
-"""What a request can fail with: a status, and one line that says what to do."""
+"""What a request can fail with: a status, a code, and one line that says what to do."""
 
 from __future__ import annotations
 
@@ -11,6 +11,17 @@ _LOG = logging.getLogger(__name__)
 
 MALFORMED, NOT_FOUND, NOT_ALLOWED, TOO_SLOW, TOO_LARGE, UNSUPPORTED, UNUSABLE = 400, 404, 405, 408, 413, 415, 422
 OUR_FAULT, BUSY = 500, 503
+#: Status -> code of an error that has none of its own.
+_CODES = {
+    MALFORMED: "malformed",
+    NOT_FOUND: "not_found",
+    NOT_ALLOWED: "not_allowed",
+    TOO_SLOW: "too_slow",
+    TOO_LARGE: "too_large",
+    UNSUPPORTED: "unsupported",
+    UNUSABLE: "input",
+    BUSY: "busy",
+}
 
 UNEXPECTED = "Something went wrong on our side: try again later."
 NOT_READY = "The server's models or catalog can't be used: try again later. Its log says why."
@@ -19,11 +30,12 @@ TOO_LONG = "The request took too long: send a smaller file (`profet convert TRAC
 
 
 class RequestError(Exception):
-    """A request that gets no answer; `str(error)` is one line for whoever sent it."""
+    """A request that gets no answer; `str(error)` is one line for whoever sent it, and `code` its stable name."""
 
-    def __init__(self, status: int, line: str, *, allow: str | None = None) -> None:
+    def __init__(self, status: int, line: str, *, code: str | None = None, allow: str | None = None) -> None:
         super().__init__(line)
         self.status = status
+        self.code = code or _CODES.get(status, "failed")
         self.headers = {} if allow is None else {"Allow": allow}
         if status == BUSY:
             self.headers["Retry-After"] = str(RETRY_AFTER_S)
@@ -39,6 +51,6 @@ def failure_of(error: Exception) -> RequestError:
     if isinstance(error, BusyError):
         return RequestError(BUSY, str(error))
     if isinstance(error, ProfetError):
-        return RequestError(UNUSABLE, " ".join(str(error).split()))
+        return RequestError(UNUSABLE, " ".join(str(error).split()), code=error.code)
     _LOG.error("A request failed", exc_info=error)
     return RequestError(OUR_FAULT, UNEXPECTED)

@@ -9,7 +9,7 @@ from profet_http.fields import TAKEN
 from profet_http.receiving import FILE, FORM, JSON
 
 _HEALTH = record(status=Type({"const": "ok", "type": "string"}), sample=TEXT, predicted=WHOLE)
-_ERROR = record(error=TEXT)
+_ERROR = record(error=TEXT, code=TEXT)
 #: Status -> when.
 _FAILURES = {
     "400": "The body is malformed or truncated.",
@@ -36,7 +36,7 @@ def openapi_document() -> Document:
             "title": "PROFET",
             "version": "1",
             "description": "The command line's JSON over HTTP. Latencies are milliseconds per training step. Every "
-            'error is {"error": "one line"}.',
+            'error is {"error": "one line", "code": "its stable name"}.',
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": {

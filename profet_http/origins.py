@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 #: RFC 6455: a message that violates a policy. Before a handshake is done, servers answer 403 in its place.
 _POLICY_VIOLATION = 1008
+_REFUSAL = {"error": "Pages of another site can't ask here.", "code": "other_site"}
 
 
 class OwnOrigin:
@@ -26,7 +27,7 @@ class OwnOrigin:
         if scope["type"] not in ("http", "websocket") or _is_own(Headers(scope=scope)):
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await JSONResponse({"error": "Pages of another site can't ask here."}, 403)(scope, receive, send)
+            await JSONResponse(_REFUSAL, 403)(scope, receive, send)
         else:
             await receive()
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION})

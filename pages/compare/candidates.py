@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from profet_core import InstancePrediction, NoPredictionError, Prediction, Profile
-from profet_core.answers.predict import answer_compare
+from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
 from profet_core.precision.names import AS_PROFILED
-from profet_core.prediction.predict_each import EachPrediction, RecordedProfile
 from ui.inputs.steps import besides_steps
 from ui.predicted.network import current_network
 from ui.predicted.outcome import Outcome, context_of

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def thread_counts(text: str) -> list[int]:
     """Numbers of threads, of "1,60,240"."""
     try:
-        return [typed_whole(each, FEWEST_THREADS, MOST_THREADS).value for each in names(text)]
+        return [typed_whole(each, FEWEST_THREADS, MOST_THREADS) for each in names(text)]
     except InputError:
         raise argparse.ArgumentTypeError(
             f"{text[:40]!a} are not numbers from {FEWEST_THREADS} to {MOST_THREADS}, such as 1,60,240"

@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from profet_core.advice.comparison import chance_to_dominate, compare
+from profet_core.advice.comparison import chance_to_be_faster, chance_to_dominate
 from profet_core.advice.plans import Limits, Node, Plan, Request, Workload, plan_of
 from profet_core.advice.recommend import Criterion, Pick, Within, cheapest_of, frontier, pick_of, within_limits
 from profet_core.catalog import Instance
@@ -225,7 +225,8 @@ def _upgrades(best: Sequence[Plan]) -> tuple[Upgrade, ...]:
     for faster, cheaper in reversed(list(pairwise(best))):
         extra_usd = faster.total_usd - cheaper.total_usd
         saves_h = (cheaper.total_s - faster.total_s) / S_PER_HOUR
-        found.append(Upgrade(cheaper, faster, extra_usd, saves_h, saves_h / extra_usd, compare(faster, cheaper).faster))
+        certainty = chance_to_be_faster(faster, cheaper)
+        found.append(Upgrade(cheaper, faster, extra_usd, saves_h, saves_h / extra_usd, certainty))
     return tuple(found)
 
 

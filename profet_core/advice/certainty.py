@@ -22,9 +22,9 @@ SUREST_ESTIMATE = 0.99
 _NORMAL = NormalDist()
 
 
-def surest_certainty(*bases: Basis) -> float:
-    """Highest confidence in a statement about latencies with these bases."""
-    return SUREST if all(basis.is_profiled for basis in bases) else SUREST_ESTIMATE
+def surest_certainty(basis: Basis, other: Basis = Basis.GIVEN) -> float:
+    """Highest confidence in a statement about a latency, or two, with these bases."""
+    return SUREST if basis.is_profiled and other.is_profiled else SUREST_ESTIMATE
 
 
 def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 from profet_core.advice.certainty import (
     ERROR_CORRELATION,
@@ -36,28 +35,6 @@ def why_too_close(certainty: float) -> str:
     return f"; unprofiled GPUs need {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Uncertainty:
-    """Uncertainty of a comparison due to the errors of both latencies.
-
-    Attributes
-    ----------
-    faster, cheaper : probability that A is; 0.5 for equals.
-    dominates : probability that A is faster and cheaper, or equal in one of them.
-    latency_ratio_low, latency_ratio_high : interval endpoints of A's step latency over B's.
-    break_even_low, break_even_high : interval endpoints of the price below which A is cheaper, US dollars per hour.
-    """
-
-    faster: float
-    cheaper: float
-    dominates: float
-    latency_ratio_low: float
-    latency_ratio_high: float
-    break_even_low: float
-    break_even_high: float
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A compared with B.
@@ -67,7 +44,10 @@ class Comparison:
     latency_ratio : A's step latency over B's if both train on one GPU; otherwise A's training time over B's. A is
         cheaper below `break_even_ratio`.
     break_even_usd_per_hour : A is cheaper than B below this price.
-    uncertainty : None where an interval is missing.
+    faster, cheaper : probability that A is; 0.5 for equals. These and all below are None where an interval is missing.
+    dominates : probability that A is faster and cheaper, or equal in one of them.
+    latency_ratio_low, latency_ratio_high : interval endpoints of A's step latency over B's.
+    break_even_low, break_even_high : interval endpoints of the price below which A is cheaper, US dollars per hour.
     """
 
     a: Plan
@@ -75,22 +55,13 @@ class Comparison:
     latency_ratio: float
     break_even_ratio: float
     break_even_usd_per_hour: float
-    uncertainty: Uncertainty | None
-
-    @property
-    def faster(self) -> float | None:
-        """Probability that A is faster; None where an interval is missing."""
-        return self.uncertainty and self.uncertainty.faster
-
-    @property
-    def cheaper(self) -> float | None:
-        """Probability that A is cheaper; None where an interval is missing."""
-        return self.uncertainty and self.uncertainty.cheaper
-
-    @property
-    def dominates(self) -> float | None:
-        """Probability that A dominates B; None where an interval is missing."""
-        return self.uncertainty and self.uncertainty.dominates
+    faster: float | None = None
+    cheaper: float | None = None
+    dominates: float | None = None
+    latency_ratio_low: float | None = None
+    latency_ratio_high: float | None = None
+    break_even_low: float | None = None
+    break_even_high: float | None = None
 
 
 def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
@@ -108,24 +79,44 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
     """
     ratio = _time_ratio(a, b)
     deviation = _deviation_of_ratio(a, b)
+    low, high = (None, None) if deviation is None else interval_ends(ratio, deviation, level)
     return Comparison(
         a=a,
         b=b,
         latency_ratio=ratio,
         break_even_ratio=b.offer.usd_per_hour / a.offer.usd_per_hour,
         break_even_usd_per_hour=b.offer.usd_per_hour / ratio,
-        uncertainty=None if deviation is None else _uncertainty(a, b, deviation, level),
+        faster=chance_to_be_faster(a, b),
+        cheaper=chance_to_be_cheaper(a, b),
+        dominates=chance_to_dominate(a, b),
+        latency_ratio_low=low,
+        latency_ratio_high=high,
+        break_even_low=high and b.offer.usd_per_hour / high,
+        break_even_high=low and b.offer.usd_per_hour / low,
     )
+
+
+def chance_to_be_faster(a: Plan, b: Plan) -> float | None:
+    """Probability that A is faster than B, as in `compare`; None where an interval is missing."""
+    deviation = _deviation_of_ratio(a, b)
+    return None if deviation is None else chance_less(_time_ratio(a, b), deviation, surest_certainty(a.basis, b.basis))
+
+
+def chance_to_be_cheaper(a: Plan, b: Plan) -> float | None:
+    """Probability that A is cheaper than B, as in `compare`; None where an interval is missing."""
+    deviation, costs = _deviation_of_ratio(a, b), a.total_usd / b.total_usd
+    return None if deviation is None else chance_less(costs, deviation, surest_certainty(a.basis, b.basis))
 
 
 def chance_to_dominate(a: Plan, b: Plan) -> float | None:
     """Probability that A is both faster and cheaper than B, as in `compare`; None where an interval is missing."""
-    deviation = _deviation_of_ratio(a, b)
+    deviation, ratio, costs = _deviation_of_ratio(a, b), _time_ratio(a, b), a.total_usd / b.total_usd
     if deviation is None:
         return None
-    return _chance_to_dominate(
-        _time_ratio(a, b), a.total_usd / b.total_usd, deviation, surest_certainty(a.basis, b.basis)
-    )
+    if deviation == 0:
+        return float(max(ratio, costs) <= 1 and min(ratio, costs) < 1)
+    # Both ratios share one error, so the worse ratio decides.
+    return chance_less(max(ratio, costs), deviation, surest_certainty(a.basis, b.basis))
 
 
 def _time_ratio(a: Plan, b: Plan) -> float:
@@ -133,52 +124,25 @@ def _time_ratio(a: Plan, b: Plan) -> float:
     return a.latency_ms / b.latency_ms if a.gpus == b.gpus else a.total_s / b.total_s
 
 
-def _uncertainty(a: Plan, b: Plan, deviation: float, level: float) -> Uncertainty:
-    ratio, costs = _time_ratio(a, b), a.total_usd / b.total_usd
-    surest = surest_certainty(a.basis, b.basis)
-    low, high = interval_ends(ratio, deviation, level)
-    return Uncertainty(
-        faster=chance_less(ratio, deviation, surest),
-        cheaper=chance_less(costs, deviation, surest),
-        dominates=_chance_to_dominate(ratio, costs, deviation, surest),
-        latency_ratio_low=low,
-        latency_ratio_high=high,
-        break_even_low=b.offer.usd_per_hour / high,
-        break_even_high=b.offer.usd_per_hour / low,
-    )
-
-
-def _chance_to_dominate(ratio: float, costs: float, deviation: float, surest: float) -> float:
-    """Both ratios share one error, so the worse ratio decides."""
-    if deviation == 0:
-        return float(max(ratio, costs) <= 1 and min(ratio, costs) < 1)
-    return chance_less(max(ratio, costs), deviation, surest)
-
-
 def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:
-    if a.deviation is None or b.deviation is None:
+    """Standard deviation of the log ratio of both steps."""
+    of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
+    same_gpu = a.offer.gpu == b.offer.gpu
+    if of_a is None or of_b is None:
         # The same row in another market has the same error.
-        return 0.0 if same_speed(a, b) and a.latency_ms == b.latency_ms else None
-    of_one_gpu = _deviation_of_one_gpu(a, b)
-    scaling = 0.0 if same_speed(a, b) else combined_sd(a.scaling_deviation, b.scaling_deviation)
-    return None if of_one_gpu is None else combined_sd(of_one_gpu, scaling) if scaling else of_one_gpu
+        return 0.0 if same_gpu and a.gpus == b.gpus and a.latency_ms == b.latency_ms else None
+    if a.relative is not None and a.relative.instance == b.offer.name:
+        of_one_gpu = float(a.relative.log_sd)
+    elif b.relative is not None and b.relative.instance == a.offer.name:
+        of_one_gpu = float(b.relative.log_sd)
+    else:
+        measured = ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0
+        of_one_gpu = sd_of_ratio(of_a, of_b, 1.0 if same_gpu else measured)
+    if (a.scaling_deviation or b.scaling_deviation) and not (same_gpu and a.gpus == b.gpus):
+        of_one_gpu = combined_sd(of_one_gpu, combined_sd(a.scaling_deviation, b.scaling_deviation))
+    return of_one_gpu
 
 
 def same_speed(a: Plan, b: Plan) -> bool:
     """Whether both plans train on the same number of the same GPU, and so share one error."""
     return a.offer.gpu == b.offer.gpu and a.gpus == b.gpus
-
-
-def _deviation_of_one_gpu(a: Plan, b: Plan) -> float | None:
-    """Standard deviation of the log ratio of both one-GPU steps."""
-    for one, other in ((a, b), (b, a)):
-        if one.relative is not None and one.relative.instance == other.instance:
-            return float(one.relative.log_sd)
-    of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
-    return None if of_a is None or of_b is None else sd_of_ratio(of_a, of_b, _correlation(a, b))
-
-
-def _correlation(a: Plan, b: Plan) -> float:
-    if a.offer.gpu == b.offer.gpu:
-        return 1.0
-    return ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import lru_cache
 from typing import final
 
 from profet_core.advice.certainty import chance_at_most, surest_certainty
@@ -41,8 +42,7 @@ class Workload:
     @property
     def steps(self) -> float:
         """Number of training steps with the same total duration. Raises InputError for counts that aren't positive."""
-        epochs = whole_number("The number of epochs", self.epochs)
-        return epochs * epoch_steps(self.images, self.batch_size, self.validation_images)
+        return _steps(self)
 
     @property
     def loading_factors(self) -> tuple[float, float, float]:
@@ -57,6 +57,13 @@ class Workload:
             return 1.0, 1.0, 1.0
         low, high = MEASURED_EPOCH_FACTOR
         return low, (low + high) / 2, high
+
+
+@lru_cache(maxsize=64)
+def _steps(work: Workload) -> float:
+    """The same for each of many offers."""
+    epochs = whole_number("The number of epochs", work.epochs)
+    return epochs * epoch_steps(work.images, work.batch_size, work.validation_images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +251,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
     steps = work.steps
     low, middle, high = (steps * factor for factor in work.loading_factors)
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
-    deviation = 0.0 if row.basis.is_exact else row.log_sd
+    deviation, interval = 0.0 if row.basis.is_exact else row.log_sd, row.interval
     total_s, total_usd = _totals(middle, latency_ms, offer)
     return Plan(
         offer=offer,
@@ -255,7 +262,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         relative=row.relative,
         total_s=total_s,
         total_usd=total_usd,
-        interval=row.interval and _total_interval((low, high), row.interval, offer),
+        interval=interval and _total_interval((low, high), interval, offer),
         in_time=_chance(limits.deadline_s, total_s, deviation, row.basis),
         in_budget=_chance(limits.budget_usd, total_usd, deviation, row.basis),
         fit_note=fit_note,
@@ -263,7 +270,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         gpus=gpus,
         batch_size=work.batch_size,
         scaling_deviation=0.0 if node is None else node.log_sd,
-        step_interval=row.interval,
+        step_interval=interval,
     )
 
 

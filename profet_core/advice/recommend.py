@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar, final
 
-from profet_core.advice.comparison import Comparison, compare, is_claimed, same_speed
+from profet_core.advice.comparison import chance_to_be_cheaper, chance_to_be_faster, is_claimed, same_speed
 from profet_core.advice.plans import Limits, Plan
 from profet_core.catalog.collection import is_ones_own
 
@@ -59,9 +59,9 @@ class Criterion(StrEnum):
         """Value of the criterion: seconds or US dollars, lower is better."""
         return plan.total_s if self is Criterion.FASTER else plan.total_usd
 
-    def certainty(self, comparison: Comparison) -> float | None:
+    def certainty(self, a: Plan, b: Plan) -> float | None:
         """Probability that A is better than B; None where an interval is missing."""
-        return comparison.faster if self is Criterion.FASTER else comparison.cheaper
+        return (chance_to_be_faster if self is Criterion.FASTER else chance_to_be_cheaper)(a, b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
     for other in plans:
         if same_speed(other, plan):
             continue
-        certainty = criterion.certainty(compare(plan, other))
+        certainty = criterion.certainty(plan, other)
         if certainty is None:
             return Pick(plan, criterion, None)
         rivals.append(Rival(other, certainty))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from profet_core.advice.advise import Advice, Dominated, Upgrade
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.comparison import Comparison, compare, is_claimed, same_speed, why_too_close
+from profet_core.advice.comparison import Comparison, is_claimed, same_speed, why_too_close
 from profet_core.advice.plans import Limits, Plan, Request
 from profet_core.advice.recommend import Pick, Rival, Within
 from profet_core.catalog.collection import is_guess
@@ -52,12 +52,12 @@ def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
 
 def _ends(found: Comparison) -> tuple[str, str]:
     """' (between 0.48 and 0.61)' for the ratio and for the break-even price; empty without an interval."""
-    known = found.uncertainty
-    if known is None or known.latency_ratio_low == known.latency_ratio_high:
+    low, high = found.latency_ratio_low, found.latency_ratio_high
+    low_usd, high_usd = found.break_even_low, found.break_even_high
+    if low is None or high is None or low_usd is None or high_usd is None or low == high:
         return "", ""
-    ratios = (format_significant(ratio) for ratio in (known.latency_ratio_low, known.latency_ratio_high))
-    prices = (format_usd(price) for price in (known.break_even_low, known.break_even_high))
-    return f" (between {' and '.join(ratios)})", f" (between {' and '.join(prices)})"
+    ratios = f" (between {format_significant(low)} and {format_significant(high)})"
+    return ratios, f" (between {format_usd(low_usd)} and {format_usd(high_usd)})"
 
 
 def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
@@ -182,7 +182,7 @@ def _other_criterion(pick: Pick, rival: Rival) -> tuple[str, ...]:
     """If two plans are tied by one criterion, name the better one by the other criterion."""
     other = pick.criterion.other
     for one, against in ((pick.plan, rival.plan), (rival.plan, pick.plan)):
-        chance = other.certainty(compare(one, against))
+        chance = other.certainty(one, against)
         if chance is not None and is_claimed(chance, one, against):
             return (f"{one.label} is {other} with {format_certainty(chance)} confidence.",)
     return (f"Neither is clearly {other}.",)

@@ -20,11 +20,11 @@ from profet_core.catalog.collection import NoOffersError
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError
 from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.precision.names import AS_PROFILED
-from profet_core.prediction.checks import counted, read_as, refusal
+from profet_core.prediction.anchors import find_anchor
+from profet_core.prediction.checks import check_latency, counted, read_as, refusal, refusal_by
 from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
 from profet_core.prediction.in_precision import activation_growth, predict
-from profet_core.prediction.predict_each import EachPrediction, RecordedProfile, predict_each
 from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
 from profet_core.units import whole_number
@@ -214,6 +214,33 @@ def _same_gpu(catalog: Catalog, prediction: Prediction, measured: Collection[str
     return {name: target for name, target in found.items() if target is not None and name not in measured}
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedProfile:
+    """A profile with its instance or GPU, and a step's latency there; None: unknown."""
+
+    profile: Profile
+    anchor: str | None
+    latency_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EachPrediction:
+    """Prediction for one profile.
+
+    Attributes
+    ----------
+    profile : with the number of steps used for the prediction.
+    prediction : None if its anchor is unknown, or if it can't be predicted.
+    refusal : why it can't be predicted, one line; empty if it can.
+    doubt : why its latency is implausible and was ignored, one line; else empty.
+    """
+
+    profile: Profile
+    prediction: Prediction | None = None
+    refusal: str = ""
+    doubt: str = ""
+
+
 def answer_compare(
     context: Context,
     profiles: Sequence[RecordedProfile],
@@ -229,7 +256,29 @@ def answer_compare(
     ------
     InputError : unknown method, or an anchor without models.
     """
-    return predict_each(context.models, context.catalog, profiles, method=method, precision=precision)
+    context.models.method(method)
+    return [_each(context, one, method, precision) for one in profiles]
+
+
+def _each(context: Context, one: RecordedProfile, method: str, precision: str) -> EachPrediction:
+    models, catalog = context.models, context.catalog
+    profile, latency_ms, doubt = counted(one.profile, one.latency_ms), one.latency_ms, ""
+    if refused := refusal_by(models, profile):
+        return EachPrediction(profile, refusal=refused)
+    if one.anchor is None:
+        return EachPrediction(profile)
+    anchor = find_anchor(models, catalog, one.anchor)
+    try:
+        if latency_ms is not None:
+            check_latency(models, profile, anchor.instance, latency_ms)
+    except InputError as error:
+        latency_ms, doubt = None, f"{error} The prediction doesn't use it."
+    try:
+        found = predict(models, catalog, profile, one.anchor, latency_ms=latency_ms, method=method, precision=precision)
+    except InputError as error:
+        # The method doesn't support this anchor.
+        return EachPrediction(profile, refusal=str(error), doubt=doubt)
+    return EachPrediction(profile, found, doubt=doubt)
 
 
 @dataclass(frozen=True, slots=True)

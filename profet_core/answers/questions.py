@@ -249,7 +249,7 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
             shown = ascii(typed[:LONGEST_NETWORK])
             raise InputError(f"Unknown network {shown}: give its number of parameters, such as 25.6M.") from None
         return NetworkParameters(counts_of(name, pixels or USUAL_PIXELS).parameters, name)
-    return NetworkParameters(_checked(typed_count(typed).value))
+    return NetworkParameters(_checked(typed_count(typed)))
 
 
 def asked_parameters(

@@ -189,6 +189,8 @@ _GUESSED = "guessed:"
 class NoOffersError(InputError):
     """The catalog has no offer in that market and region."""
 
+    code = "no_offers"
+
 
 def offers_in_market(
     catalog: Catalog,

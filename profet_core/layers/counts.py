@@ -70,11 +70,6 @@ class Counts:
         """Bytes of one step's gradients, which data-parallel training exchanges."""
         return self.trainable_parameters * value_bytes
 
-    @property
-    def flops_per_byte(self) -> float:
-        """Arithmetic intensity of one image: FLOPs for each byte that the layers put out, in single precision."""
-        return self.flops / max(self.activation_bytes(), 1.0)
-
 
 def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> Counts:
     """What the layers ask for one image of `pixels` x `pixels`; without `classes` the last layer's width is taken."""

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from profet_core.catalog.instance import Instance
-from profet_core.catalog.interconnects import Interconnect, Interconnects, load_interconnects
-from profet_core.cost import cost_usd, epoch_steps
+from profet_core.catalog.interconnects import Interconnect
 from profet_core.errors import InputError
 from profet_core.frames import frame_of
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
-from profet_core.multi_gpu.law import ScaleoutModel, Strategy
-from profet_core.multi_gpu.step import BEST, MOST_GPUS, GpuStep, ScaledStep, best_step, strategies_of
-from profet_core.units import MS_PER_S, whole_number
+from profet_core.multi_gpu.law import Strategy
+from profet_core.multi_gpu.step import MOST_GPUS, ScaledStep
+from profet_core.units import whole_number
 
 
 def usual_counts(per_node: int) -> tuple[int, ...]:
@@ -69,47 +68,6 @@ class NodePlan:
     def nodes(self) -> int:
         """Number of rented nodes."""
         return self.step.nodes
-
-
-def node_step(
-    model: ScaleoutModel,
-    step: GpuStep,
-    offer: Instance,
-    *,
-    nodes: int = 1,
-    strategy: str = BEST,
-    interconnects: Interconnects | None = None,
-) -> ScaledStep:
-    """Step of whole nodes of an offer, each GPU at `step.batch_size` images.
-
-    This matches the price of a node. For a fixed per-GPU batch, give one GPU's step at that batch. For a fixed global
-    batch, give one GPU's step at `batch_per_gpu(global_batch, offer.gpu_count * nodes)`.
-
-    Raises
-    ------
-    InputError : more GPUs than were measured, or an unknown strategy.
-    """
-    links = (interconnects or load_interconnects()).of(offer)
-    gpus = offer.gpu_count * whole_number("The number of nodes", nodes)
-    return best_step(model, step, links, gpus, strategies_of(strategy))
-
-
-def node_plan(
-    model: ScaleoutModel,
-    step: GpuStep,
-    offer: Instance,
-    *,
-    images: int,
-    validation_images: int = 0,
-    nodes: int = 1,
-    strategy: str = BEST,
-    interconnects: Interconnects | None = None,
-) -> NodePlan:
-    """Time and cost of an epoch on whole nodes of an offer."""
-    scaled = node_step(model, step, offer, nodes=nodes, strategy=strategy, interconnects=interconnects)
-    epoch_ms = epoch_steps(images, scaled.batch_size, validation_images) * scaled.latency_ms
-    usd_per_hour = nodes * offer.usd_per_hour
-    return NodePlan(offer, scaled, usd_per_hour, epoch_ms / MS_PER_S, cost_usd(epoch_ms, usd_per_hour))
 
 
 def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:

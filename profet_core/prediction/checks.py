@@ -10,7 +10,7 @@ import numpy as np
 
 from profet_core.artifacts.models import Models
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError
-from profet_core.features.operations import kind_of
+from profet_core.features.operations import kind_of, load_operation_kinds
 from profet_core.latency import log_sd_of
 from profet_core.precision.names import canonical
 from profet_core.prediction.anchors import unknown_gpu
@@ -213,8 +213,14 @@ def refusal(profile: Profile) -> str:
 
 def _unplaced_us(profile: Profile) -> dict[str, float]:
     """Device time per operation of unknown kind, microseconds."""
-    named = {name: us for name, us in profile.operations.items() if name.startswith(DEVICE_PREFIX)}
-    return {name: us for name, us in named.items() if name not in IDLE_OPERATIONS and kind_of(name) is None}
+    # Most names are in the table.
+    shipped = load_operation_kinds().shipped
+    others = {name: us for name, us in profile.operations.items() if name not in shipped}
+    return {
+        name: us
+        for name, us in others.items()
+        if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS and kind_of(name) is None
+    }
 
 
 def refusal_by(models: Models, profile: Profile) -> str:

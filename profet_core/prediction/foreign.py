@@ -251,22 +251,21 @@ class OwnAnswers:
         """Similarity of the profile to the measurements on the custom anchor."""
         if self.anchor is None:
             return None
-        return next((one.estimates.similarity[number] for one in self.targets.values()), None)
+        return next((one.estimates.similarity(number) for one in self.targets.values()), None)
 
 
-NO_OWN_ANSWERS = OwnAnswers({})
-
-
-def own_answers(models: Models, batch: ProfileBatch, anchor: Anchor, *, ran_in_tf32: bool, tf32: bool) -> OwnAnswers:
-    """Run the custom models on all profiles.
+def own_answers(
+    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, *, ran_in_tf32: bool, tf32: bool
+) -> OwnAnswers:
+    """Run the custom models on all profiles; none for the documented ensemble, which stays unchanged.
 
     Parameters
     ----------
     batch : the profiles and their latency; its anchor may differ.
     ran_in_tf32 : the profiled steps, if their GPU has it. tf32 : the requested precision.
     """
-    found = NO_OWN_ANSWERS
-    for layer in models.own_layers:
+    found = OwnAnswers({})
+    for layer in models.own_layers if method.kind == "classes" else ():
         name = _read_by(models, layer, anchor, ran_in_tf32)
         if name is None:
             continue

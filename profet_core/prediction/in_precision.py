@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -95,11 +96,12 @@ def predict(
     ----------
     precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled": the profile's. With "as
         profiled", an FP32 profile means the frameworks' default, which is TF32 on Ampere and later.
-    anchor, latency_ms, targets, method, trust_latency : as `prediction.predict.predict` takes them.
+    latency_ms : measured step latency on the anchor, milliseconds.
+    anchor, targets, method, trust_latency : as `prediction.predict.predict_many` takes them.
 
     Raises
     ------
-    the same as `prediction.predict.predict`.
+    the same as `prediction.predict.predict_many`.
     """
     return predict_many(
         models,
@@ -138,26 +140,11 @@ def predict_many(
     """
     asked = asked_precision(precision)
 
-    def found(
-        steps: Sequence[Profile], known_ms: Sequence[float] | None, tf32: bool, trusted: bool
-    ) -> Sequence[Prediction]:
-        return unasked.predict_many(
-            models,
-            catalog,
-            steps,
-            anchor,
-            latencies_ms=known_ms,
-            targets=targets,
-            method=method,
-            trust_latency=trusted,
-            tf32=tf32,
-        )
-
-    if asked in (AS_PROFILED, TF32) and not any(_changes(profile) for profile in profiles):
-        return found(profiles, latencies_ms, True, trust_latency)
+    found = partial(unasked.predict_many, models, catalog, anchor=anchor, targets=targets, method=method)
     given_ms: Sequence[float | None] = [None] * len(profiles) if latencies_ms is None else latencies_ms
-    if len(given_ms) != len(profiles):
-        return found(profiles, latencies_ms, True, trust_latency)
+    changed = asked not in (AS_PROFILED, TF32) or any(_changes(profile) for profile in profiles)
+    if not changed or len(given_ms) != len(profiles):
+        return found(profiles, latencies_ms=latencies_ms, trust_latency=trust_latency)
     where = find_anchor(models, catalog, anchor)
     for profile, latency_ms in zip(profiles, given_ms, strict=True):
         check_predictable(models, profile)
@@ -170,8 +157,9 @@ def predict_many(
         if latencies_ms is None
         else [ms * math.exp(base.log_slower) for ms, base in zip(latencies_ms, bases, strict=True)]
     )
-    predicted = found(steps, known_ms, asked != FP32, True)
-    in_tf32 = found(steps, known_ms, True, True) if asked == FP32 and _any_tf32(models, predicted) else predicted
+    found = partial(found, steps, latencies_ms=known_ms, trust_latency=True)
+    predicted = found(tf32=asked != FP32)
+    in_tf32 = found() if asked == FP32 and _any_tf32(models, predicted) else predicted
     return [
         _In(models, where, asked, profile, base, latency_ms).prediction(one, other)
         for profile, base, latency_ms, one, other in zip(profiles, bases, given_ms, predicted, in_tf32, strict=True)

@@ -46,7 +46,7 @@ class Similarity:
     @property
     def warned_of(self) -> bool:
         """Whether the distance warrants a warning."""
-        return self.words.startswith(("unlike", "very unlike"))
+        return self.words in BAND_WORDS[2:]
 
     @property
     def phrase(self) -> str:
@@ -93,8 +93,8 @@ class Estimates:
     log_sd : (targets, profiles), standard deviation of the latency's logarithm; None without intervals.
     interval_level : target coverage of the intervals.
     unknown : per profile, operations without a class or cluster.
-    similarity : per profile; None if the method doesn't measure it.
-    warnings : per profile.
+    distance, scale : of each profile to the training data, and mean errors by it; None if the method measures none.
+    repaired : factor by which each truncated profile was scaled up; 1 for the others.
     """
 
     targets: Sequence[str]
@@ -104,8 +104,9 @@ class Estimates:
     log_sd: FloatArray | None
     interval_level: float | None
     unknown: Sequence[UnknownOperations]
-    similarity: Sequence[Similarity | None]
-    warnings: Sequence[tuple[str, ...]]
+    distance: FloatArray | None = None
+    scale: IntervalScale | None = None
+    repaired: FloatArray | None = None
 
     @cached_property
     def latency_ms(self) -> FloatArray:
@@ -119,6 +120,13 @@ class Estimates:
             return {target: Estimate.exact(row) for target, row in zip(self.targets, self.latency_ms, strict=True)}
         rows = zip(self.targets, self.latency_ms, self.log_sd, strict=True)
         return {target: Estimate(latency_ms=latency_ms, log_sd=log_sd) for target, latency_ms, log_sd in rows}
+
+    def similarity(self, number: int) -> Similarity | None:
+        """Similarity of one profile to the training data."""
+        if self.scale is None or self.distance is None:
+            return None
+        distance = float(self.distance[number])
+        return Similarity(distance, *words_of(distance, self.scale.error_by_distance))
 
     def of(self, number: int) -> ProfileEstimates:
         """Estimates of one profile, by its index."""
@@ -139,8 +147,8 @@ class Estimates:
             at_floor=tuple(compress(self.targets, self.joined_ms[:, number] <= self.floor_ms)),
             interval_level=self.interval_level,
             unknown=self.unknown[number],
-            similarity=self.similarity[number],
-            warnings=self.warnings[number],
+            similarity=(similarity := self.similarity(number)),
+            warnings=_warnings(1.0 if self.repaired is None else float(self.repaired[number]), similarity),
         )
 
 
@@ -188,7 +196,6 @@ def documented_estimates(models: Models, method: Method, batch: ProfileBatch, ta
         inputs["latency_ms"] = batch.latency_ms.astype(np.float32).reshape(-1, 1)
     rule = method.rule(batch.latency_known)
     member_ms = {member: models.run_members(batch.anchor, targets, member, inputs) for member in rule.members}
-    count = len(batch.profiles)
     return Estimates(
         targets=targets,
         member_ms=member_ms,
@@ -197,8 +204,6 @@ def documented_estimates(models: Models, method: Method, batch: ProfileBatch, ta
         log_sd=None,
         interval_level=None,
         unknown=unknown,
-        similarity=[None] * count,
-        warnings=[()] * count,
     )
 
 
@@ -214,7 +219,6 @@ def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets
     shares = class_shares(batch.inputs.classes_ms, len(load_operation_classes().device))
     distance = nearest_distance(shares, models.reference(batch.anchor))
     scale = models.interval_scale(batch.latency_known)
-    similarity = [_similarity(scale, value) if scale else None for value in distance]
     return Estimates(
         targets=targets,
         member_ms=member_ms,
@@ -223,8 +227,9 @@ def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets
         log_sd=_log_sd(scale, batch, targets, stacked, distance) if scale else None,
         interval_level=scale.level if scale else None,
         unknown=batch.unknown,
-        similarity=similarity,
-        warnings=[_warnings(float(factor), row) for factor, row in zip(batch.inputs.repaired, similarity, strict=True)],
+        distance=distance,
+        scale=scale,
+        repaired=batch.inputs.repaired,
     )
 
 
@@ -286,11 +291,6 @@ def _log_sd(
     log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
     found: FloatArray = log_sd + unattributed_log_sd(batch.profiles)
     return found
-
-
-def _similarity(scale: IntervalScale, distance: float) -> Similarity:
-    words, error_percent = words_of(distance, scale.error_by_distance)
-    return Similarity(float(distance), words, error_percent)
 
 
 def _warnings(repair_factor: float, similarity: Similarity | None) -> tuple[str, ...]:

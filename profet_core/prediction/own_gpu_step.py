@@ -11,7 +11,7 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, with_offers_of
 from profet_core.errors import ArtifactError, InputError
 from profet_core.latency import StepTime
-from profet_core.prediction.predict import predict
+from profet_core.prediction.predict import predict_many
 from profet_core.profiles.record import Profile
 from profet_core.transfer.own_gpu import speed_bounds, with_own_gpus
 from profet_core.units import format_ms, format_significant, positive_number
@@ -36,12 +36,13 @@ def speed_of_step(
 
     Parameters
     ----------
-    profile, anchor, latency_ms, tf32 : as `predict` takes them. measured_ms : milliseconds per step on `own`.
+    profile, anchor, tf32 : as `predict_many` takes them.
+    latency_ms, measured_ms : milliseconds per step on the anchor, None if unknown, and on `own`.
 
     Raises
     ------
     InputError : no speed within its specs gives such a step.
-    the same as `predict`.
+    the same as `predict_many`.
     """
     positive_number("A step's latency", measured_ms)
     transfer = models.transfer
@@ -55,8 +56,9 @@ def speed_of_step(
     def step(log_speed: float) -> StepTime:
         at = replace(own, point=SpeedPoint(math.exp(log_speed), STEP_LOG_SD, precision))
         there = models.with_transfer(with_own_gpus(transfer, [at]))
-        found = predict(
-            there, priced, profile, anchor, latency_ms=latency_ms, targets=[own.instance], trust_latency=True, tf32=tf32
+        targets, known_ms = [own.instance], None if latency_ms is None else [latency_ms]
+        (found,) = predict_many(
+            there, priced, [profile], anchor, latencies_ms=known_ms, targets=targets, trust_latency=True, tf32=tf32
         )
         return found.predictions[-1]
 

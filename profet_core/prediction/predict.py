@@ -21,7 +21,6 @@ from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import check_latency, check_predictable, counted, without_input_wait
 from profet_core.prediction.diagnosis import caveats
 from profet_core.prediction.foreign import (
-    NO_OWN_ANSWERS,
     OwnAnswers,
     foreign_estimates,
     own_answers,
@@ -76,52 +75,6 @@ class _Step:
     latency_ms: float | None
 
 
-def predict(
-    models: Models,
-    catalog: Catalog,
-    profile: Profile,
-    anchor: str,
-    *,
-    latency_ms: float | None = None,
-    targets: Sequence[str] | None = None,
-    method: str = "default",
-    trust_latency: bool = False,
-    tf32: bool = True,
-) -> Prediction:
-    """Predict one profile's step latency on every target.
-
-    Parameters
-    ----------
-    anchor : where the profile was recorded: a catalog instance, or a GPU by its name.
-    latency_ms : measured step latency on the anchor, milliseconds.
-    method : "default", or "profet": the median of three members with the latency, the mean of two without it
-        (arXiv:2208.05130).
-    targets : instances to predict; None: all that the method can. These are the measured ones, and with the default
-        method also catalog instances with a known GPU.
-    trust_latency : use `latency_ms` even if it contradicts the profile.
-    tf32 : the training uses TF32 for convolutions and products on GPUs that have it (Ampere and later), the frameworks'
-        default. Measured instances don't have it.
-
-    Raises
-    ------
-    InputError : unknown anchor, target or method, or a latency that is not a positive number.
-    LatencyDoubtError : the latency or the number of steps contradicts the profile's device time.
-    NoPredictionError : the profile has no GPU time, or too little that belongs to operations, or its GPU matches no
-        anchor.
-    """
-    return predict_many(
-        models,
-        catalog,
-        [profile],
-        anchor,
-        latencies_ms=None if latency_ms is None else [latency_ms],
-        targets=targets,
-        method=method,
-        trust_latency=trust_latency,
-        tf32=tf32,
-    )[0]
-
-
 def predict_many(
     models: Models,
     catalog: Catalog,
@@ -134,17 +87,28 @@ def predict_many(
     trust_latency: bool = False,
     tf32: bool = True,
 ) -> Predictions:
-    """Run `predict` for many profiles of one anchor at once.
+    """Predict step latency on every target from FP32 or TF32 profiles of one anchor.
 
     Rows of each are made on access.
 
     Parameters
     ----------
-    latencies_ms : one latency for every profile, or None for none of them.
+    anchor : where the profiles were recorded: a catalog instance, or a GPU by its name.
+    latencies_ms : one latency on the anchor for every profile, milliseconds, or None for none of them.
+    targets : instances to predict; None: all that the method can. These are the measured ones, and with the default
+        method also catalog instances with a known GPU.
+    method : "default", or "profet": the median of three members with the latency, the mean of two without it
+        (arXiv:2208.05130).
+    trust_latency : use latencies even if they contradict their profiles.
+    tf32 : the training uses TF32 for convolutions and products on GPUs that have it (Ampere and later), the frameworks'
+        default. Measured instances don't have it.
 
     Raises
     ------
-    the same as `predict`, for the first profile that fails.
+    InputError : unknown anchor, target or method, or a latency that is not a positive number.
+    LatencyDoubtError : the first latency or number of steps that contradicts its profile's device time.
+    NoPredictionError : a profile has no GPU time, or too little that belongs to operations, or its GPU matches no
+        anchor.
     """
     request = _request(models, catalog, anchor, targets, method)
     for profile in profiles:
@@ -158,9 +122,9 @@ def predict_many(
                 check_latency(models, step.profile, request.anchor.instance, step.latency_ms)
     if not steps:
         return Predictions()
-    batch = _batch(
-        request.anchor.instance, [_Step(*without_input_wait(step.profile, step.latency_ms)) for step in steps]
-    )
+    read = [without_input_wait(step.profile, step.latency_ms) for step in steps]
+    known_ms = None if latencies_ms is None else np.array([latency_ms for _, latency_ms in read], float)
+    batch = ProfileBatch([profile for profile, _ in read], request.anchor.instance, known_ms)
     if request.anchor.gpu is not None:
         return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
     estimate = class_estimates if request.method.kind == "classes" else documented_estimates
@@ -169,8 +133,9 @@ def predict_many(
     if models.transfer is not None:
         known = estimates.by_target
         reached = unprofiled_steps(models.transfer, recorded, batch.profiles, known, request.offers, tf32=tf32)
-    custom = _own_answers(request, batch, ran_in_tf32=False, tf32=tf32)
-    return _Predicted(request, steps, estimates, recorded, reached, custom).all
+    custom = own_answers(request.models, request.method, batch, request.anchor, ran_in_tf32=False, tf32=tf32)
+    predicted = _Predicted(request, steps, estimates, recorded, reached, custom)
+    return Predictions([partial(predicted.of, number) for number in range(len(steps))])
 
 
 def _from_foreign(request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool) -> Predictions:
@@ -191,7 +156,7 @@ def _in_one_precision(
 ) -> _Predicted:
     transfer = request.models.transfer
     assert transfer is not None
-    custom = _own_answers(request, batch, ran_in_tf32=ran_in_tf32, tf32=tf32)
+    custom = own_answers(request.models, request.method, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
     found = with_own_models(custom, found)
     log_sd = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_sd
@@ -201,13 +166,6 @@ def _in_one_precision(
         transfer, found.recorded, batch.profiles, found.known, request.offers, tf32=tf32, own=own
     )
     return _Predicted(request, steps, found.estimates, found.recorded, reached, custom, own.note)
-
-
-def _own_answers(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32: bool) -> OwnAnswers:
-    """Predictions of custom models; none for the documented ensemble, which stays unchanged."""
-    if request.method.kind != "classes":
-        return NO_OWN_ANSWERS
-    return own_answers(request.models, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
 
 
 def _in_tf32(profile: Profile, tf32: bool) -> bool:
@@ -285,16 +243,6 @@ def _steps(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) ->
     return [_Step(counted(profile, value), value) for profile, value in zip(profiles, known_ms, strict=True)]
 
 
-def _batch(anchor: str, steps: Sequence[_Step]) -> ProfileBatch:
-    return ProfileBatch([step.profile for step in steps], anchor, _latencies_ms(steps))
-
-
-def _latencies_ms(steps: Sequence[_Step]) -> np.ndarray | None:
-    """Latencies, (steps,); None if not given: either every step has one or none does."""
-    values = [step.latency_ms for step in steps if step.latency_ms is not None]
-    return np.array(values, float) if values else None
-
-
 @dataclass(frozen=True)
 class _Predicted:
     """Numbers for many profiles by GPU and host; they are combined with offers on access.
@@ -313,11 +261,6 @@ class _Predicted:
     reached: UnprofiledSteps | None
     custom: OwnAnswers
     carried_note: Note | None = None
-
-    @property
-    def all(self) -> Predictions:
-        """Predictions of all profiles."""
-        return Predictions([partial(self.of, number) for number in range(len(self.steps))])
 
     def of(self, number: int) -> Prediction:
         """Rows of one profile: anchor, profiled targets, others; with their caveats."""
@@ -348,7 +291,7 @@ class _Predicted:
         if self.carried_note:
             notes = (self.carried_note,)
             measured = tuple(replace(row, basis=Basis.CARRIED_BACK, notes=notes) for row in measured)
-        others = self.reached.of(number) if self.reached else []
+        others = self.reached.of(number) if self.reached else {}
         if custom.targets:
             placed = request.offers.by_instance
             every = [*measured, *(StepTime.of(instance, others[at]) for instance, at in request.offers.numbers)]

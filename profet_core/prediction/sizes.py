@@ -45,15 +45,6 @@ from profet_core.units import whole_number
 _WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "number of parameters", "gpu": "GPU"}
 
 
-def different_networks(first: Profile, second: Profile, *, apart_from: str) -> tuple[str, ...]:
-    """Differences between two profiles' networks or setups by their meta, one sentence each.
-
-    `apart_from` : the meta field in which they may differ.
-    """
-    # The head grows with the number of classes, which depends on the pixel size: parameters may differ there.
-    return _differences(first, second, {apart_from, "parameters"} if apart_from == "pixels" else {apart_from})
-
-
 def other_networks(first: Profile, second: Profile) -> tuple[str, ...]:
     """Differences between profiles of any two sizes, one sentence each."""
     same_pixels = None in (first.meta.pixels, second.meta.pixels) or first.meta.pixels == second.meta.pixels

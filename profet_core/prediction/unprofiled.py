@@ -20,9 +20,10 @@ from profet_core.messages import Code, Note
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
 from profet_core.prediction.foreign import is_own_target
 from profet_core.profiles.record import Profile
-from profet_core.transfer.carry import AnchorSteps, anchor_estimate
-from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
+from profet_core.transfer.carry import AnchorSteps, known_steps
+from profet_core.transfer.estimate import Placed, Transferred, derived_law, other_host_log_sd, transferred
 from profet_core.transfer.law import step_parts
+from profet_core.transfer.model import derive
 from profet_core.transfer.targets import host_named
 
 if TYPE_CHECKING:
@@ -155,14 +156,23 @@ def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
 
 @dataclass(frozen=True)
 class UnprofiledSteps:
-    """Steps on unprofiled instances: an estimate for each of `offers.distinct`, in that order."""
+    """Steps on each of `offers.distinct`, by its index: known one by one, or transferred together.
 
-    offers: PlacedOffers
-    estimates: Sequence[Estimate]
+    Attributes
+    ----------
+    carried : indices of `transferred`, if there is any.
+    """
 
-    def of(self, number: int) -> list[Estimate]:
+    known: Mapping[int, Estimate]
+    carried: Sequence[int] = ()
+    transferred: Transferred | None = None
+
+    def of(self, number: int) -> dict[int, Estimate]:
         """Steps of one profile on every GPU and host."""
-        return [one.at(number) for one in self.estimates]
+        found = {at: one.at(number) for at, one in self.known.items()}
+        if self.transferred is not None:
+            found |= zip(self.carried, self.transferred.rows(number), strict=True)
+        return found
 
 
 def unprofiled_steps(
@@ -183,39 +193,43 @@ def unprofiled_steps(
         latency is in `recorded`. own : the GPU that the steps were recorded on, if it is unprofiled.
     """
     if not offers.by_instance:
-        return UnprofiledSteps(offers, ())
+        return UnprofiledSteps({})
     profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
-    latencies = dict(known)
-    if own is None:
-        latencies[recorded.anchor] = anchor_estimate(transfer.step, recorded)
-        if recorded.latency_ms is None:
-            latencies[recorded.anchor] = latencies[recorded.anchor].noted(Note(Code.FROM_PROFILE))
     if recorded.floor_ms is None:
         floor_ms = transfer.step.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
         recorded = replace(recorded, floor_ms=floor_ms)
+    steps = known_steps(transfer.step, recorded, others)
+    latencies = dict(known)
+    if own is None:
+        latencies[recorded.anchor] = steps.latencies[recorded.anchor]
+        if recorded.latency_ms is None:
+            latencies[recorded.anchor] = latencies[recorded.anchor].noted(Note(Code.FROM_PROFILE))
     same = {gpu: _same_gpu(gpu, profiled, latencies, own, tf32) for gpu in offers.gpus}
-    wanted = [one for one in offers.distinct if same[one[0]] is None]
-    estimates = estimate_gpus(transfer, recorded, others, wanted, tf32=tf32)
-    # The uncertainty of an unprofiled anchor's profiles already includes unattributed time.
-    more = unattributed_log_sd(profiles) if own is None else np.zeros(len(profiles))
     siblings = {gpu_model(name): name for name in profiled}
-    found = []
-    for gpu, host in offers.distinct:
+    notes = {gpu: _sibling_notes(transfer.gpus, gpu, siblings) for gpu in offers.gpus}
+    # The uncertainty of an unprofiled anchor's profiles already includes unattributed time.
+    more = unattributed_log_sd(profiles) if own is None else own.log_sd
+    found: dict[int, Estimate] = {}
+    carried: list[int] = []
+    for at, (gpu, host) in enumerate(offers.distinct):
         there = same[gpu]
         if there is not None:
-            found.append(there.widened(other_host_log_sd(transfer.step, recorded, there.latency_ms, host)))
-            continue
-        estimate = estimates[gpu, host]
-        if notes := _sibling_notes(transfer.gpus, gpu, siblings):
-            estimate = replace(estimate, notes=(*estimate.notes, *notes))
-        if own is not None:
-            estimate = estimate.widened(own.log_sd)
-        if more.any():
-            # Known latencies already include it, except the anchor's own, which counts here too.
-            estimate = replace(estimate, log_sd=estimate.log_sd + more)
-        found.append(estimate)
-    return UnprofiledSteps(offers, found)
+            found[at] = there.widened(other_host_log_sd(transfer.step, recorded, there.latency_ms, host))
+        elif law := derived_law(transfer, steps.latencies, gpu, tf32):
+            there = derive(law, steps.latencies, gpu, tf32)
+            there = replace(there, notes=(*there.notes, *notes[gpu]))
+            # Known latencies already include unattributed time, except the anchor's own, which counts here too.
+            found[at] = replace(there, log_sd=there.log_sd + more) if own is None else there.widened(more)
+        else:
+            carried.append(at)
+    if not carried:
+        return UnprofiledSteps(found)
+    others_there = transferred(transfer, steps, [offers.distinct[at] for at in carried], tf32)
+    added = [(*one, *notes[offers.distinct[at][0]]) for at, one in zip(carried, others_there.notes, strict=True)]
+    log_sd = others_there.log_sd + more if own is None else others_there.log_sd
+    others_there = replace(others_there, notes=added, log_sd=log_sd)
+    return UnprofiledSteps(found, carried, others_there if own is None else others_there.widened(more))
 
 
 def _same_gpu(

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from types import MappingProxyType
 
 from profet_core.artifacts.models import Models
@@ -14,7 +15,7 @@ from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError,
 from profet_core.prediction.anchors import recorded_on
 from profet_core.prediction.checks import refusal
 from profet_core.prediction.diagnosis import placements
-from profet_core.prediction.predict import predict
+from profet_core.prediction.predict import predict_many
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_lab.measurements.real_index import Known, Measured, RealIndex, RealProfile
@@ -259,11 +260,12 @@ def _predicted(
     models: Models, catalog: Catalog, profile: Profile, anchor: str, latency_ms: float | None, targets: list[str]
 ) -> tuple[Prediction, bool]:
     """The prediction, and whether its latency was questioned; it is used either way."""
+    known_ms = None if latency_ms is None else [latency_ms]
+    predict = partial(predict_many, models, catalog, [profile], anchor, latencies_ms=known_ms, targets=targets)
     try:
-        return predict(models, catalog, profile, anchor, latency_ms=latency_ms, targets=targets), False
+        return predict()[0], False
     except LatencyDoubtError:
-        found = predict(models, catalog, profile, anchor, latency_ms=latency_ms, targets=targets, trust_latency=True)
-        return found, True
+        return predict(trust_latency=True)[0], True
 
 
 def _predicted_latency(row: InstancePrediction) -> PredictedLatency:

@@ -68,7 +68,7 @@ def test_the_endpoint_answers_through_it(proxy, samples):
 @pytest.mark.parametrize("path", ["/_stcore/metrics", "/_stcore/metrics/", "/_stcore/agent/openapi.json"])
 def test_what_is_for_the_operator_is_not_public(path, proxy):
     status, headers, body = ask(proxy, "GET", path)
-    assert status == 404 and json.loads(body) == {"error": "There is nothing here."}
+    assert status == 404 and json.loads(body) == {"error": "There is nothing here.", "code": "not_found"}
     assert headers["x-content-type-options"] == "nosniff"
 
 

@@ -33,8 +33,8 @@ class Answer:
 
     @property
     def error(self) -> str:
-        """The line of an error, which is all that its document has."""
-        assert list(self.document) == ["error"]
+        """The line of an error, which has a code beside it and no more."""
+        assert list(self.document) == ["error", "code"] and self.document["code"].replace("_", "").isalpha()
         line = self.document["error"]
         assert line and line.isprintable() and str(REPOSITORY) not in line and sys.prefix not in line
         return line

@@ -53,6 +53,18 @@ def test_a_question_that_makes_no_sense_is_refused_by_name(path, values, line, p
     assert answer.status == 422 and line in answer.error, answer
 
 
+def test_each_kind_of_error_has_a_code(post, get, asked):
+    for values, code in (
+        ({"anchor": "p9.xlarge"}, "input"),
+        ({"latency_ms": 122400}, "latency_doubt"),
+        ({"region": "Mars"}, "no_offers"),
+        ({"profile": {"Host_Conv2D": 5}}, "no_prediction"),
+        ({"profile": {"Device_Conv2D": -1}}, "profile"),
+    ):
+        assert post("/v1/predict", {**asked, **values}).document["code"] == code
+    assert get("/v1/nothing").document["code"] == "not_found"
+
+
 @pytest.mark.parametrize(
     "body, line",
     [

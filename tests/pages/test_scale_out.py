@@ -11,10 +11,11 @@ import pytest
 from profet_cli.main import main
 from profet_core import load_models
 from profet_core.answers.advise import NO_SCALEOUT
+from profet_core.catalog.interconnects import load_interconnects
+from profet_core.cost import cost_usd, epoch_steps
 from profet_core.multi_gpu.law import SCALEOUT_NAME
-from profet_core.multi_gpu.offers import node_plan
-from profet_core.multi_gpu.step import GpuStep
-from profet_core.units import format_ms, format_significant, format_time, format_usd
+from profet_core.multi_gpu.step import GpuStep, best_step, strategies_of
+from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
 from tests.pages.conftest import ALL_COLUMNS, go, has_results, lines, result_rows
 
 MODEL = load_models().scaleout
@@ -95,12 +96,14 @@ def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_
     app = open_page(open_app, **TYPED, **({"gpus": "16"} if nodes == 2 else {}))
     assert not app.error and not app.exception
     row = by_instance(app)["gpu_8x_v100_n" if nodes == 1 else "2 × gpu_8x_v100_n"]
-    plan = node_plan(MODEL, GpuStep(100.0, 64, 25.6e6), offer, images=50_000, nodes=nodes)
+    links, gpus = load_interconnects().of(offer), nodes * offer.gpu_count
+    step = best_step(MODEL, GpuStep(100.0, 64, 25.6e6), links, gpus, strategies_of("best"))
+    epoch_ms = epoch_steps(50_000, step.batch_size) * step.latency_ms
     assert figures(row) == (
-        format_ms(plan.step.latency_ms),
-        format_significant(plan.step.speed_up),
-        format_time(plan.epoch_s),
-        format_usd(plan.epoch_usd),
+        format_ms(step.latency_ms),
+        format_significant(step.speed_up),
+        format_time(epoch_ms / MS_PER_S),
+        format_usd(cost_usd(epoch_ms, nodes * offer.usd_per_hour)),
     )
     assert row["$/h"] == format_usd(nodes * offer.usd_per_hour)
     having = [one for one in catalog.values() if one.gpu == V100]

@@ -106,7 +106,7 @@ def _own_price_input(resources: Resources) -> None:
             numbers=("usd",),
             rows=lambda: list(own_prices(resources).items()),
             cells=lambda: [{"instance": name, "usd": as_typed(usd)} for name, usd in own_prices(resources).items()],
-            make=lambda cells: (cells["instance"], typed_positive(cells["usd"]).value),
+            make=lambda cells: (cells["instance"], typed_positive(cells["usd"])),
             keep=_put_prices,
         )
     )

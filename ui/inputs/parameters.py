@@ -78,7 +78,7 @@ def typed_network() -> tuple[str | None, float | None]:
     InputError : what was typed begins as a number and is none.
     """
     typed = _typed()
-    return (None, typed_count(typed).value) if typed[:1].isdigit() else (typed or None, None)
+    return (None, typed_count(typed)) if typed[:1].isdigit() else (typed or None, None)
 
 
 def _answer_nodes_whole() -> None:

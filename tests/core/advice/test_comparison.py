@@ -44,7 +44,7 @@ def test_beside_what_it_was_derived_from_the_ratio_s_own_interval_counts():
     found = compare(g5, g4dn)
     assert found.cheaper == pytest.approx(NormalDist().cdf(math.log(0.526 / 1.006 / 0.45) / 0.15))
     assert compare(g4dn, g5).cheaper == pytest.approx(1 - found.cheaper)
-    assert (found.uncertainty.latency_ratio_low, found.uncertainty.latency_ratio_high) == pytest.approx(
+    assert (found.latency_ratio_low, found.latency_ratio_high) == pytest.approx(
         (0.45 * math.exp(-Z90 * 0.15), 0.45 * math.exp(Z90 * 0.15))
     )
     spot = planned(row("g4dn", 100, 0.1), offer("g4dn", 0.45, market="spot"))
@@ -66,7 +66,7 @@ def test_an_estimate_is_cheaper_only_where_its_interval_excludes_break_even(of_b
     g5, g4dn = derived_pair(of_break_even * 0.526 / 1.006)
     found = compare(g5, g4dn)
     assert comparison_sentences(found)[0].startswith(says)
-    low, high = found.uncertainty.latency_ratio_low, found.uncertainty.latency_ratio_high
+    low, high = found.latency_ratio_low, found.latency_ratio_high
     assert says.startswith("Neither") == (low <= found.break_even_ratio <= high)
 
 
@@ -93,15 +93,15 @@ def test_break_even_is_where_both_cost_the_same():
     assert found.break_even_usd_per_hour == pytest.approx(0.526 / 0.55)
     moved = compare(replace(a, offer=replace(a.offer, usd_per_hour=0.526 / 0.55), total_usd=b.total_usd), b)
     assert moved.cheaper == pytest.approx(0.5)
-    assert found.uncertainty.break_even_low * found.uncertainty.latency_ratio_high == pytest.approx(0.526)
+    assert found.break_even_low * found.latency_ratio_high == pytest.approx(0.526)
     half = Z90 * sd_of_ratio(0.1, 0.1, ERROR_CORRELATION)
-    assert found.uncertainty.latency_ratio_high == pytest.approx(0.55 * math.exp(half))
+    assert found.latency_ratio_high == pytest.approx(0.55 * math.exp(half))
 
 
 def test_without_an_interval_nobody_can_say_how_sure():
     a, b = planned(row("a", 80, None), offer("a", 1.0)), planned(row("b", 100), offer("b", 1.0))
     found = compare(a, b)
-    assert (found.uncertainty, found.faster, found.cheaper, found.dominates) == (None,) * 4
+    assert (found.latency_ratio_low, found.faster, found.cheaper, found.dominates) == (None,) * 4
     assert found.latency_ratio == 0.8
     spot = replace(a, offer=replace(a.offer, market="spot", usd_per_hour=0.4), total_usd=0.4 * a.total_usd)
     assert compare(spot, a).cheaper == 1, "one GPU's error is the same on every offer of it"

@@ -98,7 +98,7 @@ def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
     assert against.break_even_usd_per_hour == pytest.approx(1.5 * 3600 / 990)
     # $1.65 against $1.50: the step's error is common to both, the scaling's is not.
     spread = math.hypot(math.log(1.1) / Z90, node.one_gpu_deviation - 0.1)
-    assert -math.log(against.uncertainty.latency_ratio_low / against.latency_ratio) == pytest.approx(Z90 * spread)
+    assert -math.log(against.latency_ratio_low / against.latency_ratio) == pytest.approx(Z90 * spread)
     assert 0 < against.cheaper < 0.5
     elsewhere = replace(node, offer=replace(node.offer, name="other"), total_usd=2.0)
     assert compare(node, elsewhere).cheaper == 1 and compare(node, elsewhere).latency_ratio == 1

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core import InputError
-from profet_core.catalog.interconnects import Interconnect, Link
+from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.files import shipped_folder
 from profet_core.latency import quantile
 from profet_core.multi_gpu.law import (
@@ -27,8 +27,8 @@ from profet_core.multi_gpu.law import (
     one_process_ms,
     several_ms,
 )
-from profet_core.multi_gpu.offers import batch_per_gpu, node_plan, node_step, stops_paying, usual_counts
-from profet_core.multi_gpu.step import GpuStep, Layout, best_step, scaled_step
+from profet_core.multi_gpu.offers import batch_per_gpu, stops_paying, usual_counts
+from profet_core.multi_gpu.step import GpuStep, Layout, best_step, scaled_step, strategies_of
 
 
 @pytest.fixture
@@ -251,23 +251,18 @@ def p3(catalog):
     return replace(catalog["p3.16xlarge"], usd_per_hour=24.0)
 
 
-def test_a_node_s_price_buys_all_its_gpus(law, p3):
-    step = node_step(law, ONE_GPU, p3)
-    plan = node_plan(law, ONE_GPU, p3, images=512 * 100)
-    assert (step.gpus, step.batch_size, plan.usd_per_hour) == (8, 512, 24)
-    assert plan.epoch_s == pytest.approx(100 * step.latency_ms / 1000)
-    assert plan.epoch_usd == pytest.approx(24 * plan.epoch_s / 3600)
-    plan = node_plan(law, ONE_GPU, p3, images=1024 * 100, nodes=2)
-    assert (plan.nodes, plan.step.gpus, plan.usd_per_hour) == (2, 16, 48)
+def test_nodes_share_one_step(law, p3):
+    step = best_step(law, ONE_GPU, load_interconnects().of(p3), 16, strategies_of("best"))
+    assert (step.gpus, step.nodes, step.batch_size) == (16, 2, 1024)
     # Between them 25 Gb/s, of which the scale-out model has half: 102.4 MB take 65.5 ms once, and two messages 2.
-    assert plan.step.sharing_ms[1] == pytest.approx(2 / 2 * 102.4e6 / (25 / 8 * 0.5 * 1e6) + 2)
+    assert step.sharing_ms[1] == pytest.approx(2 / 2 * 102.4e6 / (25 / 8 * 0.5 * 1e6) + 2)
 
 
 def test_what_can_t_be_is_refused(law, node, p3):
     step = GpuStep(90, 32, 25e6)
     refused = {
         "does not divide evenly over 6 GPUs": lambda: batch_per_gpu(256, 6),
-        "Unknown strategy 'gossip'": lambda: node_step(law, ONE_GPU, p3, strategy="gossip"),
+        "Unknown strategy 'gossip'": lambda: strategies_of("gossip"),
         "at least 1, not 0": lambda: Layout.of(0, 4),
         "6 GPUs don't fill whole machines of 4": lambda: Layout.of(6, 4),
         "at most 64, not 65": lambda: Layout.of(65, 4),

@@ -10,8 +10,8 @@ import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict_many
 from profet_core.ensemble.intervals import BAND_WORDS
+from profet_core.prediction.in_precision import predict
 from profet_core.prediction.members import Similarity
-from profet_core.prediction.predict import predict
 
 METHOD = "classes"
 #: Nothing but a matrix product: no convolutional network's step.

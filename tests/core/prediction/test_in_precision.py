@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from profet_core.errors import NoPredictionError
-from profet_core.prediction import predict as unasked
 from profet_core.prediction.in_precision import predict
+from profet_core.prediction.predict import predict_many
 
 TENSOR, PLAIN = ("g4dn.xlarge", "p3.2xlarge", "p4d.24xlarge", "g6.xlarge"), ("g3s.xlarge", "p2.xlarge")
 
@@ -28,14 +28,14 @@ def asked(models, catalog, sample, precision, said=None, **more):
 
 
 def test_fp32_of_measured_gpus_stays_to_the_last_digit(models, catalog, sample):
-    before = rows_of(
-        unasked.predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, tf32=False)
-    )
+    known = [sample.profile], sample.anchor
+    (before,) = predict_many(models, catalog, *known, latencies_ms=[sample.latency_ms], tf32=False)
+    before = rows_of(before)
     after = rows_of(asked(models, catalog, sample, "fp32"))
     for name in (*PLAIN, "g4dn.xlarge", "p3.2xlarge"):
         assert after[name] == before[name]
-    default = rows_of(unasked.predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
-    assert rows_of(asked(models, catalog, sample, "as profiled")) == default
+    (default,) = predict_many(models, catalog, *known, latencies_ms=[sample.latency_ms])
+    assert rows_of(asked(models, catalog, sample, "as profiled")) == rows_of(default)
 
 
 def test_fp32_is_without_tf32_on_every_gpu_that_gains_by_it(models, catalog, sample):

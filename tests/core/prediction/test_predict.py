@@ -22,11 +22,12 @@ from profet_core import (
     predict_many,
     read_profile,
 )
+from profet_core.answers.predict import RecordedProfile, answer_compare
+from profet_core.answers.questions import Context
 from profet_core.features.clusters import NO_UNKNOWN_OPERATIONS
 from profet_core.latency import Basis, StepTime
+from profet_core.prediction.in_precision import predict
 from profet_core.prediction.members import Estimates, combine
-from profet_core.prediction.predict import predict
-from profet_core.prediction.predict_each import RecordedProfile, predict_each
 from profet_core.profiles.record import NO_DEVICE
 
 ANCHOR = "g4dn.xlarge"
@@ -262,7 +263,11 @@ def test_a_samples_latency_in_other_units_is_questioned_with_the_right_one(model
             assert doubt.value.suggested_ms == pytest.approx(sample.latency_ms)
 
 
-# --- predict each ----------------------------------------------------------------------------------------------------
+# --- compare ---------------------------------------------------------------------------------------------------------
+
+
+def context(models, catalog):
+    return Context(models, catalog, models.transfer.gpus)
 
 
 @pytest.fixture(scope="module")
@@ -273,7 +278,7 @@ def recorded(samples):
 @pytest.mark.parametrize("method", ["default", "profet"])
 def test_each_is_predicted_as_alone(models, catalog, recorded, method):
     mixed = [one if place % 3 else replace(one, latency_ms=None) for place, one in enumerate(recorded)]
-    found = predict_each(models, catalog, mixed, method=method)
+    found = answer_compare(context(models, catalog), mixed, method=method)
     assert len({one.anchor for one in mixed}) > 1
     for one, each in zip(mixed, found, strict=True):
         alone = predict(models, catalog, one.profile, one.anchor, latency_ms=one.latency_ms, method=method)
@@ -286,7 +291,9 @@ def test_each_is_predicted_as_alone(models, catalog, recorded, method):
 
 def test_one_that_nothing_can_be_predicted_from_is_refused_and_spares_the_others(models, catalog, recorded):
     nothing = replace(recorded[0], profile=Profile({"Host_Conv2D": 5000.0}))
-    refused, waits, other = predict_each(models, catalog, [nothing, replace(recorded[0], anchor=None), recorded[0]])
+    refused, waits, other = answer_compare(
+        context(models, catalog), [nothing, replace(recorded[0], anchor=None), recorded[0]]
+    )
     assert (refused.prediction, refused.refusal) == (None, NO_DEVICE)
     assert (waits.prediction, waits.refusal) == (None, ""), "its anchor is not known"
     assert other.prediction is not None
@@ -294,7 +301,7 @@ def test_one_that_nothing_can_be_predicted_from_is_refused_and_spares_the_others
 
 def test_a_latency_that_makes_no_sense_is_left_out_and_said(models, catalog, recorded):
     one = recorded[0]
-    (each,) = predict_each(models, catalog, [replace(one, latency_ms=1e6 * one.latency_ms)])
+    (each,) = answer_compare(context(models, catalog), [replace(one, latency_ms=1e6 * one.latency_ms)])
     assert "The prediction doesn't use it" in each.doubt
     assert each.prediction.anchor_latency_ms is None
     assert each.prediction.latencies_ms == predict(models, catalog, one.profile, one.anchor).latencies_ms
@@ -303,16 +310,16 @@ def test_a_latency_that_makes_no_sense_is_left_out_and_said(models, catalog, rec
 def test_the_steps_follow_the_latency_that_was_given(models, catalog, recorded):
     one = recorded[0]
     three = Profile({name: 3 * us for name, us in one.profile.operations.items()}, steps_basis="assumed")
-    (each,) = predict_each(models, catalog, [RecordedProfile(three, one.anchor, one.latency_ms)])
+    (each,) = answer_compare(context(models, catalog), [RecordedProfile(three, one.anchor, one.latency_ms)])
     assert (each.profile.steps, each.profile.steps_basis) == (3, "inferred")
     assert each.prediction.steps == 3
 
 
 def test_nothing_to_predict_is_no_error_and_an_unknown_anchor_is(models, catalog, recorded):
-    assert predict_each(models, catalog, []) == []
+    assert answer_compare(context(models, catalog), []) == []
     for latency_ms in (None, 10.0):
         with pytest.raises(InputError, match="Unknown anchor 'p9'"):
-            predict_each(models, catalog, [replace(recorded[0], anchor="p9", latency_ms=latency_ms)])
+            answer_compare(context(models, catalog), [replace(recorded[0], anchor="p9", latency_ms=latency_ms)])
 
 
 # --- estimates -------------------------------------------------------------------------------------------------------
@@ -339,8 +346,7 @@ def estimates(log_sd: np.ndarray | None) -> Estimates:
         log_sd=log_sd,
         interval_level=None if log_sd is None else 0.9,
         unknown=[NO_UNKNOWN_OPERATIONS] * 3,
-        similarity=[None] * 3,
-        warnings=[("one",), ("two",), ()],
+        repaired=np.array([1.0, 1.2, 1.0]),
     )
 
 
@@ -352,7 +358,8 @@ def test_one_profile_s_estimates_are_its_column():
         StepTime(instance="b", latency_ms=4.0, basis=Basis.MEASURED, log_sd=0.5),
     )
     assert found.member_ms == {"a": {"line": 19.0, "trees": 21.0}, "b": {"line": 2.0, "trees": 4.0}}
-    assert (found.at_floor, found.warnings, found.interval_level) == (("b",), ("two",), 0.9)
+    assert (found.at_floor, found.interval_level) == (("b",), 0.9)
+    assert "scaled up by 1.20" in found.warnings[0]
     assert estimates(log_sd).of(0).at_floor == ()
 
 

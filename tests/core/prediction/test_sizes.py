@@ -17,11 +17,10 @@ from profet_core.catalog import load_shipped
 from profet_core.errors import InputError
 from profet_core.latency import Basis
 from profet_core.prediction.checks import refusal_by
-from profet_core.prediction.predict import predict
+from profet_core.prediction.in_precision import predict
 from profet_core.prediction.sizes import (
     KnownStep,
     curves_at,
-    different_networks,
     joint_predictions,
     other_networks,
     steps_as_profiled,
@@ -245,15 +244,8 @@ def recorded(**meta: object) -> Profile:
 
 
 def test_what_tells_two_profiles_networks_apart_is_said():
-    assert different_networks(recorded(), recorded(pixels=64, gpu="Tesla T4"), apart_from="batch_size") == ()
-    one = recorded(batch_size=16, pixels=128, gpu="Tesla T4")
-    other = recorded(batch_size=256, pixels=64, gpu="Tesla K80")
-    pixels, gpu = different_networks(one, other, apart_from="batch_size")
-    assert "(128 and 64)" in pixels and "(Tesla T4 and Tesla K80)" in gpu
-    # Parameters may differ along the pixels alone.
-    small, large = recorded(parameters=10, gpu="T4"), recorded(parameters=20, gpu="T4")
-    assert different_networks(small, large, apart_from="pixels") == ()
-    (line,) = different_networks(small, large, apart_from="batch_size")
-    assert "(10 and 20)" in line and other_networks(small, large) == (line,), "of the same pixels, as far as they tell"
+    small, large = recorded(parameters=10, gpu="Tesla T4"), recorded(parameters=20, gpu="Tesla K80")
+    parameters, gpu = other_networks(small, large)
+    assert "(10 and 20)" in parameters and "(Tesla T4 and Tesla K80)" in gpu, "of the same pixels, as far as they tell"
     wide = recorded(parameters=20, gpu="T4", pixels=64, batch_size=256)
     assert other_networks(recorded(parameters=10, gpu="T4", pixels=32, batch_size=16), wide) == ()
