@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -218,7 +218,7 @@ def refusal(profile: Profile) -> str:
 
 def _no_cnn(profile: Profile) -> str:
     """Why a step is of no CNN; empty if it is of one."""
-    classes: Counter[str] = Counter()
+    classes: defaultdict[str, float] = defaultdict(float)
     for name, us in profile.operations.items():
         kind = kind_of(name) if name.startswith(DEVICE_PREFIX) else None
         if kind is not None and kind.operation_class is not None:

@@ -137,7 +137,7 @@ def test_whoever_leaves_the_queue_starts_nothing(started):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes end by signals")
 @pytest.mark.parametrize(
-    ("number", "line"), [(signal.SIGKILL, "more than 400 MB"), (signal.SIGTERM, "ended without a result")]
+    ("number", "line"), [(signal.SIGKILL, "more than 250 MB"), (signal.SIGTERM, "ended without a result")]
 )
 def test_a_killed_process_is_one_line(started, number, line):
     def kill(_: float) -> None:

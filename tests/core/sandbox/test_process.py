@@ -78,8 +78,8 @@ def test_any_other_output_is_no_result(monkeypatch, out):
     ("out", "line"),
     [
         (b'{"error": "it is bad."}\n', r"mine: it is bad\."),
-        (b'{"limit": "memory"}\n', r"mine: it takes more than 400 MB of memory to read: do otherwise\."),
-        (b'{"limit": "time"}\n', r"mine: it takes more than 20 s to read: do otherwise\."),
+        (b'{"limit": "memory"}\n', r"mine: it takes more than 250 MB of memory to read: do otherwise\."),
+        (b'{"limit": "time"}\n', r"mine: it takes more than 12 s to read: do otherwise\."),
     ],
 )
 def test_errors_and_limits_are_one_line(monkeypatch, out, line):
