@@ -13,6 +13,7 @@ from profet_core.layers.counts import count
 from profet_core.layers.network import Network
 from profet_core.layers.reading import is_table, read_network
 from profet_core.layers.rules import Kind, Layer
+from profet_core.profiles.guarded import read_limits
 from profet_core.profiles.reading import shown_file_name
 from profet_core.sandbox.process import Progress, ReadLimits, Task, file_suffix, is_line, taken
 from profet_core.sandbox.waiting import QUEUE, ReadingQueue, Waiting
@@ -53,7 +54,7 @@ def read_network_guarded(
             return read_network(start, name, pixels)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        limits = limits or ReadLimits.of(size)
+        limits = limits or read_limits(size)
         with queue.turn(size, waiting):
             shown = shown_file_name(name)
             arguments = [file_suffix(name), "" if pixels is None else str(pixels)]

@@ -10,7 +10,15 @@ from typing import Any, BinaryIO
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.formats import reader_of
-from profet_core.profiles.limits import MAX_OPERATIONS, MAX_STEPS
+from profet_core.profiles.limits import (
+    MAX_MEMORY_MB,
+    MAX_OPERATIONS,
+    MAX_SECONDS,
+    MAX_SMALL_MEMORY_MB,
+    MAX_SMALL_SECONDS,
+    MAX_STEPS,
+)
+from profet_core.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
 from profet_core.profiles.profet_json import reader as profet_json
 from profet_core.profiles.reading import read_profile, shown_file_name
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis
@@ -21,7 +29,16 @@ from profet_core.sandbox.waiting import QUEUE, ReadingQueue, Waiting
 SMALL_BYTES = 64 * 2**10
 #: A thousand operations, and what stands beside them.
 _MAX_ANSWER_BYTES = 2**20
+#: Processor time of starting; the reader's own check of its time may also be late.
+_START_S = 2.0
 _BASES: tuple[StepsBasis, ...] = ("marked", "counted", "stated", "given", "inferred", "assumed")
+
+
+def read_limits(uploaded_bytes: int) -> ReadLimits:
+    """The limits of an upload; a small one has less of both."""
+    if uploaded_bytes <= UPLOAD_BYTES:
+        return ReadLimits(MAX_SMALL_MEMORY_MB, math.ceil(MAX_SMALL_SECONDS + _START_S))
+    return ReadLimits(MAX_MEMORY_MB, math.ceil(MAX_SECONDS + _START_S))
 
 
 def read_guarded(
@@ -56,7 +73,7 @@ def read_guarded(
             return read_profile(start, name)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        limits = limits or ReadLimits.of(size)
+        limits = limits or read_limits(size)
         with queue.turn(size, waiting):
             shown = shown_file_name(name)
             return TASK.run(file, shown, limits, arguments=[file_suffix(name)], progress=progress)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import queue
 import re
@@ -20,13 +19,6 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Generic, TypeVar
 
 from profet_core.errors import BusyError, ProfetError
-from profet_core.profiles.limits import (
-    MAX_MEMORY_MB,
-    MAX_SECONDS,
-    MAX_SMALL_MEMORY_MB,
-    MAX_SMALL_SECONDS,
-    SMALL_BYTES,
-)
 from profet_core.sandbox.waiting import BEAT_S
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -37,8 +29,6 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THR
 #: Libraries that find no memory abort, and the system kills what takes its last.
 _OUT_OF_MEMORY = ("SIGKILL", "SIGABRT", "SIGSEGV", "SIGBUS")
 _COPY_BYTES = 2**20
-#: Processor time that starting takes, and the reader's own check of its time may be late.
-START_S = 2.0
 
 T = TypeVar("T")
 #: Called with the share of a file that is read, 0 to 1.
@@ -49,16 +39,9 @@ Progress = Callable[[float], None]
 class ReadLimits:
     """What reading one file may take: memory and processor time of its process, and the time that a caller waits."""
 
-    memory_mb: int = MAX_MEMORY_MB
-    cpu_s: int = math.ceil(MAX_SECONDS + START_S)
+    memory_mb: int
+    cpu_s: int
     wall_s: float = 120.0
-
-    @classmethod
-    def of(cls, uploaded_bytes: int) -> ReadLimits:
-        """The limits of an upload; a small one has less of both."""
-        if uploaded_bytes > SMALL_BYTES:
-            return cls()
-        return cls(MAX_SMALL_MEMORY_MB, math.ceil(MAX_SMALL_SECONDS + START_S))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class Printed:
 def run(monkeypatch, out: bytes, **named: object) -> int:
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: Printed(out))
     with taken(b"") as file:
-        return TASK.run(file, "mine", ReadLimits(), **named)
+        return TASK.run(file, "mine", ReadLimits(250, 12), **named)
 
 
 def test_the_result_is_the_last_line(monkeypatch):
