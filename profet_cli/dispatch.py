@@ -30,6 +30,7 @@ _EVERY = {
     "convert": "reduce a trace to a profile without names of the network",
     "collect": "measure a grid of workloads on this machine's GPU",
     "profile": "record a profile of your own training script",
+    "app": "serve the web app on this machine",
     "serve": "serve predict, cost, advise, estimate, scaleout and instances as JSON over HTTP",
     "data": "import, check and merge measurements",
     "train": "fit all models from the measurements",

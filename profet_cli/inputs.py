@@ -7,16 +7,20 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profet_core.artifacts.models import Models, load_models
 from profet_core.catalog import Catalog, load_catalog, load_gpus
 from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME, OwnGpu, own_gpus_path, read_own_gpus
-from profet_core.errors import ProfileError
+from profet_core.errors import InputError, ProfileError
 from profet_core.fields.field import Fields, Kind
 from profet_core.prediction.checks import read_as
-from profet_core.profiles import Profile, read_profile, read_profile_folder
+from profet_core.profiles import Profile, read_profile_folder
+from profet_core.profiles.guarded import read_guarded
+
+if TYPE_CHECKING:
+    from profet_core.layers.network import Network
 
 #: A file that is read sooner than this shows no progress.
 QUIET_S = 1.0
@@ -45,11 +49,22 @@ def read_profile_file(path: str) -> Profile:
     """The profile in a file or in a run's folder, streamed; a long one shows on a terminal's stderr how far it is."""
     try:
         with Path(path).open("rb") as file:
-            return read_profile(file, Path(path).name, progress=_shown_progress())
+            return read_guarded(file, Path(path).name, progress=_shown_progress())
     except IsADirectoryError:
         return read_profile_folder(Path(path), progress=_shown_progress())
     except OSError as error:
         raise ProfileError(f"{path} can't be read: {error.strerror}.") from None
+
+
+def read_network_file(path: Path, pixels: int | None) -> Network:
+    """The network in a file, read within the limits of an upload."""
+    from profet_core.layers.guarded import read_network_guarded
+
+    try:
+        with path.open("rb") as file:
+            return read_network_guarded(file, path.name, pixels)
+    except OSError as error:
+        raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
 
 
 def _shown_progress() -> Callable[[float], None] | None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models
-from profet_cli.inputs import given_values
+from profet_cli.inputs import given_values, read_network_file
 from profet_cli.memory import fit_cell
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
@@ -23,7 +23,7 @@ from profet_core.errors import InputError
 from profet_core.fields.estimate import ESTIMATE as FIELDS
 from profet_core.fields.estimate import with_profiled
 from profet_core.from_layers.estimate import disagreement_words
-from profet_core.layers.reading import FORMATS, read_network
+from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_duration, format_ms, format_usd
 
@@ -56,7 +56,7 @@ def _question(options: argparse.Namespace) -> EstimateQuestion:
     if path.is_file():
         if "classes" in values:
             raise InputError("--classes is for named networks: a file has its own.")
-        network = read_network(path, path.name, values.pop("pixels", None))
+        network = read_network_file(path, values.pop("pixels", None))
         batch = values.pop("batch")
         return EstimateQuestion(
             network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch, **values

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from profet_cli.arguments import add_format, names
+from profet_cli.inputs import read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.documents.answers import MANYCORE
 from profet_core.errors import InputError
@@ -90,14 +91,13 @@ def _counted(text: str, pixels: int | None) -> Network:
     """A named network, or the one in a file, by its FLOPs."""
     # Most questions need no layers.
     from profet_core.layers import counts_of, network_name
-    from profet_core.layers.reading import read_network
 
     try:
         name = network_name(text)
     except InputError:
         if not _is_path(text):
             raise
-        read = read_network(Path(text), Path(text).name, pixels)
+        read = read_network_file(Path(text), pixels)
         print_warnings(read.caveats)
         return scaled_network(read.name, read.counts.flops)
     return scaled_network(name, counts_of(name, _PIXELS if pixels is None else pixels).flops)

@@ -13,8 +13,9 @@ from profet_core.layers.counts import count
 from profet_core.layers.network import Network
 from profet_core.layers.reading import is_table, read_network
 from profet_core.layers.rules import Kind, Layer
+from profet_core.profiles.guarded import read_limits
 from profet_core.profiles.reading import shown_file_name
-from profet_core.sandbox.process import LIMITS, Progress, ReadLimits, Task, file_suffix, is_line, taken
+from profet_core.sandbox.process import Progress, ReadLimits, Task, file_suffix, is_line, taken
 from profet_core.sandbox.waiting import QUEUE, ReadingQueue, Waiting
 
 #: Layer tables up to this size are read at once, in some milliseconds; starting a process takes two hundred.
@@ -30,7 +31,7 @@ def read_network_guarded(
     pixels: int | None = None,
     *,
     waiting: Waiting | None = None,
-    limits: ReadLimits = LIMITS,
+    limits: ReadLimits | None = None,
     queue: ReadingQueue = QUEUE,
 ) -> Network:
     """Read a third-party network file as `read_network` does, within limits; safe to call from any thread.
@@ -39,7 +40,7 @@ def read_network_guarded(
     ----------
     source : the bytes, or a binary file. One of the system's is read as it is, anything else is copied first.
     waiting : called with the place in the queue, 1 for the next one, often; what it raises ends the reading.
-    queue : where to wait; profiles wait there too.
+    limits : those of its size if None. queue : where to wait; profiles wait there too.
 
     Raises
     ------
@@ -53,6 +54,7 @@ def read_network_guarded(
             return read_network(start, name, pixels)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
+        limits = limits or read_limits(size)
         with queue.turn(size, waiting):
             shown = shown_file_name(name)
             arguments = [file_suffix(name), "" if pixels is None else str(pixels)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -169,6 +170,10 @@ def _host_ms(profile: Profile) -> float:
 MOST_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
 #: Maximum share of busy time in operations of unknown kind; above it the rest doesn't represent the step.
 MOST_UNPLACED_SHARE = 0.50
+#: Minimum share of convolutions in the GPU time of convolutions and matrix products. It is 0.30 and more in the 11,052
+#: PROFET profiles, all of CNNs; transformers have none, or one that cuts the image into patches.
+LEAST_CONVOLUTION_SHARE = 0.10
+_PRODUCTS = "matrix product"
 #: Minimum GPU utilization over the profile's span; below it, the profile has no whole step. In the idlest of the 11,052
 #: PROFET profiles it was 8%, and today's GPUs are up to eight times as fast as the V100 of that one.
 LEAST_BUSY_SHARE = 0.01
@@ -208,7 +213,24 @@ def refusal(profile: Profile) -> str:
             f"{share:.0%} of the GPU time is in unknown operations, {longest} the longest: record a CNN training "
             "step with the framework's own operations."
         )
-    return ""
+    return _no_cnn(profile)
+
+
+def _no_cnn(profile: Profile) -> str:
+    """Why a step is of no CNN; empty if it is of one."""
+    classes: defaultdict[str, float] = defaultdict(float)
+    for name, us in profile.operations.items():
+        kind = kind_of(name) if name.startswith(DEVICE_PREFIX) else None
+        if kind is not None and kind.operation_class is not None:
+            classes[kind.operation_class] += us
+    convolutions_us = sum(us for name, us in classes.items() if name.startswith(("convolution", "depthwise")))
+    if convolutions_us > LEAST_CONVOLUTION_SHARE * (convolutions_us + classes[_PRODUCTS]):
+        return ""
+    share = convolutions_us / profile.device_busy_us
+    return (
+        f"This step is not a CNN's: {f'{share:.1%}' if share else 'none'} of its GPU time is convolutions, and the "
+        "models know only CNNs. Record a CNN's training step."
+    )
 
 
 def _unplaced_us(profile: Profile) -> dict[str, float]:

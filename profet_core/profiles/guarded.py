@@ -10,18 +10,35 @@ from typing import Any, BinaryIO
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.formats import reader_of
-from profet_core.profiles.limits import MAX_OPERATIONS, MAX_STEPS
+from profet_core.profiles.limits import (
+    MAX_MEMORY_MB,
+    MAX_OPERATIONS,
+    MAX_SECONDS,
+    MAX_SMALL_MEMORY_MB,
+    MAX_SMALL_SECONDS,
+    MAX_STEPS,
+)
+from profet_core.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
 from profet_core.profiles.profet_json import reader as profet_json
 from profet_core.profiles.reading import read_profile, shown_file_name
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis
-from profet_core.sandbox.process import LIMITS, Progress, ReadLimits, Task, file_suffix, is_line, taken
+from profet_core.sandbox.process import Progress, ReadLimits, Task, file_suffix, is_line, taken
 from profet_core.sandbox.waiting import QUEUE, ReadingQueue, Waiting
 
 #: PROFET JSON up to this size is read at once, in some milliseconds; starting a process takes a hundred.
 SMALL_BYTES = 64 * 2**10
 #: A thousand operations, and what stands beside them.
 _MAX_ANSWER_BYTES = 2**20
+#: Processor time of starting; the reader's own check of its time may also be late.
+_START_S = 2.0
 _BASES: tuple[StepsBasis, ...] = ("marked", "counted", "stated", "given", "inferred", "assumed")
+
+
+def read_limits(uploaded_bytes: int) -> ReadLimits:
+    """The limits of an upload; a small one has less of both."""
+    if uploaded_bytes <= UPLOAD_BYTES:
+        return ReadLimits(MAX_SMALL_MEMORY_MB, math.ceil(MAX_SMALL_SECONDS + _START_S))
+    return ReadLimits(MAX_MEMORY_MB, math.ceil(MAX_SECONDS + _START_S))
 
 
 def read_guarded(
@@ -30,7 +47,7 @@ def read_guarded(
     *,
     progress: Progress | None = None,
     waiting: Waiting | None = None,
-    limits: ReadLimits = LIMITS,
+    limits: ReadLimits | None = None,
     queue: ReadingQueue = QUEUE,
 ) -> Profile:
     """Read a third-party file as `read_profile` does, within limits; safe to call from any thread.
@@ -42,7 +59,7 @@ def read_guarded(
     progress : called with the share that is read, several times a second even where that stands still.
     waiting : called with the place in the queue, 1 for the next one, several times a second. What either of them raises
         ends the reading, and goes on to the caller.
-    queue : where to wait.
+    limits : those of its size if None. queue : where to wait.
 
     Raises
     ------
@@ -56,6 +73,7 @@ def read_guarded(
             return read_profile(start, name)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
+        limits = limits or read_limits(size)
         with queue.turn(size, waiting):
             shown = shown_file_name(name)
             return TASK.run(file, shown, limits, arguments=[file_suffix(name)], progress=progress)
@@ -137,4 +155,4 @@ def _meta(record: Mapping[str, Any]) -> ProfileMeta:
     return ProfileMeta(**record)
 
 
-TASK = Task(__name__, profile_in, ProfileError, "reduce it with `profet convert`", _MAX_ANSWER_BYTES)
+TASK = Task(__name__, profile_in, ProfileError, "record fewer steps", _MAX_ANSWER_BYTES)

@@ -23,6 +23,8 @@ MAX_FILES = 2_000
 #: whatever it unpacks to.
 MAX_SECONDS, MAX_SMALL_SECONDS = 10.0, 3.0
 SMALL_BYTES = 10 * 10**6
+#: Memory of the process that reads one upload: a PyTorch trace of 300 MB takes 100 MB.
+MAX_MEMORY_MB, MAX_SMALL_MEMORY_MB = 250, 150
 
 #: Rows of both sides of the statistics, and room for what a person may have put together.
 MAX_ROWS = 20_000
@@ -70,6 +72,8 @@ class Limit:
 LIMITS = (
     Limit("processor time, uploads up to 10 MB", MAX_SMALL_SECONDS, "s"),
     Limit("processor time, larger uploads", MAX_SECONDS, "s"),
+    Limit("memory, uploads up to 10 MB", MAX_SMALL_MEMORY_MB, "MB"),
+    Limit("memory, larger uploads", MAX_MEMORY_MB, "MB"),
     Limit("traces, unpacked", MAX_STREAMED_BYTES, "bytes"),
     Limit("PROFET JSON and statistics as CSV or JSON, unpacked", MAX_TABLE_BYTES, "bytes"),
     Limit("through a pipe", MAX_WHOLE_BYTES, "bytes"),

@@ -39,12 +39,9 @@ Progress = Callable[[float], None]
 class ReadLimits:
     """What reading one file may take: memory and processor time of its process, and the time that a caller waits."""
 
-    memory_mb: int = 400
-    cpu_s: int = 20
+    memory_mb: int
+    cpu_s: int
     wall_s: float = 120.0
-
-
-LIMITS = ReadLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ class Task(Generic[T]):
         self,
         file: BinaryIO,
         shown: str,
-        limits: ReadLimits = LIMITS,
+        limits: ReadLimits,
         *,
         arguments: Sequence[str] = (),
         progress: Progress | None = None,

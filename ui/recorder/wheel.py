@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import profet_core
 from profet_core.version import VERSION
 
 REQUIRES_PYTHON = ">=3.11,<3.14"
-_ROOT = Path(__file__).resolve().parents[2]
+#: Where the packages are, and where the licenses are; in a checkout the same folder.
+_ROOT = Path(profet_core.__file__).resolve().parents[1]
+_APP = Path(__file__).resolve().parents[2]
 _DISTRIBUTION = "profet_recorder"
 _INFO = f"{_DISTRIBUTION}-{VERSION}.dist-info"
 #: Folders and files of the project that recording needs; all of them load with the standard library alone.
@@ -82,7 +85,7 @@ def recorder_wheel() -> Wheel:
     """The wheel, made once a process."""
     contents = {path: (_ROOT / path).read_bytes() for path in sorted(_source_files())}
     texts = {"METADATA": _METADATA, "WHEEL": _WHEEL, "entry_points.txt": _ENTRY_POINTS}
-    contents |= {f"{_INFO}/{name}": (_ROOT / name).read_bytes() for name in _LICENCES}
+    contents |= {f"{_INFO}/{name}": (_APP / name).read_bytes() for name in _LICENCES}
     contents |= {f"{_INFO}/{name}": text.encode() for name, text in texts.items()}
     contents[f"{_INFO}/RECORD"] = _record(contents)
     return Wheel(f"{_DISTRIBUTION}-{VERSION}-py3-none-any.whl", _zipped(contents))

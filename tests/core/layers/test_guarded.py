@@ -63,7 +63,7 @@ def test_a_refusal_is_the_same_line():
 
 def test_too_much_memory_is_said():
     with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
-        read_network_guarded(WIDE, "net.json", limits=ReadLimits(memory_mb=80))
+        read_network_guarded(WIDE, "net.json", limits=ReadLimits(80, 5))
 
 
 def test_a_process_that_says_nonsense_is_not_believed(monkeypatch):

@@ -378,6 +378,43 @@ def test_more_than_half_in_operations_of_no_known_kind_is_too_much(models, catal
     assert said.startswith("52%") and "MyLayer the longest" in said
 
 
+BERT = {"Device_MatMul": 5900.0, "Device_Softmax": 300.0, "Device_AddV2": 800.0, "Device_ResourceApplyAdam": 100.0}
+PATCHES = {**BERT, "Device_Conv2D": 60.0, "Device_Conv2DBackpropFilter": 90.0}
+STATISTICS = "rank,Host/device,Type,Operation,#Occurrences,Total time (us),Self\n"
+
+
+def statistics_csv(operations):
+    rows = (f"1,Device,{name.removeprefix('Device_')},a,1,{us},{us}\n" for name, us in operations.items())
+    return (STATISTICS + "".join(rows)).encode()
+
+
+@pytest.mark.parametrize("written", [lambda each: json.dumps(each).encode(), statistics_csv], ids=["JSON", "CSV"])
+@pytest.mark.parametrize(("operations", "share"), [(BERT, "none"), (PATCHES, "2.1%")], ids=["BERT", "ViT"])
+def test_a_step_of_no_cnn_gets_no_number(models, catalog, written, operations, share):
+    profile = read_profile(written(operations))
+    said = refused(models, catalog, profile)
+    assert said.startswith(f"This step is not a CNN's: {share} of its GPU time is convolutions") and said.isprintable()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pytorch/queued-before-recording-v100.json.gz",
+        "pytorch/queued-before-recording-a100-rank0.json.gz",
+        "tensorflow-2.3-8xV100-bert.xplane.pb",
+    ],
+)
+def test_a_transformers_trace_gets_no_number(repository, name):
+    profile = read_profile(repository / "data" / "real_profiles" / name)
+    assert refusal(profile).startswith("This step is not a CNN's: none of its GPU time is convolutions")
+
+
+def test_a_small_cnn_with_large_dense_layers_is_one():
+    assert refusal(Profile({"Device_Conv2D": 20.0, "Device_MatMul": 100.0})) == ""
+    assert refusal(Profile({"Device_DepthwiseConv2dNative": 20.0, "Device_MatMul": 100.0})) == ""
+    assert refusal(Profile({"Device_Conv3D": 5.0})) == "", "as few operations as there are"
+
+
 def test_a_step_that_xla_joined_is_refused_and_others_are_not(models, catalog):
     for framework in (None, "TensorFlow 2.21", "JAX 0.4"):
         said = refused(models, catalog, unattributed(0.0, compiled=True, framework=framework))

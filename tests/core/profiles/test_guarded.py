@@ -91,13 +91,13 @@ def test_a_small_profile_starts_no_process(started):
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of a process is limited on Linux")
 def test_a_file_that_takes_too_much_memory_is_one_line(started):
     with pytest.raises(ProfileError, match=r"^net\.json: it takes more than 60 MB of memory"):
-        read_guarded(LISTS, "net.json", limits=ReadLimits(memory_mb=60))
+        read_guarded(LISTS, "net.json", limits=ReadLimits(60, 5))
     assert started[0].poll() is not None
     assert read_guarded(LISTS).operations == {"Device_A": 1.0}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is limited where there are signals")
-@pytest.mark.parametrize("limits", [ReadLimits(cpu_s=1), ReadLimits(wall_s=0.3)])
+@pytest.mark.parametrize("limits", [ReadLimits(250, 1), ReadLimits(250, 12, 0.3)])
 def test_a_file_that_takes_too_long_is_one_line(started, limits):
     with pytest.raises(ProfileError, match=r"^net: it takes more than \d+ s"):
         read_guarded(LONG, "net", limits=limits)
@@ -137,7 +137,7 @@ def test_whoever_leaves_the_queue_starts_nothing(started):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes end by signals")
 @pytest.mark.parametrize(
-    ("number", "line"), [(signal.SIGKILL, "more than 400 MB"), (signal.SIGTERM, "ended without a result")]
+    ("number", "line"), [(signal.SIGKILL, "more than 250 MB"), (signal.SIGTERM, "ended without a result")]
 )
 def test_a_killed_process_is_one_line(started, number, line):
     def kill(_: float) -> None:

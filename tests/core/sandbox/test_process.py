@@ -41,7 +41,7 @@ class Printed:
 def run(monkeypatch, out: bytes, **named: object) -> int:
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: Printed(out))
     with taken(b"") as file:
-        return TASK.run(file, "mine", ReadLimits(), **named)
+        return TASK.run(file, "mine", ReadLimits(250, 12), **named)
 
 
 def test_the_result_is_the_last_line(monkeypatch):
@@ -78,8 +78,8 @@ def test_any_other_output_is_no_result(monkeypatch, out):
     ("out", "line"),
     [
         (b'{"error": "it is bad."}\n', r"mine: it is bad\."),
-        (b'{"limit": "memory"}\n', r"mine: it takes more than 400 MB of memory to read: do otherwise\."),
-        (b'{"limit": "time"}\n', r"mine: it takes more than 20 s to read: do otherwise\."),
+        (b'{"limit": "memory"}\n', r"mine: it takes more than 250 MB of memory to read: do otherwise\."),
+        (b'{"limit": "time"}\n', r"mine: it takes more than 12 s to read: do otherwise\."),
     ],
 )
 def test_errors_and_limits_are_one_line(monkeypatch, out, line):
