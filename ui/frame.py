@@ -4,41 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import streamlit as st
-
 from ui.errors import one_line_errors, show_error, show_warning
-from ui.state.carried_profile import CARRY, carried, take_carried
-from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded, reread_slot
-from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page, write_link
+from ui.state.carried_profile import carried, take_carried
+from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded
+from ui.state.link import (
+    follow_link,
+    forget_given,
+    given_by_link,
+    keep_fields,
+    link_keys,
+    turned_to_another_page,
+    write_link,
+)
 from ui.state.own_catalog import visitors_resources
 from ui.state.resources import Resources
-from ui.state.settings import all_settings
-from ui.state.slots import ALL_SLOTS, PROFILE_SLOT
+from ui.state.session import Part, PerInstance, session
 from ui.turns import in_turn
 
 
-def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iterable[str]]) -> None:
+def run_page(body: Callable[[Resources], None], linked: Callable[[], Iterable[Part | PerInstance | str]]) -> None:
     """Run a page.
 
     Parameters
     ----------
     body : draws the page.
-    keys : names the settings that the page's link carries; asked after the body, when they are final.
+    linked : what the page's link carries, see `link_keys`; asked after the body, when it is final.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
-        settings = all_settings(resources)
-        turned = turned_to_another_page()
-        if turned:
-            keep_fields((*settings, *(key for slot in ALL_SLOTS for key in slot.field_keys), CARRY))
-        if follow_link(settings, keys(resources) if "axis" in st.session_state else (), turned=turned):
-            for slot in ALL_SLOTS:
-                reread_slot(slot)
+        if turned := turned_to_another_page():
+            keep_fields()
+        if follow_link(linked(), resources, turned=turned):
+            session.profile.shown = session.second.shown = None
             if problem := take_carried(resources):
                 show_error(problem)
-        for slot in ALL_SLOTS:
+        for slot in session.slots:
             held_in(resources, slot)
-        forget_given(settings)
+        forget_given(given_by_link())
         if linked_profile_is_missing():
             show_warning(
                 "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
@@ -47,9 +49,9 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         _say_of_server(resources)
         with one_line_errors():
             body(resources)
-        remember_recorded(PROFILE_SLOT)
-        defaults = {key: value for slot in ALL_SLOTS for key, value in profile_defaults(resources, slot).items()}
-        write_link(all_settings(resources), keys(resources), defaults, carried())
+        remember_recorded(session.profile)
+        defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
+        write_link(link_keys(linked(), resources), resources, defaults, carried())
 
 
 def _say_of_server(resources: Resources) -> None:

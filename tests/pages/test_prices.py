@@ -6,7 +6,7 @@ import pytest
 
 from tests.pages.conftest import column, lines, open_prices, prices
 
-OWN = "own:instances"
+OWN = "own_instances"
 ROW = {"instance": "my.l40s", "gpu": "L40S", "usd_per_hour": 0.95}
 
 

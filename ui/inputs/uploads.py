@@ -43,7 +43,7 @@ class _Notes:
     infos: tuple[str, ...] = ()
 
 
-def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile], None] = lambda _: None) -> None:
+def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile], None]) -> None:
     """Ask for files; the good ones join the visitor's list and `take` gets the last of them."""
     uploader = Uploader(prefix)
     files = st.file_uploader(

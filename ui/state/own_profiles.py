@@ -5,19 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TypedDict, Unpack
-
-import streamlit as st
 
 from profet_core import InputError, Profile
 from profet_core.prediction.checks import read_as
 from profet_core.profiles.profet_json.reader import VERSION_1
+from ui.state.session import session
 
 #: One visitor's list; each holds a few kilobytes.
 MAX_PROFILES = 50
 MAX_NAME_LETTERS = 60
-_LIST = "own:profiles"
 
 
 class ListFullError(InputError):
@@ -100,7 +97,7 @@ class OwnProfile:
 
 def own_profiles() -> Mapping[str, OwnProfile]:
     """All of them by key, in the order they came."""
-    return MappingProxyType(st.session_state.get(_LIST, {}))
+    return session.own.own_profiles
 
 
 def add_own(profile: Profile, name: str, origin: str, anchor: str | None) -> tuple[OwnProfile, bool]:
@@ -117,7 +114,7 @@ def add_own(profile: Profile, name: str, origin: str, anchor: str | None) -> tup
     if len(held) >= MAX_PROFILES:
         raise ListFullError(f"The list holds {MAX_PROFILES} profiles, which is all it can: remove some first.")
     added = OwnProfile(key, profile, _free_name(name), origin, anchor, profile.meta.step_latency_ms)
-    st.session_state[_LIST] = {**held, key: added}
+    session.own.own_profiles = {**held, key: added}
     return added, True
 
 
@@ -135,17 +132,17 @@ def change_own(key: str, **changes: Unpack[Answers]) -> None:
     if changed._tells_steps and changed.steps == changed.read.steps:
         changed = replace(changed, steps=None)
     if changed != held[key]:
-        st.session_state[_LIST] = {**held, key: changed}
+        session.own.own_profiles = {**held, key: changed}
 
 
 def remove_own(key: str) -> None:
     """Take one off the list."""
-    st.session_state[_LIST] = {other: own for other, own in own_profiles().items() if other != key}
+    session.own.own_profiles = {other: own for other, own in own_profiles().items() if other != key}
 
 
 def remove_all_own() -> None:
     """Empty the list."""
-    st.session_state[_LIST] = {}
+    session.own.own_profiles = {}
 
 
 def content_key(profile: Profile) -> str:
