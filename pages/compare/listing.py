@@ -22,6 +22,7 @@ from ui.state.held import set_recorded, use_sample
 from ui.state.own_profiles import OwnProfile, own_profiles, remove_own
 from ui.state.resources import Resources
 from ui.state.session import ON_PREDICT, session
+from ui.tables import download_button
 from ui.texts import plain
 
 _PREFIX = "compare"
@@ -204,16 +205,8 @@ def _download_button(resources: Resources, chosen: Candidate) -> None:
     except ProfileError as error:
         show_error(str(error))
         return
-    st.download_button(
-        "PROFET JSON",
-        data,
-        file_name="profile.json" if chosen.own else resources.samples[chosen.key].path.name,
-        mime="application/json",
-        icon=":material/download:",
-        key=f"{_PREFIX}:json",
-        type="tertiary",
-        on_click="ignore",
-    )
+    name = "profile.json" if chosen.own else resources.samples[chosen.key].path.name
+    download_button("PROFET JSON", data, name, "application/json", f"{_PREFIX}:json", type="tertiary")
 
 
 def as_said(own: OwnProfile) -> Profile:

@@ -32,6 +32,7 @@ from ui.result_table.show import result_table
 from ui.state.held import held_in
 from ui.state.resources import Resources
 from ui.state.session import Limits, PredictView, Training, session
+from ui.tables import download_button
 
 TITLE = "Training time and cost on every cloud GPU, from one profiled step"
 _BOUNDARY = (
@@ -41,15 +42,19 @@ _BOUNDARY = (
 
 
 def body(resources: Resources) -> None:
-    """Draw the page."""
+    """Draw the sidebar and the title."""
     with st.sidebar:
         _sidebar(resources)
     st.title(TITLE, anchor=False)
+
+
+def main(resources: Resources) -> None:
+    """Draw sliders, cards, and bars, scatter or table."""
     size_sliders(resources)
     try:
         network = current_network(resources)
         latency_question(resources, session.profile, network.outcome)
-        answer = answer_advise(context_of(resources), with_offers(resources, network.question), PAGE)
+        answer = answer_advise(context_of(resources), with_offers(resources, network.question), PAGE, network.training)
     except ProfetError:
         # The way out may be a wider filter, or an anchor of the visitor's own.
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -150,16 +155,8 @@ def _report_button(resources: Resources, network: Network, advice: Advice) -> No
     """Download the answer as one page; it is made when it is asked for."""
     outcome = network.outcome
     source = report_source(outcome.held.name, outcome.prediction, resources.models, outcome.prediction.warnings)
-    st.download_button(
-        "Report",
-        lambda: report_html(advice, source),
-        file_name="profet-report.html",
-        mime="text/html",
-        icon=":material/print:",
-        key="report",
-        on_click="ignore",
-        help="One page to print or send.",
-    )
+    more = {"icon": ":material/print:", "help": "One page to print or send."}
+    download_button("Report", lambda: report_html(advice, source), "profet-report.html", "text/html", "report", **more)
 
 
 run_page(
@@ -168,4 +165,5 @@ run_page(
         *(*session.asked, session.training, session.limits, session.nodes),
         *(*session.offered, session.predict, session.predict_table),
     ),
+    main,
 )

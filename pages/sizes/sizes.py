@@ -47,9 +47,8 @@ _SHOWN = {
 
 
 def body(resources: Resources) -> None:
-    """Draw the page."""
-    scaler, axis = session.sizes.sizes_view == "scaler", session.sizes.axis
-    if not scaler:
+    """Draw the sidebar and the title."""
+    if session.sizes.sizes_view != "scaler":
         with st.sidebar:
             network_input(resources)
             workload_input()
@@ -57,6 +56,11 @@ def body(resources: Resources) -> None:
                 validation_input()
                 second_input(resources)
     st.title("Latency and cost by batch size and image size", anchor=False)
+
+
+def main(resources: Resources) -> None:
+    """Draw sliders, curves and table, or the scaler."""
+    scaler, axis = session.sizes.sizes_view == "scaler", session.sizes.axis
     log = session.sizes.scale == "log"
     if not scaler:
         size_sliders(resources, log=log)
@@ -91,6 +95,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
         PAGE,
         choose=partial(chosen_rows, keep=session.sizes_table.open),
         at_largest=axis == "batch" and session.curves.each_at == "largest",
+        training=network.training,
     )
     known = {curve.row.label: curve for curve in answer.curves}
     if not known:
@@ -184,4 +189,4 @@ def _linked() -> tuple[Part | PerInstance | str, ...]:
     return (*session.asked, session.training, *session.offered, *shown)
 
 
-run_page(body, _linked)
+run_page(body, _linked, main)

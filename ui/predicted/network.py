@@ -45,26 +45,17 @@ class Network:
         return self.training.profile.meta.batch_size
 
     @property
-    def pixels(self) -> int | None:
-        """The profile was recorded at; None where neither it nor the visitor says."""
-        return self.training.pixels
-
-    @property
-    def sure_batch_size(self) -> int:
-        """The batch size that the profile was recorded at; InputError if it is not known."""
-        if self.batch_size is None:
-            raise InputError(NO_BATCH)
-        return self.batch_size
-
-    @property
     def chosen_batch(self) -> int:
-        """The batch size of the training."""
-        return self.question.at_batch or self.sure_batch_size
+        """The batch size of the training; InputError if it is not known."""
+        batch_size = self.question.at_batch or self.batch_size
+        if batch_size is None:
+            raise InputError(NO_BATCH)
+        return batch_size
 
     @property
     def chosen_pixels(self) -> int | None:
         """The pixel size of the training: as chosen, or as profiled."""
-        return self.question.at_pixels or self.pixels
+        return self.question.at_pixels or self.training.pixels
 
 
 def current_network(resources: Resources) -> Network:
