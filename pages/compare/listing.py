@@ -16,7 +16,7 @@ from ui.errors import show_error
 from ui.inputs.fields import number_field
 from ui.inputs.own_list import remove_all_button, rename_input
 from ui.inputs.steps import step_questions, steps_input, steps_number
-from ui.inputs.uploads import has_notes, upload_input
+from ui.inputs.uploads import notes_on, upload_input
 from ui.links import page_path, record_link
 from ui.state.held import set_recorded, use_sample
 from ui.state.own_profiles import OwnProfile, own_profiles, remove_own
@@ -41,7 +41,8 @@ def add_input(resources: Resources, *, empty: bool) -> None:
             on_click=_load_examples,
             args=(tuple(resources.samples)[:_EXAMPLES],),
         )
-    with st.expander("Add profiles", expanded=empty or has_notes(_PREFIX), icon=":material/add:"):
+    notes = notes_on(_PREFIX)
+    with st.expander("Add profiles", expanded=empty or bool(notes.errors or notes.infos), icon=":material/add:"):
         upload_input(resources, _PREFIX, _choose_added)
         st.selectbox(
             "Sample",

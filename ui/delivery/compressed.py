@@ -33,8 +33,8 @@ class CompressedPage:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._shell = load_shell()
-        self._html = gzip.compress(self._shell.html, _LEVEL)
+        self._html, self._script_path, self._script = load_shell()
+        self._packed_html = gzip.compress(self._html, _LEVEL)
         self._files = _text_files()
         self._packed: dict[str, asyncio.Future[bytes]] = {}
 
@@ -44,12 +44,12 @@ class CompressedPage:
             await self._app(scope, receive, send)
             return
         path, gzipped = scope["path"], "gzip" in Headers(scope=scope).get("accept-encoding", "")
-        if path == self._shell.script_path:
-            response = Response(self._shell.script, 200, {"Cache-Control": _KEPT}, "text/javascript")
+        if path == self._script_path:
+            response = Response(self._script, 200, {"Cache-Control": _KEPT}, "text/javascript")
         elif path in _PAGES:
             headers = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
             encoding = {"Content-Encoding": "gzip"} if gzipped else {}
-            response = Response(self._html if gzipped else self._shell.html, 200, headers | encoding, "text/html")
+            response = Response(self._packed_html if gzipped else self._html, 200, headers | encoding, "text/html")
         elif gzipped and path in self._files:
             response = await self._compressed(path)
         else:

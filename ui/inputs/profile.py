@@ -10,7 +10,7 @@ from ui.errors import show_error
 from ui.inputs.fields import choice, select
 from ui.inputs.own_list import own_choice
 from ui.inputs.steps import step_questions, steps_input, steps_words
-from ui.inputs.uploads import has_errors, upload_input
+from ui.inputs.uploads import notes_on, upload_input
 from ui.links import inside_link, record_link
 from ui.phrases import shown_name
 from ui.state.carried_profile import carried_text
@@ -51,7 +51,7 @@ def _upload_input(resources: Resources, slot: Slot) -> None:
 
     upload_input(resources, slot.prefix, choose)
     if slot is session.profile:
-        record_link(hint=has_errors(slot.prefix))
+        record_link(hint=bool(notes_on(slot.prefix).errors))
 
 
 def _paste_input(resources: Resources, slot: Slot) -> None:

@@ -35,10 +35,10 @@ time per operation type and nothing else. Make one on your own machine and uploa
 
 
 @dataclass(frozen=True, slots=True)
-class _Notes:
+class Notes:
     """What became of one batch of files."""
 
-    batch: int
+    batch: int = -1
     errors: tuple[str, ...] = ()
     infos: tuple[str, ...] = ()
 
@@ -63,16 +63,10 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
     _show_notes(prefix)
 
 
-def has_notes(prefix: str) -> bool:
-    """Whether something stands there about files that were given last."""
-    notes = st.session_state.get(_notes_key(prefix))
-    return notes is not None and bool(notes.errors or notes.infos)
-
-
-def has_errors(prefix: str) -> bool:
-    """Whether one of the files that were given last could not be read."""
-    notes = st.session_state.get(_notes_key(prefix))
-    return notes is not None and bool(notes.errors)
+def notes_on(prefix: str) -> Notes:
+    """What became of the files that were given last."""
+    notes: Notes = st.session_state.get(_notes_key(prefix), Notes())
+    return notes
 
 
 def max_upload_mb() -> int:
@@ -87,7 +81,8 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
         if file.closed:
             # Read in a run that the visitor's next click cut short.
             continue
-        errors, infos = _notes_of(prefix, batch)
+        notes = notes_on(prefix)
+        errors, infos = (notes.errors, notes.infos) if notes.batch == batch else ((), ())
         where = f"{number} of {len(files)}: " if len(files) > 1 else ""
         try:
             own, new = _read_one(resources, file, bar, f"Reading {where}{plain(file.name[:60])}")
@@ -105,7 +100,7 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
             raise
         finally:
             let_go(file)
-            st.session_state[_notes_key(prefix)] = _Notes(batch, errors, infos)
+            st.session_state[_notes_key(prefix)] = Notes(batch, errors, infos)
     bar.empty()
     return added
 
@@ -128,15 +123,8 @@ def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, tex
     return add_own(profile, file.name, "upload", resources.anchor_of(profile))
 
 
-def _notes_of(prefix: str, batch: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    notes = st.session_state.get(_notes_key(prefix))
-    return (notes.errors, notes.infos) if notes and notes.batch == batch else ((), ())
-
-
 def _show_notes(prefix: str) -> None:
-    notes = st.session_state.get(_notes_key(prefix))
-    if notes is None:
-        return
+    notes = notes_on(prefix)
     for line in notes.errors[:SHOWN_LINES]:
         show_error(line)
     if len(notes.errors) > SHOWN_LINES:

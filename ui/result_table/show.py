@@ -17,8 +17,6 @@ from ui.result_table.columns import Column, Row, chosen_columns, exported_rows, 
 from ui.state.session import Table
 from ui.tables import download_buttons
 
-_SORTED = {None: "none", False: "ascending", True: "descending"}
-
 
 def result_table(
     rows: Sequence[Row],
@@ -41,7 +39,7 @@ def result_table(
     beside : draws more buttons beside those of the exports.
     """
     mounted = f"{choices.prefix}:table"
-    shown_rows = sorted_rows(rows, columns, choices.order)
+    shown_rows = sorted_rows(rows, columns, choices.sort)
     shown_columns = chosen_columns(columns, choices.columns)
 
     def sort() -> None:
@@ -77,7 +75,6 @@ def table_data(
     row_key: Callable[[Row], str],
 ) -> dict[str, Any]:
     """What the table in the browser is made of: text, drawn as text."""
-    order = choices.order
     place = {column.key: number for number, column in enumerate(columns)}
     return {
         "title": title,
@@ -87,7 +84,7 @@ def table_data(
                 "title": column.title,
                 "tip": column.tip,
                 "numeric": column.is_numeric(rows),
-                "sorted": _SORTED[order.descending if order and order.key == column.key else None],
+                "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort, "none"),
                 "under": place.get(column.narrow_under, -1),
             }
             for column in columns

@@ -26,7 +26,6 @@ from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import LARGEST_NUMBER, MS_PER_UNIT, SMALLEST_NUMBER, latency_to_ms
-from ui.result_table.columns import Order
 from ui.state.resources import Resources, offer_choices
 
 if TYPE_CHECKING:
@@ -502,24 +501,15 @@ def _row_key(text: str, _: Resources) -> str:
 
 
 class Table(Part):
-    """What is chosen of a result table: columns (empty: the usual ones), order as text, key of the open row."""
+    """What is chosen of a result table: columns (empty: the usual ones), order (empty: as rows come), the open row."""
 
     columns: Field[list[str]] = Field([], _columns)
     sort: Field[str] = Field("", _order)
     open: Field[str] = Field("", _row_key)
 
-    @property
-    def order(self) -> Order | None:
-        """The chosen order; None: as the rows come."""
-        return Order.of_text(self.sort) if self.sort else None
-
     def sort_by(self, key: str) -> None:
         """Sort by a column: the smallest first, asked again the largest first, and a third time as the rows come."""
-        before = self.order
-        if before is None or before.key != key:
-            self.sort = str(Order(key))
-        else:
-            self.sort = "" if before.descending else str(Order(key, descending=True))
+        self.sort = {key: f"-{key}", f"-{key}": ""}.get(self.sort, key)
 
     def close(self) -> None:
         """Close the open row."""
