@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -102,7 +103,7 @@ def download_buttons(rows: Sequence[Mapping[str, object]], stem: str) -> None:
     """What is on screen as CSV and as JSON, with full digits."""
     with st.container(horizontal=True, width="content"):
         for kind, made, mime in (("csv", as_csv, "text/csv"), ("json", as_json, "application/json")):
-            download_button(kind.upper(), lambda made=made: made(rows), f"{stem}.{kind}", mime, f"{stem}:{kind}")
+            download_button(kind.upper(), partial(made, rows), f"{stem}.{kind}", mime, f"{stem}:{kind}")
 
 
 def download_button(

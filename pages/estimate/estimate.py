@@ -29,8 +29,8 @@ from profet_core.prediction.records import Prediction
 from profet_core.units import format_ms, format_significant
 from ui.errors import show_warning
 from ui.frame import run_page
-from ui.inputs.narrowing import chosen_narrowing, chosen_rows, filter_button, preset_choice
-from ui.inputs.offers import offer_values, prices_button
+from ui.inputs.narrowing import chosen_narrowing, chosen_rows, preset_choice
+from ui.inputs.offers import offer_buttons, offer_values
 from ui.predicted.outcome import context_of, predict_slot
 from ui.result_table.show import result_table
 from ui.state.held import held_in
@@ -50,8 +50,7 @@ def body(resources: Resources) -> None:
     st.title("Without a profile")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         preset_choice()
-        filter_button(resources)
-        prices_button()
+        offer_buttons(resources)
     if question is None:
         st.info("Upload a network file.")
         return

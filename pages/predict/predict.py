@@ -19,9 +19,9 @@ from profet_core.energy.estimate import load_regions
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select, toggle
 from ui.inputs.method import method_input, precision_input
-from ui.inputs.narrowing import chosen_rows, filter_button, preset_choice
+from ui.inputs.narrowing import chosen_rows, preset_choice
 from ui.inputs.network import latency_question, network_input, second_input
-from ui.inputs.offers import prices_button, with_offers
+from ui.inputs.offers import offer_buttons, with_offers
 from ui.inputs.parameters import whole_nodes_input
 from ui.inputs.sizes import size_sliders
 from ui.inputs.training import validation_input, workload_input
@@ -58,7 +58,7 @@ def main(resources: Resources) -> None:
     except ProfetError:
         # The way out may be a wider filter, or an anchor of the visitor's own.
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            _offer_buttons(resources)
+            offer_buttons(resources)
         raise
     per = _per(network)
     rows = _rows(answer)
@@ -129,12 +129,7 @@ def _choices(resources: Resources, network: Network) -> None:
         choice("View", PredictView.chart)
         if session.predict.chart == "bars":
             select("Sort", PredictView.sort, width=105)
-        _offer_buttons(resources)
-
-
-def _offer_buttons(resources: Resources) -> None:
-    filter_button(resources)
-    prices_button()
+        offer_buttons(resources)
 
 
 def _table(resources: Resources, network: Network, answer: AdviseAnswer, rows: list[OfferRow], per: Per) -> None:

@@ -23,9 +23,9 @@ from ui.charts.scales import LATENCY, Shown, count_axis
 from ui.charts.style import GREY, show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, filter_button, preset_choice
+from ui.inputs.narrowing import chosen_rows, preset_choice
 from ui.inputs.network import latency_question
-from ui.inputs.offers import offer_values, prices_button
+from ui.inputs.offers import offer_buttons, offer_values
 from ui.inputs.parameters import chosen_parameters, typed_network
 from ui.links import page_path
 from ui.notices import price_line, show_notices
@@ -60,8 +60,7 @@ def body(resources: Resources) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         choice("Show", ScaleOut.out_shows)
         preset_choice()
-        filter_button(resources)
-        prices_button()
+        offer_buttons(resources)
     question = _question(resources)
     if question is None:
         return

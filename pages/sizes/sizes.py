@@ -22,9 +22,9 @@ from ui.charts.scales import LATENCY, Shown, size_axis
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, drawn_rows, filter_button, preset_choice
+from ui.inputs.narrowing import chosen_rows, drawn_rows, preset_choice
 from ui.inputs.network import latency_question, network_input, second_input
-from ui.inputs.offers import prices_button, with_offers
+from ui.inputs.offers import offer_buttons, with_offers
 from ui.inputs.sizes import SIZE_LABELS, size_sliders
 from ui.inputs.training import validation_input, workload_input
 from ui.notices import price_line, show_notices
@@ -72,8 +72,7 @@ def main(resources: Resources) -> None:
         choice("Scale", SizesView.scale)
         if not scaler:
             preset_choice()
-            filter_button(resources)
-            prices_button()
+            offer_buttons(resources)
             gpus_place = st.container(width="content")
     if scaler:
         show_scaler(resources, axis, session.scaler_batch if axis == "batch" else session.scaler_pixels, log=log)

@@ -13,7 +13,7 @@ from profet_core.answers.questions import AdviseQuestion
 from profet_core.typed_numbers import as_typed, typed_positive
 from profet_core.units import listed_price
 from ui.errors import one_line_errors
-from ui.inputs.narrowing import chosen_narrowing, spot_counts
+from ui.inputs.narrowing import chosen_narrowing, filter_button, spot_counts
 from ui.inputs.own_gpu import own_gpu_input
 from ui.inputs.own_instances import own_instances_input
 from ui.inputs.own_table import OwnTable, own_table
@@ -23,8 +23,9 @@ from ui.state.resources import Resources
 from ui.state.session import PRICE, session
 
 
-def prices_button() -> None:
-    """Everything about prices in a dialog; closing it draws the page with what was changed."""
+def offer_buttons(resources: Resources) -> None:
+    """What narrows offers, and everything about prices in a dialog; closing it draws the page with what was changed."""
+    filter_button(resources)
 
     @st.dialog("Prices", width="large", on_dismiss="rerun")
     def dialog() -> None:

@@ -19,7 +19,7 @@ from ui.inputs.uploader import Uploader, let_go
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
 from ui.state.uploads_held import is_dropped
-from ui.texts import ordinal, plain, show_code
+from ui.texts import plain, show_code
 from ui.turns import others_first
 
 _LOG = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, tex
         bar.progress(min(max(share, 0.0), 1.0), text=text)
 
     def waiting(place: int) -> None:
-        bar.progress(0.0, text=f"{text}: {ordinal(place)} in line")
+        bar.progress(0.0, text=f"{text}: number {place} in the queue")
 
     with taken(file) as copy:
         let_go(file)

@@ -18,6 +18,8 @@ from ui.state.session import EMPTY, LINKED, MEASURED, PRICE, Part, PerInstance, 
 PARAMETER = "profile"
 #: What a link of one page may ask another page to show: settings that follow no profile.
 _ASKED_FOR = ("view", "inspect", "open", "part")
+#: Begin the keys of what is given for single instances.
+_OF_INSTANCES = (PRICE.key(""), MEASURED.key(""))
 
 
 def link_keys(parts: Iterable[Part | PerInstance | str], resources: Resources) -> list[str]:
@@ -47,7 +49,7 @@ def keep_fields() -> None:
     other page is over: until then every field that both pages have would be empty.
     """
     own = (key for slot in session.slots for key in (slot.key("chosen"), slot.key("pasted")))
-    of_instances = (key for key in st.session_state if str(key).startswith((PRICE.prefix, MEASURED.prefix)))
+    of_instances = [key for key in st.session_state if str(key).startswith(_OF_INSTANCES)]
     for key in (*LINKED, *own, *of_instances, "carry_profile"):
         if key in st.session_state:
             st.session_state[key] = st.session_state[key]
@@ -107,11 +109,10 @@ def write_link(
         if value != default:
             wanted[key] = _text(value)
     shown = {key: st.query_params.get_all(key) for key in st.query_params}
-    of_instances = tuple(f"{kind.prefix}_" for kind in (PRICE, MEASURED))
     others = {
         key: values
         for key, values in shown.items()
-        if key not in LINKED and key != PARAMETER and not key.startswith(of_instances)
+        if key not in LINKED and key != PARAMETER and not key.startswith(_OF_INSTANCES)
     }
     if {key: values[-1] for key, values in shown.items() if key not in others} != wanted:
         st.query_params.from_dict({**others, **wanted})
