@@ -75,7 +75,7 @@ def test_rows_are_laid_over_earlier_ones_and_removed(open_app, edit):
     edit(app, "own-instances", removed=[0])
     assert [row.name for row in app.session_state["own_instances"].rows] == ["g4dn.xlarge"]
     edit(app, "own-instances", removed=[0])
-    assert "own_instances" not in app.session_state
+    assert app.session_state["own_instances"] is None
     assert listed(app) == listed(open_app())
 
 
