@@ -13,7 +13,8 @@ from ui.inputs.steps import besides_steps
 from ui.predicted.network import current_network
 from ui.predicted.outcome import Outcome, context_of
 from ui.state.held import held_in
-from ui.state.own_profiles import OwnProfile, own_profiles
+from ui.state.own_profiles import own_profiles
+from ui.state.records import OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import session
 

@@ -19,7 +19,8 @@ from ui.inputs.steps import step_questions, steps_input, steps_number
 from ui.inputs.uploads import notes_on, upload_input
 from ui.links import page_path, record_link
 from ui.state.held import set_recorded, use_sample
-from ui.state.own_profiles import OwnProfile, own_profiles, remove_own
+from ui.state.own_profiles import own_profiles, remove_own
+from ui.state.records import OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import ON_PREDICT, session
 from ui.tables import download_button

@@ -11,7 +11,8 @@ ROW = {"instance": "my.l40s", "gpu": "L40S", "usd_per_hour": 0.95}
 
 
 def own(app) -> list[tuple]:
-    rows = app.session_state[OWN].rows if OWN in app.session_state and app.session_state[OWN] else ()
+    held = dict(app.session_state.filtered_state).get(OWN)
+    rows = held.rows if held else ()
     return [(row.name, row.gpu, row.gpu_count, row.usd_per_hour, row.market) for row in rows]
 
 

@@ -11,8 +11,7 @@ from ui.inputs.fields import number_field, select, toggle
 from ui.inputs.profile import profile_input
 from ui.inputs.steps import read_as_steps
 from ui.predicted.outcome import ANCHOR_LABEL, Outcome, trust_latency
-from ui.state.held import Held
-from ui.state.own_profiles import OwnProfile
+from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import Field, Network, Slot, session
 from ui.texts import plain

@@ -6,7 +6,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.inputs.steps import steps_number
-from ui.state.own_profiles import MAX_NAME_LETTERS, OwnProfile, change_own, own_profiles, remove_all_own, remove_own
+from ui.state.own_profiles import MAX_NAME_LETTERS, change_own, own_profiles, remove_all_own, remove_own
+from ui.state.records import OwnProfile
 from ui.state.session import Slot
 from ui.texts import plain
 

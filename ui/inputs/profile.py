@@ -14,8 +14,9 @@ from ui.inputs.uploads import notes_on, upload_input
 from ui.links import inside_link, record_link
 from ui.phrases import shown_name
 from ui.state.carried_profile import carried_text
-from ui.state.held import Held, held_in
-from ui.state.own_profiles import OwnProfile, add_own
+from ui.state.held import held_in
+from ui.state.own_profiles import add_own
+from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import Own, Slot, session
 from ui.texts import plain

@@ -16,7 +16,8 @@ from profet_core.profiles.guarded import read_guarded
 from profet_core.sandbox.process import taken
 from ui.errors import log_failure, show_error
 from ui.inputs.uploader import Uploader, let_go
-from ui.state.own_profiles import OwnProfile, add_own
+from ui.state.own_profiles import add_own
+from ui.state.records import OwnProfile
 from ui.state.resources import Resources
 from ui.state.uploads_held import is_dropped
 from ui.texts import plain, show_code

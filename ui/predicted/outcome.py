@@ -10,7 +10,8 @@ from profet_core import InputError, LatencyDoubtError, NoPredictionError, Predic
 from profet_core.answers.predict import predicted_question
 from profet_core.answers.questions import Context, FieldNames, PredictQuestion, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
-from ui.state.held import Held, held_in
+from ui.state.held import held_in
+from ui.state.records import Held
 from ui.state.resources import Resources
 from ui.state.session import Slot, session
 

@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import streamlit as st
 
-from profet_core import InputError, Profile
-from profet_core.artifacts.samples import Sample
+from profet_core import InputError
 from ui.state.link import forget_given, given_by_link
-from ui.state.own_profiles import OwnProfile, change_own, own_profiles
+from ui.state.own_profiles import change_own, own_profiles
+from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import Network, Slot, session
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A profile in a slot, with where it came from.
-
-    Attributes
-    ----------
-    name : what a person knows it by; of an upload it is a stranger's text.
-    origin : "sample", "upload", "paste" or "link".
-    identity : differs for two profiles that differ.
-    sample, own : one of them, the other is None.
-    """
-
-    profile: Profile
-    name: str
-    origin: str
-    identity: str
-    sample: Sample | None = None
-    own: OwnProfile | None = None
-
-    @property
-    def latency_ms(self) -> float | None:
-        """Its step latency on its anchor, milliseconds, as far as the sample or the visitor tells it."""
-        source = self.sample or self.own
-        return source.latency_ms if source else None
 
 
 def held_in(resources: Resources, slot: Slot) -> Held:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
@@ -15,6 +15,7 @@ from profet_core.catalog.own import laid_over, own_row, own_text, parse_own
 from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus, own_gpu_of, own_gpus_text, parse_own_gpus
 from profet_core.transfer.own_gpu import check_own_gpu
 from ui.state.held import forget_other_anchors, rename_anchor
+from ui.state.records import OwnInstances
 from ui.state.resources import Resources, load_resources
 from ui.state.session import PRICE, session
 
@@ -23,14 +24,6 @@ MAX_ROWS = 200
 #: What pages show as it is.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
-
-
-@dataclass(frozen=True, slots=True)
-class OwnInstances:
-    """A visitor's rows, and the catalog with them laid over it."""
-
-    rows: tuple[Instance, ...]
-    catalog: Catalog
 
 
 def own_instances() -> tuple[Instance, ...]:

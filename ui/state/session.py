@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import streamlit as st
 
@@ -15,6 +15,7 @@ from profet_core import InputError
 from profet_core.advice.advise import ORIGINAL, Preset, Sort
 from profet_core.answers.questions import LONGEST_NETWORK
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES
+from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.from_layers.estimate import MOST_BATCH, OPTIMISERS
 from profet_core.from_layers.model import LAW, LIGHTGBM, LOG_LINEAR, XGBOOST
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
@@ -26,13 +27,8 @@ from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import LARGEST_NUMBER, MS_PER_UNIT, SMALLEST_NUMBER, latency_to_ms
+from ui.state.records import Held, OwnInstances, OwnProfile
 from ui.state.resources import Resources, offer_choices
-
-if TYPE_CHECKING:
-    from profet_core.catalog.own_gpus import OwnGpu
-    from ui.state.held import Held
-    from ui.state.own_catalog import OwnInstances
-    from ui.state.own_profiles import OwnProfile
 
 #: One process for all GPUs needs the number of weight tensors, which is not asked.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
