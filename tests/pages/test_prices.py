@@ -11,8 +11,9 @@ ROW = {"instance": "my.l40s", "gpu": "L40S", "usd_per_hour": 0.95}
 
 
 def own(app) -> list[tuple]:
-    held = dict(app.session_state.filtered_state).get(OWN)
-    rows = held.rows if held else ()
+    if OWN not in app.session_state or app.session_state[OWN] is None:
+        return []
+    rows = app.session_state[OWN].rows
     return [(row.name, row.gpu, row.gpu_count, row.usd_per_hour, row.market) for row in rows]
 
 
