@@ -65,7 +65,7 @@ def follow_link(parts: Iterable[Part | PerInstance | str], resources: Resources,
     parts : what the page's link carries. turned : the visitor has come from another page.
     """
     opening = session.link.link_given is None
-    if not opening and not getattr(get_script_run_ctx(), "is_history_navigation", False):
+    if not opening and not _went_back_or_forward():
         if turned:
             given = _given(resources)
             st.session_state.update({key: given[key] for key in _ASKED_FOR if key in given})
@@ -138,3 +138,7 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         return ",".join(value)
     return format(value, ".12g") if isinstance(value, float) else str(value)
+
+
+def _went_back_or_forward() -> bool:
+    return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
