@@ -7,38 +7,45 @@ from collections.abc import Callable, Iterable
 import streamlit as st
 
 from ui.errors import one_line_errors, show_error, show_warning
-from ui.state.carried_profile import CARRY, carried, take_carried
-from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded, reread_slot
-from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page, write_link
+from ui.state.carried_profile import carried, take_carried
+from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded
+from ui.state.link import (
+    follow_link,
+    keep_fields,
+    link_keys,
+    turned_to_another_page,
+    write_link,
+)
 from ui.state.own_catalog import visitors_resources
 from ui.state.resources import Resources
-from ui.state.settings import all_settings
-from ui.state.slots import ALL_SLOTS, PROFILE_SLOT
+from ui.state.session import Part, PerInstance, session
 from ui.turns import in_turn
 
+#: What a page's link carries, see `link_keys`; asked after the page is drawn, when it is final.
+Linked = Callable[[], Iterable[Part | PerInstance | str]]
 
-def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iterable[str]]) -> None:
+
+def run_page(
+    body: Callable[[Resources], None], linked: Linked, main: Callable[[Resources], None] | None = None
+) -> None:
     """Run a page.
 
     Parameters
     ----------
-    body : draws the page.
-    keys : names the settings that the page's link carries; asked after the body, when they are final.
+    body : draws the page, or what stands beside and above `main`.
+    main : draws the rest; what is chosen in it draws it alone, so that a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
-        settings = all_settings(resources)
-        turned = turned_to_another_page()
-        if turned:
-            keep_fields((*settings, *(key for slot in ALL_SLOTS for key in slot.field_keys), CARRY))
-        if follow_link(settings, keys(resources) if "axis" in st.session_state else (), turned=turned):
-            for slot in ALL_SLOTS:
-                reread_slot(slot)
+        if turned := turned_to_another_page():
+            keep_fields()
+        if follow_link(linked(), resources, turned=turned):
+            session.profile.shown = session.second.shown = None
             if problem := take_carried(resources):
                 show_error(problem)
-        for slot in ALL_SLOTS:
+        for slot in session.slots:
             held_in(resources, slot)
-        forget_given(settings)
+        session.link.link_given = frozenset()
         if linked_profile_is_missing():
             show_warning(
                 "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
@@ -47,9 +54,41 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         _say_of_server(resources)
         with one_line_errors():
             body(resources)
-        remember_recorded(PROFILE_SLOT)
-        defaults = {key: value for slot in ALL_SLOTS for key, value in profile_defaults(resources, slot).items()}
-        write_link(all_settings(resources), keys(resources), defaults, carried())
+            remember_recorded(session.profile)
+            if main is not None:
+                _draw_alone(main, linked, _beside())
+        _write(linked, resources)
+
+
+@st.fragment
+def _draw_alone(main: Callable[[Resources], None], linked: Linked, beside: tuple[object, ...]) -> None:
+    """Draw a page's main part; all of the page where what was done in it changes what stands `beside` it."""
+    with in_turn(), one_line_errors():
+        if beside != _beside():
+            st.rerun()
+        resources = visitors_resources()
+        with one_line_errors():
+            main(resources)
+        _write(linked, resources)
+
+
+def _beside() -> tuple[object, ...]:
+    """What is shown outside of a page's main part: the visitor's own, the profile with its fields, and which view."""
+    own, slots = session.own, session.slots
+    fields = (*(slot.latency for slot in slots), *(slot.unit for slot in slots), *(slot.steps for slot in slots))
+    return (
+        own.own_profiles,
+        own.own_gpus,
+        own.own_instances,
+        session.network.anchor,
+        session.sizes.sizes_view,
+        *fields,
+    )
+
+
+def _write(linked: Linked, resources: Resources) -> None:
+    defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
+    write_link(link_keys(linked(), resources), resources, defaults, carried())
 
 
 def _say_of_server(resources: Resources) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui.state.settings import ON_PREDICT
+from ui.state.session import ON_PREDICT
 from ui.texts import show_code
 
 RECORD_COMMAND = "profet profile train.py"

@@ -7,6 +7,20 @@ import streamlit as st
 from ui.links import page_path
 
 _PAGES = "navigation:pages"
+_GROUPS = {
+    "": (
+        ("predict", "Predict", "recommend"),
+        ("sizes", "Sizes", "show_chart"),
+        ("compare", "Compare", "compare_arrows"),
+        ("scale_out", "Scale out", "hub"),
+    ),
+    "More": (
+        ("estimate", "Without a profile", "schema"),
+        ("many_core", "Many-core CPUs", "memory"),
+        ("accuracy", "Accuracy", "rule"),
+        ("about", "About", "info"),
+    ),
+}
 
 # A file of ours: for the name of an icon, the browser would ask a font host.
 _ICON = Path(__file__).with_name("icon.svg")
@@ -15,19 +29,10 @@ st.set_page_config(page_title="PROFET: cloud GPU training time and cost", page_i
 if _PAGES not in st.session_state:
     # Made once a session: each looks its script up on the disk, which took a sixth of an action.
     st.session_state[_PAGES] = {
-        "": [
-            st.Page(
-                page_path("predict"), title="Predict", icon=":material/recommend:", url_path="predict", default=True
-            ),
-            st.Page(page_path("sizes"), title="Sizes", icon=":material/show_chart:", url_path="sizes"),
-            st.Page(page_path("compare"), title="Compare", icon=":material/compare_arrows:", url_path="compare"),
-            st.Page(page_path("scale_out"), title="Scale out", icon=":material/hub:", url_path="scale_out"),
-        ],
-        "More": [
-            st.Page(page_path("estimate"), title="Without a profile", icon=":material/schema:", url_path="estimate"),
-            st.Page(page_path("many_core"), title="Many-core CPUs", icon=":material/memory:", url_path="many_core"),
-            st.Page(page_path("accuracy"), title="Accuracy", icon=":material/rule:", url_path="accuracy"),
-            st.Page(page_path("about"), title="About", icon=":material/info:", url_path="about"),
-        ],
+        group: [
+            st.Page(page_path(name), title=title, icon=f":material/{icon}:", url_path=name, default=name == "predict")
+            for name, title, icon in pages
+        ]
+        for group, pages in _GROUPS.items()
     }
 st.navigation(st.session_state[_PAGES], position="top").run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profet_core import Models, Prediction
 from profet_core.artifacts.models import EnsembleRule
-from ui.state.held import Held
+from ui.state.records import Held
 from ui.texts import plain
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -100,24 +102,16 @@ def price_source(entry: Instance) -> str:
 def download_buttons(rows: Sequence[Mapping[str, object]], stem: str) -> None:
     """What is on screen as CSV and as JSON, with full digits."""
     with st.container(horizontal=True, width="content"):
-        st.download_button(
-            "CSV",
-            as_csv(rows),
-            file_name=f"{stem}.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            key=f"{stem}:csv",
-            on_click="ignore",
-        )
-        st.download_button(
-            "JSON",
-            as_json(rows),
-            file_name=f"{stem}.json",
-            mime="application/json",
-            icon=":material/download:",
-            key=f"{stem}:json",
-            on_click="ignore",
-        )
+        for kind, made, mime in (("csv", as_csv, "text/csv"), ("json", as_json, "application/json")):
+            download_button(kind.upper(), partial(made, rows), f"{stem}.{kind}", mime, f"{stem}:{kind}")
+
+
+def download_button(
+    label: str, data: str | bytes | Callable[[], str], file_name: str, mime: str, key: str, **more: Any
+) -> None:
+    """A file to save; data that is made of a function is made when it is asked for."""
+    icon = more.pop("icon", ":material/download:")
+    st.download_button(label, data, file_name, mime, key=key, icon=icon, on_click="ignore", **more)
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:

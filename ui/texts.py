@@ -58,13 +58,3 @@ def show_code(code: str, *, wrap_lines: bool = False) -> None:
 def _show_prose(text: str) -> None:
     if text.strip():
         st.markdown(text)
-
-
-def ordinal(number: int) -> str:
-    """A place in line.
-
-    >>> ordinal(1), ordinal(2), ordinal(3), ordinal(11), ordinal(22)
-    ('1st', '2nd', '3rd', '11th', '22nd')
-    """
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"

@@ -25,12 +25,12 @@ from ui.phrases import rule_phrase
 from ui.recorder.route import recorder_address
 from ui.recorder.wheel import recorder_wheel
 from ui.state.resources import Resources
+from ui.state.session import session
 from ui.surer import quick_row
 from ui.tables import MISSING, price_source, show_table
 from ui.texts import plain, show_code, show_text
 
 _HERE = Path(__file__)
-_LEFT = "about:left"
 
 
 def body(resources: Resources) -> None:
@@ -41,8 +41,9 @@ def body(resources: Resources) -> None:
         "type. It needs a profile of one training step on a GPU that you have. A profile holds only the total time per "
         "operation type, so your network's architecture stays private."
     )
-    asked, opened = st.session_state["open"], []
-    is_new = asked != st.session_state.get(_LEFT)
+    texts, opened = session.texts, []
+    asked = texts.open
+    is_new = asked != texts.about_left
     for name, (label, icon, show) in _SECTIONS.items():
         key = f"about:{name}"
         # A link opens sections, and so does Back; otherwise they are as the visitor left them.
@@ -55,7 +56,7 @@ def body(resources: Resources) -> None:
                 show(resources)
     target = f"about-{opened[0]}" if is_new and opened else ""
     own_component("scroll_to", _HERE)(key="about-scroll", data={"key": target})
-    st.session_state["open"] = st.session_state[_LEFT] = opened
+    texts.open = texts.about_left = opened
 
 
 def _record(_: Resources) -> None:
@@ -137,4 +138,4 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Resources], None]]] = {
     "credits": ("Credits and license", "copyright", _credits),
 }
 
-run_page(body, lambda _: ("open",))
+run_page(body, lambda: ("open",))

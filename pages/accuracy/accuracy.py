@@ -13,18 +13,10 @@ from profet_core.latency import quantile
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.resources import Resources
+from ui.state.session import Texts, session
 from ui.tables import show_table
 from ui.texts import plain, read_text
 
-_LABELS = {
-    "model": "Profiled GPUs",
-    "transfer": "Unprofiled GPUs",
-    "precision": "Precision",
-    "cells": "Few measurements",
-    "estimate": "Without a profile",
-    "scaleout": "Scale out",
-    "manycore": "Many-core CPUs",
-}
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 #: The rows of a table.
 _TABLE = re.compile(r"((?:^\|.*\n)+)", re.MULTILINE)
@@ -40,10 +32,9 @@ def body(resources: Resources) -> None:
         "All errors are measured on architectures or GPUs held out of training. They are mean absolute percentage "
         "errors (MAPE) unless a card says otherwise."
     )
-    choice("Model card", "part", _LABELS)
-    part = st.session_state["part"]
+    choice("Model card", Texts.part)
     _own_models(resources)
-    path = resources.models.folder / f"{part.upper()}_CARD.md"
+    path = resources.models.folder / f"{session.texts.part.upper()}_CARD.md"
     if path.is_file():
         _show_card(read_text(path))
     else:
@@ -112,4 +103,4 @@ def _rows(table: str) -> Iterator[dict[str, str]]:
     return (dict(zip(names, line, strict=True)) for line in lines)
 
 
-run_page(body, lambda _: ("part",))
+run_page(body, lambda: ("part",))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
 from profet_core import InstancePrediction, NoPredictionError, Prediction, Profile
 from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
 from profet_core.precision.names import AS_PROFILED
@@ -14,10 +12,10 @@ from ui.inputs.steps import besides_steps
 from ui.predicted.network import current_network
 from ui.predicted.outcome import Outcome, context_of
 from ui.state.held import held_in
-from ui.state.own_profiles import OwnProfile, own_profiles
-from ui.state.page_keys import LISTED
+from ui.state.own_profiles import own_profiles
+from ui.state.records import OwnProfile
 from ui.state.resources import Resources
-from ui.state.slots import PROFILE_SLOT, usable_latency_ms
+from ui.state.session import session
 
 _OWN = "own "
 
@@ -75,7 +73,7 @@ class Compared:
 
 def listed(resources: Resources) -> list[Candidate]:
     """The visitor's own, in the order they came, then the samples that were picked."""
-    shown = held_in(resources, PROFILE_SLOT)
+    shown = held_in(resources, session.profile)
     own = [
         Candidate(
             own_key(each.key), each.name, each.profile, each.anchor, each.latency_ms, each, shown.identity == each.key
@@ -83,7 +81,7 @@ def listed(resources: Resources) -> list[Candidate]:
         for each in own_profiles().values()
     ]
     taken = {each.name for each in own}
-    return own + [_sample(resources, name, taken, shown.sample) for name in st.session_state[LISTED]]
+    return own + [_sample(resources, name, taken, shown.sample) for name in session.compare.compare_samples]
 
 
 def own_key(key: str) -> str:
@@ -130,7 +128,7 @@ def _sample(resources: Resources, name: str, taken: set[str], on_predict: object
         unlike += " (sample)"
     if sample is not on_predict:
         return Candidate(name, unlike, resources.profiles[name], sample.anchor, sample.latency_ms)
-    anchor, latency_ms = st.session_state[PROFILE_SLOT.anchor_key], usable_latency_ms(PROFILE_SLOT)
+    anchor, latency_ms = session.network.anchor, session.profile.usable_ms
     return Candidate(name, unlike, resources.profiles[name], anchor, latency_ms, on_predict=True)
 
 

@@ -10,12 +10,8 @@ from pages.compare.listing import add_input, choose_listed, list_linked, show_ch
 from pages.compare.side_by_side import show_comparison
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.state.page_keys import compare_keys
 from ui.state.resources import Resources
-from ui.state.settings import VIEWS
-
-_SIDE_BY_SIDE, _INSIDE = VIEWS
-_VIEW_LABELS = {_SIDE_BY_SIDE: "Side by side", _INSIDE: "Inside one profile"}
+from ui.state.session import CompareView, Part, PerInstance, session
 
 
 def body(resources: Resources) -> None:
@@ -26,20 +22,39 @@ def body(resources: Resources) -> None:
     add_input(resources, empty=not candidates)
     if not candidates:
         return
-    state = st.session_state
+    network = session.network
     compared = compare(
-        resources, candidates, state["method"], precision=state["precision"], shown=shown_outcome(resources)
+        resources, candidates, network.method, precision=network.precision, shown=shown_outcome(resources)
     )
     left, right = st.columns([2, 3], gap="medium")
     with left:
         chosen = choose_listed(resources, compared)
     with right:
         show_chosen(resources, chosen.candidate)
-    choice("View", "view", _VIEW_LABELS)
-    if state["view"] == _SIDE_BY_SIDE:
+    choice("View", CompareView.view)
+    if session.compare.view == "compare":
         show_comparison(resources, compared)
     else:
         show_inside(resources, chosen.candidate)
 
 
-run_page(body, compare_keys)
+def _linked() -> tuple[Part | PerInstance | str, ...]:
+    """What is listed and how it is shown; a visitor's own profiles can't be in a link.
+
+    What Predict shows is as it is there: where that is a sample of the list, all that its numbers depend on.
+    """
+    chosen, samples = session.compare.inspect, session.compare.compare_samples
+    # A chosen sample is listed in any case: a link to it stays as it is.
+    listing = ("inspect",) if chosen and samples == [chosen] else ("inspect", "compare_samples")
+    on_predict = session.profile.source == "sample" and session.profile.sample in samples
+    return (
+        "view",
+        *listing,
+        "compare_by",
+        "preset",
+        "drawn",
+        *(session.asked if on_predict else ("method", "precision")),
+    )
+
+
+run_page(body, _linked)

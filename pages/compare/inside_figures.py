@@ -31,6 +31,7 @@ def class_bars(rows: Sequence[Placement]) -> go.Figure:
         x=value_axis("ms", range=[0, largest_ms * 1.35]),
         y=name_axis(categoryorder="array", categoryarray=list(bars)[::-1]),
         height=90 + 24 * len(bars),
+        name="GPU time by class",
         bargap=0.25,
     )
 
@@ -54,6 +55,7 @@ def time_bars(rows: Sequence[Placement]) -> go.Figure:
         x=value_axis("ms", range=[0, largest_ms * 1.35]),
         y=name_axis(categoryorder="array", categoryarray=labels[::-1]),
         height=130 + 24 * len(labels),
+        name="Operations by time",
         bargap=0.25,
     )
 
@@ -82,6 +84,7 @@ def busy_and_idle(*both: Side) -> go.Figure:
         x={"tickformat": ".0%", "range": [0, 1], "gridcolor": GRID, "fixedrange": True},
         y=name_axis(),
         height=90 + 44 * len(sides),
+        name="Busy and idle time",
         barmode="stack",
         bargap=0.3,
         legend={"traceorder": "normal"},

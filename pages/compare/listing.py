@@ -16,21 +16,19 @@ from ui.errors import show_error
 from ui.inputs.fields import number_field
 from ui.inputs.own_list import remove_all_button, rename_input
 from ui.inputs.steps import step_questions, steps_input, steps_number
-from ui.inputs.uploads import has_notes, upload_input
+from ui.inputs.uploads import notes_on, upload_input
 from ui.links import page_path, record_link
-from ui.state.held import choose_own, set_recorded, use_sample
-from ui.state.own_profiles import OwnProfile, own_profiles, remove_own
-from ui.state.page_keys import LISTED
+from ui.state.held import set_recorded, use_sample
+from ui.state.own_profiles import own_profiles, remove_own
+from ui.state.records import OwnProfile
 from ui.state.resources import Resources
-from ui.state.settings import ON_PREDICT
-from ui.state.slots import PROFILE_SLOT
+from ui.state.session import ON_PREDICT, session
+from ui.tables import download_button
 from ui.texts import plain
 
 _PREFIX = "compare"
 _EXAMPLES = 3
 _WIDGET, _SAMPLE_WIDGET = "inspected", "profiles:sample"
-#: What the visitor chose: a sample, which a link carries, or an own profile.
-_SAMPLE, _OWN = "inspect", "inspect_own"
 
 
 def add_input(resources: Resources, *, empty: bool) -> None:
@@ -44,11 +42,12 @@ def add_input(resources: Resources, *, empty: bool) -> None:
             on_click=_load_examples,
             args=(tuple(resources.samples)[:_EXAMPLES],),
         )
-    with st.expander("Add profiles", expanded=empty or has_notes(_PREFIX), icon=":material/add:"):
+    notes = notes_on(_PREFIX)
+    with st.expander("Add profiles", expanded=empty or bool(notes.errors or notes.infos), icon=":material/add:"):
         upload_input(resources, _PREFIX, _choose_added)
         st.selectbox(
             "Sample",
-            [name for name in resources.samples if name not in st.session_state[LISTED]],
+            [name for name in resources.samples if name not in session.compare.compare_samples],
             index=None,
             format_func=lambda name: resources.samples[name].title,
             key=_SAMPLE_WIDGET,
@@ -60,15 +59,15 @@ def add_input(resources: Resources, *, empty: bool) -> None:
 
 def list_linked() -> None:
     """A sample that a link chooses is on the list."""
-    sample = st.session_state[_SAMPLE]
-    if sample not in (None, ON_PREDICT, *st.session_state[LISTED]):
-        st.session_state[LISTED] = [*st.session_state[LISTED], sample]
+    listed, sample = session.compare.compare_samples, session.compare.inspect
+    if sample is not None and sample not in (ON_PREDICT, *listed):
+        session.compare.compare_samples = [*listed, sample]
 
 
 def choose_listed(resources: Resources, compared: Sequence[Compared]) -> Compared:
     """The list; returns the chosen one."""
     every = {one.candidate.key: one for one in compared}
-    wanted = st.session_state[_SAMPLE] or st.session_state.get(_OWN)
+    wanted = session.compare.inspect or session.compare.inspect_own
     st.session_state[_WIDGET] = wanted if wanted in every else _usual(compared)
     st.radio(
         f"{len(every)} profile{'s' if len(every) > 1 else ''}",
@@ -83,9 +82,9 @@ def choose_listed(resources: Resources, compared: Sequence[Compared]) -> Compare
 
 def drop_sample(name: str) -> None:
     """Take a sample off the list."""
-    st.session_state[LISTED] = [other for other in st.session_state[LISTED] if other != name]
-    if st.session_state[_SAMPLE] == name:
-        st.session_state[_SAMPLE] = None
+    session.compare.compare_samples = [other for other in session.compare.compare_samples if other != name]
+    if session.compare.inspect == name:
+        session.compare.inspect = None
 
 
 def _usual(compared: Sequence[Compared]) -> str:
@@ -123,13 +122,13 @@ def _facts(resources: Resources, one: Compared) -> Iterator[str]:
 
 
 def _load_examples(names: Sequence[str]) -> None:
-    st.session_state[LISTED] = list(names)
+    session.compare.compare_samples = list(names)
 
 
 def _add_sample() -> None:
     name = st.session_state[_SAMPLE_WIDGET]
     if name is not None:
-        st.session_state[LISTED] = [*st.session_state[LISTED], name]
+        session.compare.compare_samples = [*session.compare.compare_samples, name]
         st.session_state[_SAMPLE_WIDGET] = None
         _choose(name)
 
@@ -143,8 +142,8 @@ def _choose_widget() -> None:
 
 
 def _choose(key: str) -> None:
-    sample = key in st.session_state[LISTED]
-    st.session_state[_SAMPLE], st.session_state[_OWN] = (key, None) if sample else (None, key)
+    sample = key in session.compare.compare_samples
+    session.compare.inspect, session.compare.inspect_own = (key, None) if sample else (None, key)
 
 
 def show_chosen(resources: Resources, chosen: Candidate) -> None:
@@ -195,10 +194,9 @@ def _use_button(resources: Resources, chosen: Candidate) -> None:
         st.page_link(page_path("predict"), label="Open in Predict", icon=":material/arrow_forward:")
     elif st.button("Use in Predict", key=f"{_PREFIX}:use", icon=":material/arrow_forward:"):
         if chosen.own:
-            st.session_state[PROFILE_SLOT.key("source")] = "upload"
-            choose_own(PROFILE_SLOT, chosen.own.key)
+            session.profile.source, session.profile.chosen = "upload", chosen.own.key
         else:
-            use_sample(PROFILE_SLOT, chosen.key)
+            use_sample(session.profile, chosen.key)
         st.switch_page(page_path("predict"))
 
 
@@ -209,16 +207,8 @@ def _download_button(resources: Resources, chosen: Candidate) -> None:
     except ProfileError as error:
         show_error(str(error))
         return
-    st.download_button(
-        "PROFET JSON",
-        data,
-        file_name="profile.json" if chosen.own else resources.samples[chosen.key].path.name,
-        mime="application/json",
-        icon=":material/download:",
-        key=f"{_PREFIX}:json",
-        type="tertiary",
-        on_click="ignore",
-    )
+    name = "profile.json" if chosen.own else resources.samples[chosen.key].path.name
+    download_button("PROFET JSON", data, name, "application/json", f"{_PREFIX}:json", type="tertiary")
 
 
 def as_said(own: OwnProfile) -> Profile:

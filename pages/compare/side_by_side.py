@@ -18,11 +18,11 @@ from ui.charts.style import WIDE, Part, framed, name_axis, no_markup, show_chart
 from ui.inputs.fields import choice
 from ui.inputs.narrowing import chosen_rows, drawn_rows, preset_choice
 from ui.state.resources import Resources
+from ui.state.session import CompareView, session
 from ui.tables import download_buttons, gpu_cell
 from ui.texts import plain
 
 LATENCY, COST = "latency", "cost"
-_METRICS = {LATENCY: "Latency", COST: "Cost per 1,000 steps"}
 _TITLES = {LATENCY: "Latency (ms/step)", COST: "Cost per 1,000 steps ($)"}
 #: Profiles in the chart, and letters of their names.
 _MOST_DRAWN, _LABEL_LETTERS = 8, 26
@@ -56,11 +56,11 @@ def _warnings(warned: Sequence[Compared]) -> None:
 
 def _on_every_instance(resources: Resources, known: Sequence[Compared]) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("Show", "compare_by", _METRICS)
+        choice("Show", CompareView.compare_by)
         preset_choice()
         rows = chosen_rows(offer_rows(resources.catalog, known))
         drawn = drawn_rows(rows)
-    metric = st.session_state["compare_by"]
+    metric = session.compare.compare_by
     show_chart(bars(known[:_MOST_DRAWN], drawn, metric), "compare-bars")
     if len(known) > _MOST_DRAWN:
         st.caption(f"The chart shows the first {_MOST_DRAWN} profiles. The table has all {len(known)}.")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from pages.estimate.inputs import METHOD_LABELS
 from profet_core.advice.advise import offer_label
 from profet_core.advice.plans import Plan
 from profet_core.catalog import Instance
@@ -25,6 +24,7 @@ from ui.result_table.plan_columns import (
     hidden,
     step_range_column,
 )
+from ui.state.session import NetworkFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +105,6 @@ _PROFILED: Column[EstimateRow] = Column(
 
 def _by_method(name: str) -> Column[EstimateRow]:
     key = f"{name.replace('-', '_')}_ms"
-    return Column(key, METHOD_LABELS[name], lambda row: row.by_method[name], format_ms, by_default=False)
+    return Column(
+        key, NetworkFile.net_method.options[name], lambda row: row.by_method[name], format_ms, by_default=False
+    )

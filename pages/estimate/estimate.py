@@ -29,15 +29,13 @@ from profet_core.prediction.records import Prediction
 from profet_core.units import format_ms, format_significant
 from ui.errors import show_warning
 from ui.frame import run_page
-from ui.inputs.narrowing import chosen_narrowing, chosen_rows, filter_button, preset_choice
-from ui.inputs.offers import offer_values, prices_button
+from ui.inputs.narrowing import chosen_narrowing, chosen_rows, preset_choice
+from ui.inputs.offers import offer_buttons, offer_values
 from ui.predicted.outcome import context_of, predict_slot
 from ui.result_table.show import result_table
 from ui.state.held import held_in
-from ui.state.page_keys import estimate_keys
 from ui.state.resources import Resources
-from ui.state.settings import ESTIMATE_TABLE
-from ui.state.slots import PROFILE_SLOT
+from ui.state.session import session
 from ui.tables import show_table
 from ui.texts import plain
 
@@ -52,8 +50,7 @@ def body(resources: Resources) -> None:
     st.title("Without a profile")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         preset_choice()
-        filter_button(resources)
-        prices_button()
+        offer_buttons(resources)
     if question is None:
         st.info("Upload a network file.")
         return
@@ -75,16 +72,15 @@ def body(resources: Resources) -> None:
 
 
 def _estimated(resources: Resources, question: EstimateQuestion) -> NetworkEstimate:
-    state = st.session_state
     found = estimate(
         resources.models,
         resources.catalog,
         question.network,
         batch_size=question.batch_size,
         name=question.name if question.is_named else "",
-        method=state["net_method"],
-        optimiser=state["net_optimiser"],
-        precision=state["precision"],
+        method=session.file.net_method,
+        optimiser=session.file.net_optimiser,
+        precision=session.network.precision,
     )
     return replace(found, name=question.name)
 
@@ -99,13 +95,13 @@ def _network_words(found: NetworkEstimate) -> str:
 
 def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Prediction | None, Sequence[str]]:
     """The prediction from the visitor's profile, or from a sample of this very step, and its caveats."""
-    held = held_in(resources, PROFILE_SLOT)
+    held = held_in(resources, session.profile)
     if held.own is None:
         sample, asked = held.sample, (question.name, question.network.pixels, question.batch_size)
         if sample is None or (sample.model, sample.pixels, sample.batch_size) != asked:
             return None, ()
     try:
-        prediction = predict_slot(resources, PROFILE_SLOT).prediction
+        prediction = predict_slot(resources, session.profile).prediction
     except NoPredictionError:
         return None, ()
     if held.own is None:
@@ -116,9 +112,9 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
 
 def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[EstimateRow]:
     """A row for each offer that the filter leaves, the cheapest first."""
-    state, values, narrowing = st.session_state, offer_values(resources), chosen_narrowing(resources)
+    training, values, narrowing = session.training, offer_values(resources), chosen_narrowing(resources)
     workload = Workload(
-        state["images"], found.batch_size, state["epochs"], state["validation_images"], state["loading"]
+        training.images, found.batch_size, training.epochs, training.validation_images, training.loading
     )
     request = Request(workload, Limits())
     offers, names = market_offers(
@@ -134,7 +130,7 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
         EstimateRow(
             plan=plan_of(request, step, offer),
             ends=step.interval,
-            epochs=state["epochs"],
+            epochs=training.epochs,
             fit=found.fits.get(step.instance),
             regime=found.regimes[step.instance],
             by_method=step.members,
@@ -149,9 +145,9 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
 def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
     """Draw the result table; `stem` of the names of exports, `compared` with a profile."""
     opened = result_table(
-        chosen_rows(rows, keep=ESTIMATE_TABLE.open_row, every_node=bool(st.session_state["gpu_count"])),
+        chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count)),
         estimate_columns(compared=compared),
-        key=ESTIMATE_TABLE.table,
+        choices=session.estimate_table,
         stem=stem,
         title="Estimates without a profile",
         row_key=lambda row: row.label,
@@ -203,4 +199,5 @@ def _split_shares(model: EstimateModel, method: str, names: list[str]) -> dict[s
     return {name: columns.count(place) / len(columns) for place, name in enumerate(names) if columns}
 
 
-run_page(body, estimate_keys)
+# A network's file can't be in a link.
+run_page(body, lambda: (session.file, "precision", session.training, *session.offered, session.estimate_table))

@@ -5,76 +5,49 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question
-from profet_core.from_layers.estimate import MOST_BATCH
-from profet_core.from_layers.model import LAW, LIGHTGBM, LOG_LINEAR, XGBOOST
-from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, measured_networks, named_networks
+from profet_core.layers.networks import measured_networks, named_networks
 from profet_core.layers.reading import FORMATS
 from ui.errors import show_error
-from ui.inputs.fields import choice, number_field
+from ui.inputs.fields import choice, number_field, select
 from ui.inputs.method import precision_input
 from ui.inputs.network_file import network_file
 from ui.inputs.training import validation_input, workload_input
-from ui.state.settings import DEFAULT_METHOD
+from ui.state.session import NetworkFile, session
 from ui.texts import plain
 
-#: Method -> its label, on the whole page.
-METHOD_LABELS = {
-    DEFAULT_METHOD: "Default",
-    LAW: "Roofline model",
-    LOG_LINEAR: "Log-linear",
-    XGBOOST: "XGBoost",
-    LIGHTGBM: "LightGBM",
-}
-_FROM_LABELS = {"name": "By name", "file": "File"}
-_OPTIMIZER_LABELS = {"sgd": "SGD", "momentum": "Momentum", "adam": "Adam"}
 _FILE_TIP = f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept."
 
 
 def network_question() -> EstimateQuestion | None:
     """Ask for the network and its step; None until there is a file."""
-    choice("Network", "net_from", _FROM_LABELS)
-    by_name = st.session_state["net_from"] == "name"
+    choice("Network", NetworkFile.net_from)
+    by_name = session.file.net_from == "name"
     if by_name:
-        st.selectbox(
-            "Network name",
-            named_networks(),
-            format_func=lambda name: f"{name} (measured)" if name in measured_networks() else name,
-            key="net",
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        measured = measured_networks()
+        names = {name: f"{name} (measured)" if name in measured else name for name in named_networks()}
+        select("Network name", NetworkFile.net, names, label_visibility="collapsed")
     pixels, batch = st.columns(2, gap="small")
     with pixels:
         empty = f"{DEFAULT_PIXELS}" if by_name else "from file"
-        number_field(
-            "Image size", "net_pixels", (MIN_PIXELS, MAX_PIXELS), empty=empty, tip="Height and width in pixels."
-        )
+        number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
     with batch:
-        number_field("Batch size", "net_batch", (1, MOST_BATCH))
+        number_field("Batch size", NetworkFile.net_batch)
     found = _by_name() if by_name else _of_file()
     workload_input()
     with st.expander("More", icon=":material/tune:", key="network:more"):
         validation_input()
-        choice("Optimizer", "net_optimiser", _OPTIMIZER_LABELS, tip="Its state needs memory.")
-        st.selectbox(
-            "Method",
-            METHOD_LABELS,
-            format_func=METHOD_LABELS.__getitem__,
-            key="net_method",
-            persist_state="session",
-            help="The default was best most often on held-out measurements.",
-        )
+        choice("Optimizer", NetworkFile.net_optimiser, tip="Its state needs memory.")
+        select("Method", NetworkFile.net_method, help="The default was best most often on held-out measurements.")
         precision_input()
     return found
 
 
 def _by_name() -> EstimateQuestion:
-    state = st.session_state
-    return named_question(state["net"], batch=state["net_batch"], pixels=state["net_pixels"])
+    return named_question(session.file.net, batch=session.file.net_batch, pixels=session.file.net_pixels)
 
 
 def _of_file() -> EstimateQuestion | None:
-    pixels, batch_size = st.session_state["net_pixels"], st.session_state["net_batch"]
+    pixels, batch_size = session.file.net_pixels, session.file.net_batch
     given = network_file("network", "Network file", _FILE_TIP, pixels=pixels, keep=lambda network: network)
     if given.problem:
         show_error(given.problem)

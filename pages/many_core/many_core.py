@@ -28,12 +28,11 @@ from ui.charts.style import BLUE, GREY, ORANGE, show_chart
 from ui.errors import show_warning
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.state.page_keys import manycore_keys
 from ui.state.resources import Resources
+from ui.state.session import ManyCore, session
 from ui.tables import MISSING, download_buttons, show_table
 from ui.texts import plain, show_text
 
-_SHOWS_LABELS = {"time": "Time", "speedup": "Speed-up"}
 _S_PER_MIN = 60
 _TIME = Shown("Time", format_time, in_time=True)
 _SPEED_UP = Shown("Speed-up over one thread", format_significant)
@@ -60,7 +59,7 @@ def body(_: Resources) -> None:
         network = network_input()
         training = training_input(network)
         threads = threads_input()
-    choice("Show", "manycore_shows", _SHOWS_LABELS)
+    choice("Show", ManyCore.manycore_shows)
     st.markdown(_summary(network, training))
     as_published = PUBLISHED.get(network.name) is network and training == PUBLISHED_TRAINING[network.name]
     published_min = PUBLISHED_PREDICTIONS_MIN[network.name] if as_published else {}
@@ -86,7 +85,7 @@ def _summary(network: Network, training: Training) -> str:
 
 def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> go.Figure:
     """Both models over threads, both axes logarithmic; published times as marks."""
-    is_time = st.session_state["manycore_shows"] == "time"
+    is_time = session.manycore.manycore_shows == "time"
     shown = _TIME if is_time else _SPEED_UP
     a = [row.a.total_s if is_time else row.speedup_a for row in rows]
     b = [row.b.total_s if is_time else row.speedup_b for row in rows]
@@ -134,4 +133,10 @@ def _data(row: ThreadsRow) -> dict[str, object]:
     }
 
 
-run_page(body, lambda _: manycore_keys())
+_BY = {
+    "published": ("manycore_network",),
+    "named": ("manycore_name", "manycore_pixels"),
+    "flops": ("manycore_flops",),
+}
+_TRAINING_KEYS = ("manycore_images", "manycore_test_images", "manycore_epochs", "manycore_threads", "manycore_shows")
+run_page(body, lambda: ("manycore_from", *_BY[session.manycore.manycore_from], *_TRAINING_KEYS))

@@ -18,7 +18,7 @@ from ui.basis import FOUR_WORDS
 from ui.charts.bars import Bar, bar_chart, legend
 from ui.charts.style import no_markup, show_chart
 from ui.charts.trade_off import TradeOffPoint, trade_off
-from ui.state.settings import PREDICT_TABLE
+from ui.state.session import session
 from ui.tables import plan_gpus
 
 _TIME = {Per.STEP: "Latency per step", Per.EPOCH: "Time per epoch", Per.TRAINING: "Training time"}
@@ -49,11 +49,11 @@ def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Li
     with left:
         limit = limits.deadline_s / unit.seconds if whole and limits.deadline_s else None
         chart = bar_chart(times, f"{_TIME[per]} ({unit.name})", name=f"{_TIME[per]} per instance", limit=limit)
-        show_chart(chart, "latency-bars", PREDICT_TABLE.open)
+        show_chart(chart, "latency-bars", session.predict_table.choose)
     with right:
         limit = limits.budget_usd if whole else None
         chart = bar_chart(costs, f"{_COST[per]} ($)", name=f"{_COST[per]} per instance", limit=limit)
-        show_chart(chart, "cost-bars", PREDICT_TABLE.open)
+        show_chart(chart, "cost-bars", session.predict_table.choose)
     st.markdown(f":small[{legend(times, level)}]")
 
 
@@ -67,7 +67,7 @@ def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits:
     anchors = [row.plan for row in rows if row.is_anchor]
     points = [_point(plan, workload, per, best, labeled=plan in best or plan in anchors) for plan in plans]
     figure = trade_off(points, limits.deadline_s if whole else None, limits.budget_usd if whole else None)
-    show_chart(figure, "trade-off", PREDICT_TABLE.open)
+    show_chart(figure, "trade-off", session.predict_table.choose)
 
 
 def _unit(rows: Sequence[OfferRow], workload: Workload, per: Per) -> TimeUnit:

@@ -19,12 +19,13 @@ from profet_core.catalog.naming import cloud_words
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd, listed_price
 from ui.basis import FOUR_WORDS
-from ui.inputs.fields import choice, number_field
+from ui.inputs.fields import choice, number_field, select
 from ui.links import custom_gpu_link
 from ui.phrases import joined_phrase
 from ui.predicted.network import Network
 from ui.state.resources import Resources
-from ui.state.settings import DEFAULT_METHOD, PREDICT_TABLE, USUAL_PLAN, measured_key, price_key
+from ui.state.session import DEFAULT_METHOD, MEASURED, PRICE, USUAL_PLAN, PredictView, session
+from ui.state.session import Network as NetworkFields
 from ui.surer import can_be_surer, surer_sentence
 from ui.tables import fit_sentence, plan_gpus, price_source, price_words
 from ui.texts import plain, unbroken
@@ -39,7 +40,7 @@ def show_details(
     """Open the dialog of one row; closing it draws the page with what was corrected."""
     title = f"{row.label} · {plan_gpus(row.plan) if row.plan else row.offer.gpu}"
 
-    @st.dialog(title, width="large", on_dismiss=PREDICT_TABLE.close)
+    @st.dialog(title, width="large", on_dismiss=session.predict_table.close)
     def dialog() -> None:
         if row.plan is None:
             st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")
@@ -62,7 +63,7 @@ def _corrections(resources: Resources, row: OfferRow) -> None:
         listed = resources.catalog[row.offer.name].usd_per_hour
         number_field(
             "Your price ($/h)",
-            price_key(row.offer.name),
+            PRICE.key(row.offer.name),
             empty=f"list price: {listed_price(listed)}",
             tip="Replaces the list price. Empty: the list price.",
         )
@@ -70,12 +71,12 @@ def _corrections(resources: Resources, row: OfferRow) -> None:
         if not row.is_anchor:
             number_field(
                 "I measured this (ms/step)",
-                measured_key(row.offer.name),
+                MEASURED.key(row.offer.name),
                 empty="not measured",
                 tip="A step latency of this network that you measured there. It corrects the prediction for this GPU.",
             )
-            if st.session_state["second"] and st.session_state[measured_key(row.offer.name)] is not None:
-                choice("Measured at", "measured_at", {"same": "Profile's size", "other": "Second size"})
+            if session.network.second and st.session_state[MEASURED.key(row.offer.name)] is not None:
+                choice("Measured at", NetworkFields.measured_at)
 
 
 def _facts(resources: Resources, network: Network, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> list[str]:
@@ -158,7 +159,7 @@ def _is_unchanged(network: Network, sample: Sample) -> bool:
     return (
         prediction.anchor == sample.anchor
         and prediction.anchor_latency_ms in (None, sample.latency_ms)
-        and st.session_state["method"] == DEFAULT_METHOD
+        and session.network.method == DEFAULT_METHOD
     )
 
 
@@ -167,13 +168,13 @@ def _against(request: Request, plans: Sequence[Plan], plan: Plan) -> None:
     others = {one.label: one for one in plans if one != plan}
     if not others:
         return
-    if st.session_state["against"] not in others:
-        st.session_state["against"] = USUAL_PLAN
+    if session.predict.against not in others:
+        session.predict.against = USUAL_PLAN
     usual = min(others.values(), key=lambda one: one.total_usd)
     names = {label: f"{one.title} ({one.gpu_words})" for label, one in others.items()}
     labels = {USUAL_PLAN: names[usual.label]} | {label: names[label] for label in others if label != usual.label}
-    st.selectbox("Compare with", tuple(labels), format_func=labels.__getitem__, key="against", persist_state="session")
-    chosen = others.get(st.session_state["against"], usual)
+    select("Compare with", PredictView.against, labels)
+    chosen = others.get(session.predict.against, usual)
     # What either is based on is said in its own details.
     said_there = set(basis_caveats((plan, chosen)))
     for line in comparison_sentences(compare(plan, chosen, request.interval_level)):

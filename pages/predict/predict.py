@@ -17,11 +17,11 @@ from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.documents.report import report_html, report_source
 from profet_core.energy.estimate import load_regions
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field
+from ui.inputs.fields import choice, number_field, select, toggle
 from ui.inputs.method import method_input, precision_input
-from ui.inputs.narrowing import chosen_rows, filter_button, preset_choice
+from ui.inputs.narrowing import chosen_rows, preset_choice
 from ui.inputs.network import latency_question, network_input, second_input
-from ui.inputs.offers import prices_button, with_offers
+from ui.inputs.offers import offer_buttons, with_offers
 from ui.inputs.parameters import whole_nodes_input
 from ui.inputs.sizes import size_sliders
 from ui.inputs.training import validation_input, workload_input
@@ -30,15 +30,11 @@ from ui.predicted.network import Network, current_network
 from ui.predicted.outcome import PAGE, context_of
 from ui.result_table.show import result_table
 from ui.state.held import held_in
-from ui.state.page_keys import predict_keys
 from ui.state.resources import Resources
-from ui.state.settings import CERTAINTY_RANGE, PREDICT_TABLE
-from ui.state.slots import PROFILE_SLOT
+from ui.state.session import Limits, PredictView, Training, session
+from ui.tables import download_button
 
 TITLE = "Training time and cost on every cloud GPU, from one profiled step"
-_PER: dict[str, str] = {Per.STEP: "Step", Per.EPOCH: "Epoch", Per.TRAINING: "Training"}
-_VIEWS = {"bars": "Bars", "scatter": "Scatter", "table": "Table"}
-_SORTS: dict[str, str] = {Sort.LATENCY: "Latency", Sort.COST: "Cost", Sort.NAME: "Name"}
 _BOUNDARY = (
     "Time counts training and validation steps, not start-up, checkpoints or downloads. Cost is time × hourly price, "
     "without storage, egress, minimum billing or spot interruptions."
@@ -46,19 +42,23 @@ _BOUNDARY = (
 
 
 def body(resources: Resources) -> None:
-    """Draw the page."""
+    """Draw the sidebar and the title."""
     with st.sidebar:
         _sidebar(resources)
     st.title(TITLE, anchor=False)
+
+
+def main(resources: Resources) -> None:
+    """Draw sliders, cards, and bars, scatter or table."""
     size_sliders(resources)
     try:
         network = current_network(resources)
-        latency_question(resources, PROFILE_SLOT, network.outcome)
-        answer = answer_advise(context_of(resources), with_offers(resources, network.question), PAGE)
+        latency_question(resources, session.profile, network.outcome)
+        answer = answer_advise(context_of(resources), with_offers(resources, network.question), PAGE, network.training)
     except ProfetError:
         # The way out may be a wider filter, or an anchor of the visitor's own.
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            _offer_buttons(resources)
+            offer_buttons(resources)
         raise
     per = _per(network)
     rows = _rows(answer)
@@ -69,7 +69,7 @@ def body(resources: Resources) -> None:
         show_notices(network)
         plans = [row.plan for row in rows if row.plan is not None]
         show_cards(plans, request.limits, request.workload, per)
-    view = st.session_state["chart"]
+    view = session.predict.chart
     if view == "bars":
         level = answer.training.prediction.interval_level or request.interval_level
         show_bars(rows, request.workload, per, request.limits, level)
@@ -78,7 +78,7 @@ def body(resources: Resources) -> None:
     else:
         _table(resources, network, answer, rows, per)
     st.caption(f"{_BOUNDARY} {price_line(row.offer for row in rows)}")
-    opened = next((row for row in rows if row.label == PREDICT_TABLE.open_row), None)
+    opened = next((row for row in rows if row.label == session.predict_table.open), None)
     if opened is not None:
         show_details(resources, network, request, rows, opened)
 
@@ -90,36 +90,30 @@ def _sidebar(resources: Resources) -> None:
     precision_input()
     deadline, budget = st.columns(2, gap="small")
     with deadline:
-        number_field("Deadline (h)", "deadline_h", empty="none")
+        number_field("Deadline (h)", Limits.deadline_h, empty="none")
     with budget:
-        number_field("Budget ($)", "budget_usd", empty="none")
+        number_field("Budget ($)", Limits.budget_usd, empty="none")
     with st.expander("More options"):
         validation_input()
         second_input(resources)
-        whole_nodes_input(held_in(resources, PROFILE_SLOT).profile.meta)
+        whole_nodes_input(held_in(resources, session.profile).profile.meta)
         number_field(
             "Confidence for deadline and budget (%)",
-            "certainty",
-            CERTAINTY_RANGE,
+            Limits.certainty,
             tip="Cards recommend an instance only if it meets both with this probability.",
         )
-        st.toggle(
-            "Add data loading",
-            key="loading",
-            persist_state="session",
-            help="Adds the 6% to 9% that measured epochs took beyond their steps.",
-        )
+        toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
         method_input(resources)
 
 
 def _rows(answer: AdviseAnswer) -> list[OfferRow]:
     """The rows that the preset shows, sorted."""
-    return sorted_rows(chosen_rows(answer.rows, keep=PREDICT_TABLE.open_row), Sort(st.session_state["sort"]))
+    return sorted_rows(chosen_rows(answer.rows, keep=session.predict_table.open), Sort(session.predict.sort))
 
 
 def _per(network: Network) -> Per:
     """What time and cost are of: without a batch size only a step is known."""
-    return Per.STEP if network.batch_size is None else Per(st.session_state["per"])
+    return Per.STEP if network.batch_size is None else Per(session.predict.per)
 
 
 def _choices(resources: Resources, network: Network) -> None:
@@ -128,22 +122,14 @@ def _choices(resources: Resources, network: Network) -> None:
         preset_choice()
         choice(
             "Per",
-            "per",
-            _PER,
+            PredictView.per,
             disabled=network.batch_size is None,
             tip="Epochs need the batch size of the profile." if network.batch_size is None else None,
         )
-        choice("View", "chart", _VIEWS)
-        if st.session_state["chart"] == "bars":
-            st.selectbox(
-                "Sort", tuple(_SORTS), format_func=_SORTS.__getitem__, key="sort", persist_state="session", width=105
-            )
-        _offer_buttons(resources)
-
-
-def _offer_buttons(resources: Resources) -> None:
-    filter_button(resources)
-    prices_button()
+        choice("View", PredictView.chart)
+        if session.predict.chart == "bars":
+            select("Sort", PredictView.sort, width=105)
+        offer_buttons(resources)
 
 
 def _table(resources: Resources, network: Network, answer: AdviseAnswer, rows: list[OfferRow], per: Per) -> None:
@@ -152,9 +138,9 @@ def _table(resources: Resources, network: Network, answer: AdviseAnswer, rows: l
     result_table(
         table_rows(rows, workload, resources.gpus, load_regions(), per),
         predict_columns(per),
-        key="predict",
+        choices=session.predict_table,
         stem="profet-predict",
-        title=f"{_PER[per]}: time and cost",
+        title=f"{PredictView.per.options[per]}: time and cost",
         row_key=lambda row: row.plan.label,
         beside=lambda: _report_button(resources, network, replace(answer.advice, plans=plans)),
     )
@@ -164,16 +150,15 @@ def _report_button(resources: Resources, network: Network, advice: Advice) -> No
     """Download the answer as one page; it is made when it is asked for."""
     outcome = network.outcome
     source = report_source(outcome.held.name, outcome.prediction, resources.models, outcome.prediction.warnings)
-    st.download_button(
-        "Report",
-        lambda: report_html(advice, source),
-        file_name="profet-report.html",
-        mime="text/html",
-        icon=":material/print:",
-        key="report",
-        on_click="ignore",
-        help="One page to print or send.",
-    )
+    more = {"icon": ":material/print:", "help": "One page to print or send."}
+    download_button("Report", lambda: report_html(advice, source), "profet-report.html", "text/html", "report", **more)
 
 
-run_page(body, predict_keys)
+run_page(
+    body,
+    lambda: (
+        *(*session.asked, session.training, session.limits, session.nodes),
+        *(*session.offered, session.predict, session.predict_table),
+    ),
+    main,
+)

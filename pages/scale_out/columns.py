@@ -5,13 +5,14 @@ from __future__ import annotations
 from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import machine_words
-from profet_core.units import format_significant, format_time, format_time_range, format_usd, format_usd_range
+from profet_core.units import format_significant, format_time, format_time_range, format_usd
 from ui.result_table.columns import Cell, Column
 from ui.result_table.plan_columns import (
     IMAGES,
     MEMORY,
     STEP,
     confidence_column,
+    cost_range_column,
     fit_data,
     hidden,
     machine_cell,
@@ -41,14 +42,6 @@ def _links(row: WholeNodePlan) -> dict[str, str | float]:
     }
 
 
-_COST_RANGE: Column[WholeNodePlan] = range_column(
-    "cost_range_usd",
-    "Cost range",
-    lambda row: row.plan.interval and (row.plan.interval.low_usd, row.plan.interval.high_usd),
-    format_usd_range,
-    ("epoch_low_usd", "epoch_high_usd"),
-    beneath="epoch_usd",
-)
 #: In their order.
 OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
     Column(
@@ -85,7 +78,7 @@ OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
         beneath="epoch_s",
     ),
     Column("epoch_usd", "Epoch cost", lambda row: row.epoch_usd, format_usd, tip="You pay for whole machines."),
-    hidden(_COST_RANGE),
+    hidden(cost_range_column("epoch")),
     Column(
         "usd_per_hour",
         "$/h",

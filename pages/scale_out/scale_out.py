@@ -23,22 +23,19 @@ from ui.charts.scales import LATENCY, Shown, count_axis
 from ui.charts.style import GREY, show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, filter_button, preset_choice
+from ui.inputs.narrowing import chosen_rows, preset_choice
 from ui.inputs.network import latency_question
-from ui.inputs.offers import offer_values, prices_button
+from ui.inputs.offers import offer_buttons, offer_values
 from ui.inputs.parameters import chosen_parameters, typed_network
 from ui.links import page_path
 from ui.notices import price_line, show_notices
 from ui.predicted.network import current_network
 from ui.predicted.outcome import PAGE, context_of
 from ui.result_table.show import result_table
-from ui.state.page_keys import scale_out_keys
 from ui.state.resources import Resources
-from ui.state.settings import SCALE_OUT_TABLE, STRATEGIES
-from ui.state.slots import PROFILE_SLOT
+from ui.state.session import STRATEGIES, ScaleOut, session
 from ui.texts import plain
 
-_SHOWS = {"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"}
 _SHOWN = {
     "speed_up": Shown("Speed-up", format_significant),
     "step": LATENCY,
@@ -61,10 +58,9 @@ def body(resources: Resources) -> None:
         out_inputs(resources)
     st.title("Training on 1 to 64 GPUs", anchor=False)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("Show", "out_shows", _SHOWS)
+        choice("Show", ScaleOut.out_shows)
         preset_choice()
-        filter_button(resources)
-        prices_button()
+        offer_buttons(resources)
     question = _question(resources)
     if question is None:
         return
@@ -75,13 +71,13 @@ def body(resources: Resources) -> None:
     if not rows:
         st.info("No instance here has these GPUs. Choose another preset.", icon=":material/info:")
         return
-    chosen = next((row for row in rows if row.label == SCALE_OUT_TABLE.open_row), rows[0])
+    chosen = next((row for row in rows if row.label == session.scale_out_table.open), rows[0])
     _chart(answering.on(chosen.label), chosen)
     gpus = question.total_gpus
     result_table(
         rows,
         OUT_COLUMNS,
-        key=SCALE_OUT_TABLE.table,
+        choices=session.scale_out_table,
         stem="profet-scale-out",
         title="Machines with several GPUs" if gpus is None else f"Machines with {gpus} GPUs together",
         row_key=lambda row: row.label,
@@ -93,43 +89,43 @@ def body(resources: Resources) -> None:
 
 def _question(resources: Resources) -> ScaleoutQuestion | None:
     """The settings as a question; None while something is missing, which the page asks for."""
-    state = st.session_state
+    state, step = session.scale_out, session.step
     network, parameters = typed_network()
     asked = ScaleoutQuestion(
         **offer_values(resources),
         network=network,
         parameters=parameters,
-        gradients=state["gradients"],
-        strategy=state["strategy"],
-        images=state["images"],
-        validation_images=state["validation_images"],
-        total_gpus=state["gpus"],
+        gradients=state.gradients,
+        strategy=state.strategy,
+        images=session.training.images,
+        validation_images=session.training.validation_images,
+        total_gpus=state.gpus,
     )
-    if state["one_gpu"] == "typed":
-        if state["one_gpu_ms"] is None or state["one_gpu_on"] is None:
+    if state.one_gpu == "typed":
+        if step.one_gpu_ms is None or step.one_gpu_on is None:
             st.info("Enter the latency of a step on one GPU, and the GPU, in the sidebar.")
             return None
-        meta, batch_size = None, state["one_gpu_batch"]
-        asked = replace(asked, step_ms=state["one_gpu_ms"], batch=batch_size, gpu=(state["one_gpu_on"],))
+        meta, batch_size = None, step.one_gpu_batch
+        asked = replace(asked, step_ms=step.one_gpu_ms, batch=batch_size, gpu=(step.one_gpu_on,))
     else:
         found = current_network(resources)
-        latency_question(resources, PROFILE_SLOT, found.outcome)
+        latency_question(resources, session.profile, found.outcome)
         show_notices(found)
         meta, batch_size = found.training.profile.meta, found.chosen_batch
         asked = replace(asked, training=found.question)
     if chosen_parameters(meta) is None:
         st.info("Choose the network, or enter its number of parameters, in the sidebar.")
         return None
-    if state["batch_kept"] == "all":
-        asked = replace(asked, global_batch=state["batch_of_all"] or batch_size)
+    if state.batch_kept == "all":
+        asked = replace(asked, global_batch=state.batch_of_all or batch_size)
     return asked
 
 
 def _shown(plans: Sequence[WholeNodePlan]) -> list[WholeNodePlan]:
     """Those of the preset; where a step doesn't fit, only among all offers."""
-    fitting = [plan for plan in plans if not does_not_fit(plan.fit) or plan.label == SCALE_OUT_TABLE.open_row]
-    every = plans if st.session_state["preset"] == "all" or not fitting else fitting
-    return chosen_rows(every, keep=SCALE_OUT_TABLE.open_row, every_node=True)
+    fitting = [plan for plan in plans if not does_not_fit(plan.fit) or plan.label == session.scale_out_table.open]
+    every = plans if session.offers.preset == "all" or not fitting else fitting
+    return chosen_rows(every, keep=session.scale_out_table.open, every_node=True)
 
 
 def _why_none(question: ScaleoutQuestion) -> str:
@@ -148,11 +144,11 @@ def _why_none(question: ScaleoutQuestion) -> str:
 
 def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
     """Every strategy on one offer, over the number of GPUs; the chosen one with its interval."""
-    state, links = st.session_state, answer.interconnect
+    state, links = session.scale_out, answer.interconnect
     assumed = f"; assumed: {links.assumed}" if links.assumed else ""
     machine = f"{machine_words(chosen.offer)}: {chosen.offer.gpu_count} × {chosen.offer.gpu}"
     st.markdown(f"**{plain(machine)}** :small[{plain(f'{links.words}{assumed}. You pay for whole machines.')}]")
-    shows = state["out_shows"]
+    shows = state.out_shows
     rows = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in STRATEGIES]
     counts = rows[0].sizes
     if shows == "speed_up":
@@ -163,7 +159,7 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
         rows,
         _SHOWN[shows],
         count_axis("GPUs", counts[0], counts[-1], _TICKS),
-        at=state["gpus"] if state["gpus"] in counts else None,
+        at=state.gpus if state.gpus in counts else None,
         crossed=((last, paying), "cost rises faster beyond") if last and paying else None,
     )
     show_chart(figure, "scale-out")
@@ -206,4 +202,10 @@ def _ends(epoch: ScaledEpoch, shows: str) -> tuple[float, float] | None:
     return value * shares[0], value * shares[1]
 
 
-run_page(body, scale_out_keys)
+run_page(
+    body,
+    lambda: (
+        *((session.step,) if session.scale_out.one_gpu == "typed" else (*session.asked, "batch", "pixels")),
+        *(session.scale_out, "network", "images", "validation_images", *session.offered, session.scale_out_table),
+    ),
+)

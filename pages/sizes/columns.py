@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core.answers.sizes import SizePoint
-from profet_core.units import format_time, format_usd_range
+from profet_core.units import format_time
 from ui.result_table.columns import Column
 from ui.result_table.plan_columns import (
     IMAGES,
@@ -12,19 +12,11 @@ from ui.result_table.plan_columns import (
     STEP,
     TRAINING_COST,
     confidence_column,
+    cost_range_column,
     hidden,
-    range_column,
     step_range_column,
 )
 
-_COST_RANGE: Column[SizePoint] = range_column(
-    "cost_range_usd",
-    "Cost range",
-    lambda row: row.plan.interval and (row.plan.interval.low_usd, row.plan.interval.high_usd),
-    format_usd_range,
-    ("training_low_usd", "training_high_usd"),
-    beneath="training_usd",
-)
 #: In their order.
 SIZE_COLUMNS: tuple[Column[SizePoint], ...] = (
     INSTANCE,
@@ -34,7 +26,7 @@ SIZE_COLUMNS: tuple[Column[SizePoint], ...] = (
     hidden(IMAGES),
     Column("training_s", "Training time", lambda row: row.plan.total_s, format_time),
     TRAINING_COST,
-    hidden(_COST_RANGE),
+    hidden(cost_range_column("training")),
     hidden(MEMORY),
     confidence_column("training_usd"),
 )

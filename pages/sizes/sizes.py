@@ -22,40 +22,33 @@ from ui.charts.scales import LATENCY, Shown, size_axis
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, drawn_rows, filter_button, preset_choice
+from ui.inputs.narrowing import chosen_rows, drawn_rows, preset_choice
 from ui.inputs.network import latency_question, network_input, second_input
-from ui.inputs.offers import prices_button, with_offers
+from ui.inputs.offers import offer_buttons, with_offers
 from ui.inputs.sizes import SIZE_LABELS, size_sliders
 from ui.inputs.training import validation_input, workload_input
 from ui.notices import price_line, show_notices
 from ui.predicted.network import Network, current_network
 from ui.predicted.outcome import PAGE, context_of
 from ui.result_table.show import result_table
-from ui.state.page_keys import sizes_keys
 from ui.state.resources import Resources
-from ui.state.settings import SIZES_TABLE
-from ui.state.slots import PROFILE_SLOT
+from ui.state.session import CurvesView, Part, PerInstance, SizesView, session
 from ui.tables import plan_gpus
 from ui.texts import plain
 
 #: Where curves are computed beside the chosen size: evenly in the logarithm, and at every measured size.
 _GRID = {axis: {*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 17))} for axis in KNOTS}
-_VIEWS = {"curves": "Curves", "scaler": "Scaler"}
-_SHOWS = {"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"}
 _SHOWN = {
     "latency": LATENCY,
     "images": Shown("Images/s", format_significant),
     "time": Shown("Training time", format_time, in_time=True),
     "cost": Shown("Training cost", format_usd, prefix="$"),
 }
-_AXES = {"batch": "Batch size", "pixels": "Image size"}
-_SCALES = {"log": "Log", "linear": "Linear"}
 
 
 def body(resources: Resources) -> None:
-    """Draw the page."""
-    scaler = st.session_state["sizes_view"] == "scaler"
-    if not scaler:
+    """Draw the sidebar and the title."""
+    if session.sizes.sizes_view != "scaler":
         with st.sidebar:
             network_input(resources)
             workload_input()
@@ -63,29 +56,33 @@ def body(resources: Resources) -> None:
                 validation_input()
                 second_input(resources)
     st.title("Latency and cost by batch size and image size", anchor=False)
-    log = st.session_state["scale"] == "log"
+
+
+def main(resources: Resources) -> None:
+    """Draw sliders, curves and table, or the scaler."""
+    scaler, axis = session.sizes.sizes_view == "scaler", session.sizes.axis
+    log = session.sizes.scale == "log"
     if not scaler:
         size_sliders(resources, log=log)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("View", "sizes_view", _VIEWS)
-        choice("Curve over", "axis", _AXES)
+        choice("View", SizesView.sizes_view)
+        choice("Curve over", SizesView.axis)
         if not scaler:
-            choice("Show", "shows", _SHOWS)
-        choice("Scale", "scale", _SCALES)
+            choice("Show", CurvesView.shows)
+        choice("Scale", SizesView.scale)
         if not scaler:
             preset_choice()
-            filter_button(resources)
-            prices_button()
+            offer_buttons(resources)
             gpus_place = st.container(width="content")
     if scaler:
-        show_scaler(resources, st.session_state["axis"], log=log)
+        show_scaler(resources, axis, session.scaler_batch if axis == "batch" else session.scaler_pixels, log=log)
     else:
-        _show_curves(resources, st.session_state["axis"], gpus_place, log=log)
+        _show_curves(resources, axis, gpus_place, log=log)
 
 
 def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *, log: bool) -> None:
     network = current_network(resources)
-    latency_question(resources, PROFILE_SLOT, network.outcome)
+    latency_question(resources, session.profile, network.outcome)
     show_notices(network)
     at = _chosen_size(network, axis)
     smallest, largest = axis_range(axis)
@@ -95,16 +92,17 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
         axis,
         sorted(_GRID[axis] | ({at} if at and smallest <= at <= largest else set())),
         PAGE,
-        choose=partial(chosen_rows, keep=SIZES_TABLE.open_row),
-        at_largest=axis == "batch" and st.session_state["each_at"] == "largest",
+        choose=partial(chosen_rows, keep=session.sizes_table.open),
+        at_largest=axis == "batch" and session.curves.each_at == "largest",
+        training=network.training,
     )
     known = {curve.row.label: curve for curve in answer.curves}
     if not known:
         st.info("No instance here has a number. Choose another preset or widen the filter.", icon=":material/info:")
         return
     with gpus_place:
-        drawn = drawn_rows([curve.row for curve in answer.curves], keep=SIZES_TABLE.open_row)
-    shows = st.session_state["shows"]
+        drawn = drawn_rows([curve.row for curve in answer.curves], keep=session.sizes_table.open)
+    shows = session.curves.shows
     lines = [_curve(known[row.label], answer.sizes, shows) for row in drawn]
     show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
     if axis == "pixels":
@@ -122,17 +120,17 @@ def _chosen_size(network: Network, axis: str) -> int | None:
 def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
     """Every instance at the chosen size, or each at its largest batch that fits."""
     if axis == "batch":
-        choice("Table at", "each_at", {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+        choice("Table at", CurvesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     result_table(
         sorted(answer.rows, key=_by_cost),
         SIZE_COLUMNS,
-        key=SIZES_TABLE.table,
+        choices=session.sizes_table,
         stem=f"profet-{axis}-{at}",
         title=f"{SIZE_LABELS[axis]} {at}: every instance",
         row_key=lambda row: row.plan.label,
     )
     without = [curve.row.offer.name for curve in answer.curves if does_not_fit(curve.row.fit)]
-    if without and st.session_state["each_at"] == "size":
+    if without and session.curves.each_at == "size":
         shown, more = ", ".join(without[:4]), f" and {len(without) - 4} more" if len(without) > 4 else ""
         st.caption(plain(f"Doesn't fit in memory at this size: {shown}{more}."))
     st.caption(price_line(row.plan.offer for row in answer.rows))
@@ -153,7 +151,7 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
         values=[_value(point.plan, shows) for point in points],
         ends=ends if len(ends) == len(points) else None,
         largest_fit=curve.largest_fit,
-        chosen=row.label == SIZES_TABLE.open_row,
+        chosen=row.label == session.sizes_table.open,
     )
 
 
@@ -181,4 +179,13 @@ def _ends(plan: Plan, shows: str) -> tuple[float, float] | None:
     }[shows]
 
 
-run_page(body, sizes_keys)
+def _linked() -> tuple[Part | PerInstance | str, ...]:
+    """Settings of the training, the offers and the curves; or of the scaler along the chosen axis."""
+    if session.sizes.sizes_view == "scaler":
+        along = session.scaler_batch if session.sizes.axis == "batch" else session.scaler_pixels
+        return (session.sizes, session.scaler, along)
+    shown = (session.sizes, session.curves, "drawn", session.nodes, session.sizes_table)
+    return (*session.asked, session.training, *session.offered, *shown)
+
+
+run_page(body, _linked, main)

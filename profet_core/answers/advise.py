@@ -54,8 +54,14 @@ class AdviseAnswer:
         return frame_of(_plan_cells(plan) for plan in self.advice.plans)
 
 
-def answer_advise(context: Context, question: AdviseQuestion, field_names: FieldNames) -> AdviseAnswer:
+def answer_advise(
+    context: Context, question: AdviseQuestion, field_names: FieldNames, training: PredictedTraining | None = None
+) -> AdviseAnswer:
     """Predict and advise.
+
+    Parameters
+    ----------
+    training : of the question, if it is predicted already.
 
     Raises
     ------
@@ -66,7 +72,7 @@ def answer_advise(context: Context, question: AdviseQuestion, field_names: Field
     offers, names = market_offers(
         context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
     )
-    training = predicted_training(context, question, field_names)
+    training = training or predicted_training(context, question, field_names)
     steps = training.steps
     pixels = steps.pixels or training.pixels
     nodes = node_rows(context, question, training, steps.step_times, offers, (steps.batch_size, pixels), field_names)

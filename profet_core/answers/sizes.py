@@ -9,7 +9,7 @@ from profet_core.advice.advise import OfferRow
 from profet_core.advice.plans import Plan, plan_of
 from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
 from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
-from profet_core.answers.training import NO_BATCH, fits_at, training_curves
+from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_at, training_curves
 from profet_core.errors import InputError
 from profet_core.memory.fit import FitAnswer, does_not_fit
 from profet_core.sizes.axes import KNOTS, axis_range
@@ -64,6 +64,7 @@ def answer_sizes(
     *,
     choose: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
     at_largest: bool = False,
+    training: PredictedTraining | None = None,
 ) -> SizesAnswer:
     """Answer like `answer_advise` at the question's size, and scale along "batch" or "pixels".
 
@@ -71,13 +72,14 @@ def answer_sizes(
     ----------
     choose : selects the rows of the advice to answer for.
     at_largest : `rows` has each offer at its largest batch that fits, within the range of sizes.
+    training : of the question, if it is predicted already.
 
     Raises
     ------
     ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     axis_range(axis)
-    advice = answer_advise(context, question, field_names)
+    advice = answer_advise(context, question, field_names, training)
     if advice.training.profile.meta.batch_size is None:
         raise InputError(NO_BATCH)
     if axis == "pixels" and advice.training.pixels is None:

@@ -136,7 +136,7 @@ def type_in(app: AppTest, key: str, typed: float | None) -> AppTest:
 
 def own(app: AppTest) -> dict[str, str]:
     """Name -> key of the visitor's list."""
-    return {held.name: key for key, held in app.session_state["own:profiles"].items()}
+    return {held.name: key for key, held in app.session_state["own_profiles"].items()}
 
 
 def open_sections(app: AppTest, *names: str) -> AppTest:

@@ -13,7 +13,7 @@ from profet_core.version import VERSION
 from tests.pages.conftest import lines, link, open_sections
 from ui.recorder.route import recorder_address
 from ui.recorder.wheel import recorder_wheel
-from ui.state.settings import SECTIONS
+from ui.state.session import SECTIONS
 
 
 def scrolls_to(app) -> str:

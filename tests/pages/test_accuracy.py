@@ -7,7 +7,9 @@ import re
 import pytest
 
 from tests.pages.conftest import lines, link
-from ui.state.settings import CARDS
+from ui.state.session import Texts
+
+CARDS = tuple(Texts.part.options)
 
 
 @pytest.mark.parametrize("part", CARDS)

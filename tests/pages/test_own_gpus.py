@@ -64,7 +64,7 @@ def test_this_profile_s_step_comes_back_in_the_answer_and_stays_known(open_app, 
     assert column(app, "$/h")[MINE] == "$0.06", "its electricity"
     edit(app, "own-gpus", changed={0: {"usd_per_hour": 2}})
     assert (steps(app)[MINE], column(app, "$/h")[MINE]) == ("55.0 ms", "$2.00")
-    assert app.session_state["own:gpus"][0].source == "a step of 55.0 ms that you measured"
+    assert app.session_state["own_gpus"][0].source == "a step of 55.0 ms that you measured"
     go(app, "sizes")
     assert not app.error and not app.exception
 
@@ -74,11 +74,11 @@ def test_it_is_changed_removed_and_had_as_instances_of_other_prices(open_app, ed
     slow = steps(app)[MINE]
     edit(app, "own-gpus", changed={0: {"images_per_s": 900}})
     assert float(column(app, "Time")[MINE].split()[0]) < float(slow.split()[0])
-    assert [row.name for row in app.session_state["own:gpus"]] == ["RTX 4080"]
+    assert [row.name for row in app.session_state["own_gpus"]] == ["RTX 4080"]
     edit(app, "own-instances", {"instance": "desk.x2", "gpu": "RTX 4080", "usd_per_hour": 0.5})
     assert column(app, "Time")["desk.x2"] == column(app, "Time")[MINE] and not app.error
     edit(app, "own-gpus", removed=[0])
-    assert not app.exception and app.session_state["own:gpus"] == ()
+    assert not app.exception and app.session_state["own_gpus"] == ()
     assert not {MINE, "desk.x2"} & set(column(app, "Instance")), "a GPU nobody knows has a price only"
     app.segmented_control(key="chart").set_value("bars").run()
     assert all("desk.x2" in chart.proto.spec for chart in app.get("plotly_chart")), "and a row that says so"
@@ -98,7 +98,7 @@ def test_it_is_changed_removed_and_had_as_instances_of_other_prices(open_app, ed
 def test_what_can_t_be_is_one_line_and_changes_nothing(open_app, edit, wrong, says):
     app = edit(open_app(), "own-gpus", CARD | wrong)
     (line,) = lines(app.error)
-    assert says in line and not app.exception and "own:gpus" not in app.session_state
+    assert says in line and not app.exception and "own_gpus" not in app.session_state
 
 
 def test_files_go_in_and_out_and_no_instance_takes_the_name_of_an_own_gpu(open_app):
@@ -109,11 +109,11 @@ def test_files_go_in_and_out_and_no_instance_takes_the_name_of_an_own_gpu(open_a
     for data, says in ((b"gpu,like\nx,L4\n", "fp32_tflops"), (b"\xff\xfe", "UTF-8")):
         give(app, data)
         (line,) = lines(app.error)
-        assert says in line and [one.name for one in app.session_state["own:gpus"]] == ["my card"]
+        assert says in line and [one.name for one in app.session_state["own_gpus"]] == ["my card"]
     header = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
     give(app, f"{header}\nMY-card,L4,,,,0.7,any,linux,on-demand,,2026-11-21,me\n".encode(), "own-instances")
     assert any(line.startswith("MY-card is the instance of a custom GPU") for line in lines(app.error))
-    assert "own:instances" not in app.session_state
+    assert "own_instances" not in app.session_state
 
 
 def test_no_page_of_another_visitor_s_shows_it(open_app, edit):
@@ -177,5 +177,5 @@ def test_an_anchor_that_is_called_otherwise_stays_the_anchor(open_app, samples, 
     assert (app.selectbox(key="anchor").value, list(app.error), list(app.exception)) == ("desk card", [], [])
     after = steps(app)
     assert {name: after[name] for name in before} == before
-    (held,) = app.session_state["own:profiles"].values()
+    (held,) = app.session_state["own_profiles"].values()
     assert held.anchor == "desk card"

@@ -71,18 +71,18 @@ def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app):
 def test_rows_are_laid_over_earlier_ones_and_removed(open_app, edit):
     app = give_rows(open_prices(open_app()), MINE)
     give_rows(app, MINE.replace("0.7", "0.5"), CHEAPER)
-    assert [row.usd_per_hour for row in app.session_state["own:instances"].rows] == [0.5, 0.4]
+    assert [row.usd_per_hour for row in app.session_state["own_instances"].rows] == [0.5, 0.4]
     edit(app, "own-instances", removed=[0])
-    assert [row.name for row in app.session_state["own:instances"].rows] == ["g4dn.xlarge"]
+    assert [row.name for row in app.session_state["own_instances"].rows] == ["g4dn.xlarge"]
     edit(app, "own-instances", removed=[0])
-    assert "own:instances" not in app.session_state
+    assert app.session_state["own_instances"] is None
     assert listed(app) == listed(open_app())
 
 
 def test_a_bad_row_is_one_line_and_changes_nothing(open_app):
     app = give_rows(open_prices(open_app()), own_csv().splitlines()[1])
     give_rows(app, CHEAPER)
-    before = app.session_state["own:instances"]
+    before = app.session_state["own_instances"]
     for row, says in (
         ("my.l4,L4,,,,much,any,linux,on-demand,,2026,me", "usd_per_hour must be a number"),
         ("my.l4,Q9,,,,1,any,linux,on-demand,,2026,me", "Q9"),
@@ -94,7 +94,7 @@ def test_a_bad_row_is_one_line_and_changes_nothing(open_app):
         app = give_rows(app, data=b"\xff\xfe\x00instance") if row is None else give_rows(app, row)
         (line,) = lines(app.error)
         assert says in line and "\n" not in line
-        assert app.session_state["own:instances"] == before and not app.exception
+        assert app.session_state["own_instances"] == before and not app.exception
 
 
 # --- the operator's -------------------------------------------------------------------------------------------------

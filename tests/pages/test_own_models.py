@@ -99,7 +99,7 @@ def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):
     found = {row["GPU"]: row for row in rows(open_app("accuracy"), 0)}[GPU]
     assert (found["Measured on"], found["Measurements"], found["Interval"]) == (INSTANCE, f"{CELLS}", "+18%")
     app = open_app()
-    app.session_state["own:gpus"] = (own_gpu_of({"gpu": "my card", "like": "L4"}, load_resources().gpus),)
+    app.session_state["own_gpus"] = (own_gpu_of({"gpu": "my card", "like": "L4"}, load_resources().gpus),)
     go(app, "predict", preset="all")
     assert {"my-card own", INSTANCE} <= set(column(app, "Instance")) and not app.error and not app.exception
 

@@ -95,7 +95,7 @@ def test_every_format_is_taken_and_its_warning_comes_first(open_app, core, path)
     app = upload(open_app(), (path.name, path.read_bytes()))
     assert not app.exception
     read = read_profile(path.read_bytes(), path.name)
-    ((key, held),) = app.session_state["own:profiles"].items()
+    ((key, held),) = app.session_state["own_profiles"].items()
     assert (key, held.read) == (content_key(read), read)
     if refusal(read):
         assert (lines(app.error), has_results(app)) == ([refusal(read)], False)
@@ -149,7 +149,7 @@ def test_the_session_holds_totals_only_and_the_server_lets_files_go(open_app, mo
     secret = [path for path in FORMATS if "xplane" in path.name or "trace" in path.name]
     app = upload(open_app(), *[(path.name, path.read_bytes()) for path in secret], ("bad.json", b'{"secret_net": 1}'))
     state = dict(app.session_state.items())
-    assert len(state["own:profiles"]) >= 3
+    assert len(state["own_profiles"]) >= 3
     assert not raw_bytes_in(state)
     assert "secret" not in repr({key: value for key, value in state.items() if not key.startswith("notes:")})
     assert raw_bytes_in({"a": [UploadedFile.__new__(UploadedFile)]})
@@ -157,7 +157,7 @@ def test_the_session_holds_totals_only_and_the_server_lets_files_go(open_app, mo
     for page in ("predict", "compare"):
         other = open_app(page, source="upload")
         assert secret[0].name not in " ".join(lines((*other.caption, *other.markdown, *other.subheader)))
-        assert "own:profiles" not in other.session_state, "another visitor's"
+        assert "own_profiles" not in other.session_state, "another visitor's"
 
 
 def test_anchor_and_latency_are_remembered_of_each(open_app, samples):

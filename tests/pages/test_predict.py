@@ -29,6 +29,7 @@ from tests.pages.conftest import (
     upload,
 )
 from tests.pages.expected import FIRST
+from ui.charts.bars import COLORS
 
 VGG, ALEXNET = "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
 SMALL = "resnet50-128px-b64-g4dn"
@@ -44,16 +45,16 @@ BAD = (
 
 def bars(app) -> list[dict]:
     """Rows of both bar charts, from the top: name, value and text of time, then of cost."""
-    found = []
+    found, basis_of = [], {color: basis for basis, color in COLORS.items()}
     for chart in app.get("plotly_chart")[:2]:
         figure = json.loads(chart.proto.spec or chart.proto.figure.spec)
         (labels,) = [trace for trace in figure["data"] if trace["type"] == "scatter"]
         names = dict(zip(figure["layout"]["yaxis"]["tickvals"], figure["layout"]["yaxis"]["ticktext"], strict=True))
         values = {
-            y: (x, trace["name"])
+            y: (x, basis_of[color])
             for trace in figure["data"]
             if trace["type"] == "bar"
-            for x, y in zip(trace["x"], trace["y"], strict=True)
+            for x, y, color in zip(trace["x"], trace["y"], trace["marker"]["color"], strict=True)
         }
         found.append(
             [

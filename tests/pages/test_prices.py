@@ -6,14 +6,15 @@ import pytest
 
 from tests.pages.conftest import column, lines, open_prices, prices
 
-OWN = "own:instances"
+OWN = "own_instances"
 ROW = {"instance": "my.l40s", "gpu": "L40S", "usd_per_hour": 0.95}
 
 
 def own(app) -> list[tuple]:
-    if OWN not in app.session_state:
+    if OWN not in app.session_state or app.session_state[OWN] is None:
         return []
-    return [(row.name, row.gpu, row.gpu_count, row.usd_per_hour, row.market) for row in app.session_state[OWN].rows]
+    rows = app.session_state[OWN].rows
+    return [(row.name, row.gpu, row.gpu_count, row.usd_per_hour, row.market) for row in rows]
 
 
 def test_an_instance_is_added_with_its_gpu_s_memory_and_the_date_of_its_price(open_app, edit):

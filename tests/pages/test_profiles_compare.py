@@ -25,7 +25,7 @@ from tests.pages.conftest import (
     own,
     type_in,
 )
-from ui.state.own_profiles import OwnProfile
+from ui.state.records import OwnProfile
 from ui.state.resources import load_resources
 from ui.tables import as_csv
 

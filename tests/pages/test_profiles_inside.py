@@ -37,7 +37,7 @@ def test_it_shows_what_predict_shows_until_another_one_is_chosen(open_app, sampl
     assert not app.radio and dict(app.query_params) == {}
     go(app, "predict")
     upload(app, ("mine.json", samples[LENET].data), ("other.json", samples[VGG].data))
-    app.selectbox(key="chosen").set_value(next(iter(app.session_state["own:profiles"]))).run()
+    app.selectbox(key="chosen").set_value(next(iter(app.session_state["own_profiles"]))).run()
     inside(go(app, "compare"))
     assert facts(app)["Pixels"] == "32" and "on Predict" in app.radio(key="inspected").proto.captions[0]
     look_at(app, "other.json")
@@ -72,7 +72,7 @@ def test_an_upload_here_is_shown_here_and_joins_the_list(open_app, samples):
     app = open_app("compare", view="inside", inspect="<script>", compare_samples=VGG)
     assert app.radio(key="inspected").value == VGG, "a senseless link is no choice"
     give(app, ("mine.json", samples[LENET].data))
-    ((key, held),) = app.session_state["own:profiles"].items()
+    ((key, held),) = app.session_state["own_profiles"].items()
     assert app.radio(key="inspected").value == f"own {key}"
     assert facts(inside(app))["Batch size"] == "16" and held.name == "mine.json"
     app.button(key="compare:remove").click().run()

@@ -47,18 +47,16 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
     name : what the chart shows, for screen readers. limit : where a line crosses all bars, such as a deadline.
     """
     longest = max((bar.high or bar.value or 0.0 for bar in bars), default=0.0) or 1.0
-    traces = [trace for basis in COLORS if (trace := _trace(basis, bars)) is not None]
     shapes = [line_at(x=limit, line={"color": RED, "width": 1.5, "dash": "dash"})] if limit and limit <= longest else []
     rows = list(range(len(bars)))
     return framed(
-        [*traces, _labels(bars)],
+        [_drawn([(place, bar) for place, bar in enumerate(bars) if bar.value is not None]), _labels(bars)],
         x=value_axis("", range=[0, longest * (1 + _LABEL_ROOM)], rangemode="tozero", nticks=6, zeroline=False),
         y=name_axis(range=[len(bars) - 0.5, -0.5], tickvals=rows, ticktext=[bar.name for bar in bars], showgrid=False),
         height=_ROW_PX * len(bars) + _FRAME_PX,
         title=title,
         name=name,
         shapes=shapes,
-        barmode="overlay",
         showlegend=False,
         margin={"l": 8, "r": 8, "t": 36, "b": 28},
     )
@@ -73,31 +71,24 @@ def legend(bars: Sequence[Bar], interval_level: float) -> str:
     return "\N{NO-BREAK SPACE} ".join([*parts, f"├─┤ {interval_level:.0%} prediction interval"])
 
 
-def _trace(basis: str, bars: Sequence[Bar]) -> Part | None:
-    rows = [(place, bar) for place, bar in enumerate(bars) if bar.basis == basis and bar.value is not None]
-    if not rows:
-        return None
+def _drawn(rows: Sequence[tuple[int, Bar]]) -> Part:
     values = [bar.value or 0.0 for _, bar in rows]
     up = [(bar.high or value) - value for (_, bar), value in zip(rows, values, strict=True)]
     down = [value - (bar.low or value) for (_, bar), value in zip(rows, values, strict=True)]
+    whisker = {"color": text_color(), "thickness": 1.2, "width": 3}
     return {
         "type": "bar",
         "orientation": "h",
         "width": 0.72,
-        "name": basis,
         "x": values,
         "y": [place for place, _ in rows],
-        "marker": {"color": COLORS[basis]},
+        "marker": {"color": [COLORS[bar.basis] for _, bar in rows]},
         "unselected": {"marker": {"opacity": 1}},
-        "error_x": {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **_whisker()},
+        "error_x": {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **whisker},
         "customdata": [bar.key for _, bar in rows],
         "hovertext": [bar.hover for _, bar in rows],
         "hoverinfo": "text",
     }
-
-
-def _whisker() -> Part:
-    return {"color": text_color(), "thickness": 1.2, "width": 3}
 
 
 def _labels(bars: Sequence[Bar]) -> Part:

@@ -20,11 +20,12 @@ Part = dict[str, Any]
 def show_chart(figure: go.Figure, key: str, on_pick: Callable[[str], None] | None = None) -> None:
     """Show a figure with its accessible name, and a button that saves it as PNG.
 
+    The name holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
+
     Parameters
     ----------
     on_pick : takes what a clicked mark carries as its `customdata`.
     """
-    name = chart_name(figure)
     # Of Plotly's own buttons only the one that saves a picture is there.
     picture = {"format": "png", "filename": f"profet-{key}", "scale": 2}
     config = {"modeBarButtons": [["toImage"]], "displaylogo": False, "toImageButtonOptions": picture}
@@ -41,7 +42,7 @@ def show_chart(figure: go.Figure, key: str, on_pick: Callable[[str], None] | Non
         figure,
         config=config,
         key=key,
-        alt=name,
+        alt=figure.layout.meta,
         on_select="ignore" if on_pick is None else picked,
         selection_mode="points",
     )
@@ -58,21 +59,9 @@ def no_markup(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def chart_name(figure: go.Figure) -> str:
-    """What a figure shows, for those who don't see it: the name it was framed with, or its title, or its axes.
-
-    It holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
-    """
-    layout = figure.layout
-    if layout.meta:
-        return str(layout.meta)
-    return layout.title.text or " over ".join(axis.title.text or "" for axis in (layout.yaxis, layout.xaxis))
-
-
-def name_axis(*, lines: bool = False, **more: object) -> Part:
-    """The y axis of a horizontal chart: one name a line, drawn if `lines`, with room for the longest name."""
-    grid = {"gridcolor": GRID} if lines else {}
-    return {"fixedrange": True, "ticksuffix": "  ", "automargin": True, **grid, **more}
+def name_axis(**more: object) -> Part:
+    """The y axis of a horizontal chart: one name a line, with room for the longest name."""
+    return {"fixedrange": True, "ticksuffix": "  ", "automargin": True, **more}
 
 
 def value_axis(title: str, **more: object) -> Part:
@@ -103,7 +92,7 @@ def band(at: Sequence[float], ends: Sequence[tuple[float, float]], colour: str, 
 
 
 def framed(
-    traces: Sequence[Part], *, x: Part, y: Part, height: int, title: str = "", name: str = "", **layout: Any
+    traces: Sequence[Part], *, x: Part, y: Part, height: int, name: str, title: str = "", **layout: Any
 ) -> go.Figure:
     """A figure in the frame that all share: its margins, legend and title.
 
@@ -111,7 +100,7 @@ def framed(
 
     Parameters
     ----------
-    x, y : the axes. name : what the figure shows, see `chart_name`.
+    x, y : the axes. name : what the figure shows, for those who don't see it.
     layout : further attributes; `legend` is joined with the frame's.
     """
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
@@ -125,9 +114,8 @@ def framed(
         "legend": legend,
         "dragmode": False,
         "hoverlabel": {"namelength": -1},
+        "meta": name,
     }
-    if name:
-        frame["meta"] = name
     if title:
         frame["title"] = {"text": title, "x": 0, "font": {"size": 15}}
     return go.Figure(data=list(traces), layout=frame | layout)

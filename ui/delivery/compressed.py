@@ -11,12 +11,14 @@ import gzip
 import mimetypes
 from pathlib import Path
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ui.delivery.shell import STATIC, load_shell
 
+#: Addresses of the app's pages: all of them are the one document.
+_PAGES = {"/", *(f"/{path.name}" for path in (Path(__file__).parents[2] / "pages").iterdir())}
 #: Fonts and pictures are compressed already.
 _TEXTS = {".js", ".css", ".svg", ".json"}
 _KEPT = "public, immutable, max-age=31536000"
@@ -31,8 +33,8 @@ class CompressedPage:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._shell = load_shell()
-        self._html = gzip.compress(self._shell.html, _LEVEL)
+        self._html, self._script_path, self._script = load_shell()
+        self._packed_html = gzip.compress(self._html, _LEVEL)
         self._files = _text_files()
         self._packed: dict[str, asyncio.Future[bytes]] = {}
 
@@ -42,14 +44,16 @@ class CompressedPage:
             await self._app(scope, receive, send)
             return
         path, gzipped = scope["path"], "gzip" in Headers(scope=scope).get("accept-encoding", "")
-        if path == self._shell.script_path:
-            response = Response(self._shell.script, 200, {"Cache-Control": _KEPT}, "text/javascript")
+        if path == self._script_path:
+            response = Response(self._script, 200, {"Cache-Control": _KEPT}, "text/javascript")
+        elif path in _PAGES:
+            headers = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+            encoding = {"Content-Encoding": "gzip"} if gzipped else {}
+            response = Response(self._packed_html if gzipped else self._html, 200, headers | encoding, "text/html")
         elif gzipped and path in self._files:
             response = await self._compressed(path)
         else:
-            page = self._html if gzipped else self._shell.html
-            replaced = _PageReplaced(send, page, packed=gzipped, head=scope["method"] == "HEAD")
-            await self._app(scope, receive, replaced)
+            await self._app(scope, receive, send)
             return
         await response(scope, receive, send)
 
@@ -61,45 +65,6 @@ class CompressedPage:
         body = await asyncio.shield(packing)
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding", "Cache-Control": _KEPT}
         return Response(body, 200, headers, mimetypes.guess_type(path)[0])
-
-
-class _PageReplaced:
-    """Sends what it is given, but our page where that is Streamlit's, in whatever encoding."""
-
-    def __init__(self, send: Send, page: bytes, *, packed: bool, head: bool) -> None:
-        self._send = send
-        self._page = page
-        self._packed = packed
-        self._head = head
-        self._replacing = False
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_streamlits_page(message):
-            self._replacing = True
-            message = self._start(message)
-        elif message["type"] == "http.response.body" and self._replacing:
-            if message.get("more_body"):
-                return
-            message = {**message, "body": b"" if self._head else self._page}
-        await self._send(message)
-
-    def _start(self, message: Message) -> Message:
-        headers = MutableHeaders(raw=list(message["headers"]))
-        # The last two tell Streamlit's page apart from a former one of its own, not ours.
-        for name in ("content-encoding", "etag", "last-modified"):
-            del headers[name]
-        headers["Content-Length"] = str(len(self._page))
-        headers["Vary"] = "Accept-Encoding"
-        if self._packed:
-            headers["Content-Encoding"] = "gzip"
-        return {**message, "headers": headers.raw}
-
-
-def _is_streamlits_page(message: Message) -> bool:
-    """Streamlit's page alone is HTML that has to be asked for anew each time."""
-    headers = Headers(raw=message["headers"])
-    is_html = headers.get("content-type", "").startswith("text/html")
-    return message["status"] == 200 and is_html and headers.get("cache-control") == "no-cache"
 
 
 def _text_files() -> dict[str, Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit
@@ -15,24 +14,8 @@ _STYLE = Path(__file__).with_name("page.css")
 _HEAD = b"</head>"
 
 
-@dataclass(frozen=True, slots=True)
-class Shell:
-    """The page.
-
-    Attributes
-    ----------
-    html : Streamlit's page, which asks for our scripts and has our style in it.
-    script_path : where; named by its content, so that a browser may keep it.
-    script : all of them, each in a scope of its own.
-    """
-
-    html: bytes
-    script_path: str
-    script: bytes
-
-
-def load_shell() -> Shell:
-    """Read Streamlit's page and put our scripts and our style in.
+def load_shell() -> tuple[bytes, str, bytes]:
+    """Streamlit's page with our style, which asks for our scripts; where these are, named by their content; and they.
 
     Raises
     ------
@@ -45,4 +28,4 @@ def load_shell() -> Shell:
     name = f"profet.{hashlib.sha256(script).hexdigest()[:12]}.js"
     # Relative, as Streamlit's own are, so that it works below any path.
     tag = f'<script src="./static/js/{name}"></script>\n  <style>{_STYLE.read_text()}</style>\n  '.encode()
-    return Shell(original.replace(_HEAD, tag + _HEAD), f"/static/js/{name}", script)
+    return original.replace(_HEAD, tag + _HEAD), f"/static/js/{name}", script

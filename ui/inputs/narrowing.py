@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import streamlit as st
@@ -11,11 +11,11 @@ from profet_core.advice.advise import Preset, PresetRow, preset_rows
 from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
-from ui.inputs.fields import choice, number_field
+from ui.inputs.fields import choice, number_field, select, some_of, toggle
 from ui.state.resources import OfferChoices, Resources, offer_choices
+from ui.state.session import Drawn, Offers, session
 from ui.texts import plain
 
-_CONFIDENCE_LABELS = dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True))
 _COUNT_TIP = "None chosen: one, and the smallest node of a GPU that is rented in nodes only."
 _CONFIDENCE_TIP = "Profiled GPUs can be good. Unprofiled GPUs are fair at best."
 #: A longer summary counts what narrows.
@@ -39,20 +39,19 @@ def narrowing_fields(resources: Resources) -> None:
     chosen_narrowing(resources)
     clouds, gpus = st.columns(2, gap="small")
     with clouds:
-        _some_of("Cloud", "provider", known.providers, cloud_words)
+        some_of("Cloud", Offers.provider, known.providers, format_func=cloud_words, placeholder="any")
     with gpus:
-        _some_of("GPU", "gpu", known.gpus)
+        some_of("GPU", Offers.gpu, known.gpus, placeholder="any")
     market, region = st.columns([3, 2], gap="small")
     with market:
-        choice("Market", "market", MARKET_CHOICES)
+        choice("Market", Offers.market)
     with region:
         # No region is none of the options: a visitor's own may have any name.
-        st.selectbox("Region", known.regions, index=None, key="region", placeholder="anywhere", persist_state="session")
+        select("Region", Offers.region, {one: one for one in known.regions}, index=None, placeholder="anywhere")
     if spot_counts():
         number_field(
             "Spot is cheaper by (%)",
-            "spot_discount",
-            (1, 99),
+            Offers.spot_discount,
             empty="no guess",
             tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
         )
@@ -62,57 +61,53 @@ def narrowing_fields(resources: Resources) -> None:
             "GPUs in a machine",
             known.gpu_counts,
             selection_mode="multi",
-            key="gpu_count",
+            key=Offers.gpu_count.key,
             help=_COUNT_TIP,
             persist_state="session",
         )
     with memory:
-        number_field("GiB a GPU, at least", "min_memory_gib", empty="any")
-    st.toggle("Retired instances", key="retired", persist_state="session", help="Can't be rented any more.")
+        number_field("GiB per GPU, at least", Offers.min_memory_gib, empty="any")
+    toggle("Retired instances", Offers.retired, "Can't be rented any more.")
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        choice("How sure", "confidence", _CONFIDENCE_LABELS, tip=_CONFIDENCE_TIP)
+        choice("Confidence", Offers.confidence, tip=_CONFIDENCE_TIP)
         st.button("Every offer", key="narrowing:widen", icon=":material/filter_alt_off:", on_click=_widen)
 
 
 def chosen_narrowing(resources: Resources) -> Narrowing:
     """What the settings ask of an offer; what is there no more, such as an own GPU that was removed, is forgotten."""
     _forget_gone(offer_choices(resources))
-    state = st.session_state
+    offers = session.offers
     return Narrowing(
-        provider=tuple(state["provider"]),
-        region=state["region"],
-        market=None if state["market"] == MARKET_CHOICES[0] else state["market"],
-        gpu=tuple(state["gpu"]),
-        gpu_count=tuple(int(count) for count in state["gpu_count"]),
-        min_memory_gib=state["min_memory_gib"],
-        confidence=None if state["confidence"] == CONFIDENCE_WORDS[0] else state["confidence"],
+        provider=tuple(offers.provider),
+        region=offers.region,
+        market=None if offers.market == MARKET_CHOICES[0] else offers.market,
+        gpu=tuple(offers.gpu),
+        gpu_count=tuple(int(count) for count in offers.gpu_count),
+        min_memory_gib=offers.min_memory_gib,
+        confidence=None if offers.confidence == CONFIDENCE_WORDS[0] else offers.confidence,
     )
 
 
 def spot_counts() -> bool:
     """Whether the chosen market has spot prices."""
-    return st.session_state["market"] in (SPOT, ANY_MARKET)
+    return session.offers.market in (SPOT, ANY_MARKET)
 
 
 def _forget_gone(known: OfferChoices) -> None:
-    state = st.session_state
-    for key, options in (("provider", known.providers), ("gpu", known.gpus), ("gpu_count", known.gpu_counts)):
-        kept = [value for value in state[key] or () if value in options]
-        if kept != state[key]:
-            state[key] = kept
-    if state["region"] not in (None, *known.regions):
-        state["region"] = None
-
-
-def _some_of(label: str, key: str, options: Sequence[str], words: Callable[[str], str] = str) -> None:
-    st.multiselect(label, options, format_func=words, key=key, placeholder="any", persist_state="session")
+    offers = session.offers
+    for name, options in (("provider", known.providers), ("gpu", known.gpus), ("gpu_count", known.gpu_counts)):
+        kept = [value for value in getattr(offers, name) or () if value in options]
+        if kept != getattr(offers, name):
+            setattr(offers, name, kept)
+    if offers.region not in (None, *known.regions):
+        offers.region = None
 
 
 def _widen() -> None:
-    state = st.session_state
-    state["provider"], state["gpu"], state["gpu_count"] = [], [], []
-    state["market"], state["region"], state["min_memory_gib"] = MARKET_CHOICES[0], None, None
-    state["confidence"] = CONFIDENCE_WORDS[0]
+    offers = session.offers
+    offers.provider, offers.gpu, offers.gpu_count = [], [], []
+    offers.market, offers.region, offers.min_memory_gib = MARKET_CHOICES[0], None, None
+    offers.confidence = CONFIDENCE_WORDS[0]
 
 
 def _summary(narrowing: Narrowing) -> str:
@@ -130,12 +125,6 @@ def _summary(narrowing: Narrowing) -> str:
     return words if len(words) <= _MOST_WORDS else f"{sum(map(bool, parts))} limits"
 
 
-PRESETS: dict[str, str] = {
-    Preset.ORIGINAL: "Original 4",
-    Preset.AWS: "AWS",
-    Preset.GPUS: "One per GPU",
-    Preset.ALL: "All offers",
-}
 #: GPUs that a chart shows until others are chosen.
 MOST_DRAWN = 6
 
@@ -144,7 +133,7 @@ Row = TypeVar("Row", bound=PresetRow)
 
 def preset_choice() -> None:
     """The preset, the same on every page."""
-    choice("Instances", "preset", PRESETS)
+    choice("Instances", Offers.preset)
 
 
 def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None = None) -> list[Row]:
@@ -154,30 +143,22 @@ def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None 
     ----------
     keep : label of a row that stays. every_node : None: where nodes are asked for.
     """
-    state = st.session_state
-    nodes = state["whole_nodes"] or bool(state["gpu_count"]) if every_node is None else every_node
-    return preset_rows(rows, Preset(state["preset"]), retired=state["retired"], every_node=nodes, keep=keep)
+    offers = session.offers
+    nodes = session.nodes.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node
+    return preset_rows(rows, Preset(offers.preset), retired=offers.retired, every_node=nodes, keep=keep)
 
 
 def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
     """As many of the rows as a chart can show: of each chosen GPU the cheapest; else of the cheapest GPUs."""
-    preset = Preset(st.session_state["preset"])
-    if preset is Preset.ORIGINAL:
+    if session.offers.preset == Preset.ORIGINAL:
         return list(rows)
     each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
     gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=_by_cost)))
-    st.session_state["drawn"] = [gpu for gpu in st.session_state["drawn"] if gpu in gpus]
+    session.drawn.drawn = [gpu for gpu in session.drawn.drawn if gpu in gpus]
     if len(gpus) > MOST_DRAWN:
-        st.multiselect(
-            "GPUs",
-            gpus,
-            key="drawn",
-            placeholder=f"The {MOST_DRAWN} cheapest",
-            help="GPUs in the chart. The table has every instance.",
-            persist_state="session",
-            width=320,
-        )
-    wanted = st.session_state["drawn"] or gpus[:MOST_DRAWN]
+        tip = "GPUs in the chart. The table has every instance."
+        some_of("GPUs", Drawn.drawn, gpus, placeholder=f"The {MOST_DRAWN} cheapest", help=tip, width=320)
+    wanted = session.drawn.drawn or gpus[:MOST_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
 
 

@@ -5,32 +5,28 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import LatencyDoubtError
-from profet_core.units import MS_PER_UNIT, format_ms
+from profet_core.units import format_ms
 from ui.errors import show_error
-from ui.inputs.fields import number_field
+from ui.inputs.fields import number_field, select, toggle
 from ui.inputs.profile import profile_input
 from ui.inputs.steps import read_as_steps
 from ui.predicted.outcome import ANCHOR_LABEL, Outcome, trust_latency
-from ui.state.held import Held
-from ui.state.own_profiles import OwnProfile
+from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
-from ui.state.settings import MAX_IMAGES
-from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot, use_latency_ms
+from ui.state.session import Field, Network, Slot, session
 from ui.texts import plain
 
 _UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}
 
 
-def anchor_input(resources: Resources, key: str, label: str = ANCHOR_LABEL) -> None:
+def anchor_input(resources: Resources) -> None:
     """The instance or GPU that the profile was recorded on; nothing is assumed."""
-    st.selectbox(
-        label,
-        resources.anchors,
+    select(
+        ANCHOR_LABEL,
+        Network.anchor,
+        resources.anchor_labels(),
         index=None,
-        format_func=resources.anchor_labels().__getitem__,
         placeholder="GPU you profiled on",
-        key=key,
-        persist_state="session",
         help="The instance or GPU that the profile was recorded on. Type part of its name to find it. Not listed? Add "
         "it under *Prices*, or measure it: see *Custom GPU* on About.",
     )
@@ -41,20 +37,10 @@ def latency_input(slot: Slot, label: str = "3 · Anchor latency (optional)") -> 
     row = st.container(horizontal=True, gap="small")
     # Narrow enough that Streamlit leaves out the buttons beside the number.
     with row.container(width=119):
-        number_field(
-            label,
-            slot.key("latency"),
-            empty="not known",
-        )
-    row.selectbox(
-        "Unit",
-        tuple(MS_PER_UNIT),
-        format_func=_UNIT_LABELS.__getitem__,
-        key=slot.key("unit"),
-        persist_state="session",
-        width=90,
-        help="Of one training step on the anchor, without the profiler running. Empty: predicted without it.",
-    )
+        number_field(label, slot.key("latency"), empty="not known")
+    tip = "Of one training step on the anchor, without the profiler running. Empty: predicted without it."
+    with row:
+        select("Unit", slot.key("unit"), _UNIT_LABELS, width=90, help=tip)
 
 
 def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None:
@@ -85,8 +71,8 @@ def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, 
         st.button(
             f"Use {format_ms(doubt.suggested_ms)}",
             key=f"{slot.prefix}:use-suggested",
-            on_click=use_latency_ms,
-            args=(slot, doubt.suggested_ms),
+            on_click=slot.use_ms,
+            args=(doubt.suggested_ms,),
         )
     st.button(
         "Use it as typed",
@@ -96,39 +82,28 @@ def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, 
     )
 
 
-#: Settings that say the profile's own size where it doesn't: key, field of its meta, label.
-_RECORDED = (
-    ("profiled_batch", "batch_size", "Batch size of the profile"),
-    ("profiled_pixels", "pixels", "Image size of the profile"),
-)
-
-
 def network_input(resources: Resources) -> None:
     """The profile, its anchor and its latency."""
-    anchor_input(resources, PROFILE_SLOT.anchor_key)
-    held = profile_input(resources, PROFILE_SLOT, "2 · Profile")
-    for key, axis, label in _RECORDED:
-        _size_input(held, axis, key, label)
-    latency_input(PROFILE_SLOT)
+    anchor_input(resources)
+    held = profile_input(resources, session.profile, "2 · Profile")
+    _size_input(held, "batch_size", Network.profiled_batch, "Batch size of the profile")
+    _size_input(held, "pixels", Network.profiled_pixels, "Image size of the profile")
+    latency_input(session.profile)
 
 
 def second_input(resources: Resources) -> None:
-    """A profile of another size of the same network: the sizes between are surer with it."""
-    st.toggle(
-        "Second profile",
-        key="second",
-        persist_state="session",
-        help="Of the same network on the same GPU at another batch or image size: sizes between are more accurate.",
-    )
-    if st.session_state["second"]:
+    """A profile of another size of the same network: sizes between are more accurate with it."""
+    tip = "Of the same network on the same GPU at another batch or image size: sizes between are more accurate."
+    toggle("Second profile", Network.second, tip)
+    if session.network.second:
         with st.container(border=True):
-            held = profile_input(resources, SECOND_SLOT, "Second profile")
-            latency_input(SECOND_SLOT, "Its anchor latency (optional)")
-            _size_input(held, "batch_size", "second_batch", "Its batch size")
-            _size_input(held, "pixels", "second_pixels", "Its image size")
+            held = profile_input(resources, session.second, "Second profile")
+            latency_input(session.second, "Its anchor latency (optional)")
+            _size_input(held, "batch_size", Network.second_batch, "Its batch size")
+            _size_input(held, "pixels", Network.second_pixels, "Its image size")
 
 
-def _size_input(held: Held, axis: str, key: str, label: str) -> None:
+def _size_input(held: Held, axis: str, field: Field[int | None], label: str) -> None:
     """Asked for only where the profile doesn't say it."""
     if getattr(held.profile.meta, axis) is None:
-        number_field(label, key, (1, MAX_IMAGES), empty="images per step" if axis == "batch_size" else "pixels")
+        number_field(label, field, empty="images per step" if axis == "batch_size" else "pixels")

@@ -13,18 +13,19 @@ from profet_core.answers.questions import AdviseQuestion
 from profet_core.typed_numbers import as_typed, typed_positive
 from profet_core.units import listed_price
 from ui.errors import one_line_errors
-from ui.inputs.narrowing import chosen_narrowing, spot_counts
+from ui.inputs.narrowing import chosen_narrowing, filter_button, spot_counts
 from ui.inputs.own_gpu import own_gpu_input
 from ui.inputs.own_instances import own_instances_input
 from ui.inputs.own_table import OwnTable, own_table
 from ui.inputs.parameters import typed_network
 from ui.state.own_catalog import own_gpu_instances, visitors_resources
 from ui.state.resources import Resources
-from ui.state.settings import price_key
+from ui.state.session import PRICE, session
 
 
-def prices_button() -> None:
-    """Everything about prices in a dialog; closing it draws the page with what was changed."""
+def offer_buttons(resources: Resources) -> None:
+    """What narrows offers, and everything about prices in a dialog; closing it draws the page with what was changed."""
+    filter_button(resources)
 
     @st.dialog("Prices", width="large", on_dismiss="rerun")
     def dialog() -> None:
@@ -38,7 +39,7 @@ def prices_button() -> None:
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
     """The question about the offers that the filter leaves, at the visitor's own prices."""
-    whole_nodes = st.session_state["whole_nodes"]
+    whole_nodes = session.nodes.whole_nodes
     network, parameters = typed_network() if whole_nodes else (None, None)
     return replace(
         question,
@@ -52,17 +53,17 @@ def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestio
 
 def offer_values(resources: Resources) -> dict[str, Any]:
     """Fields of a question: which offers, at which prices, and how sure of them."""
-    narrowing, state = chosen_narrowing(resources), st.session_state
+    narrowing, offers = chosen_narrowing(resources), session.offers
     return {
         "provider": narrowing.provider,
         "region": narrowing.region,
-        "market": state["market"],
+        "market": offers.market,
         "gpu": narrowing.gpu,
         "gpu_count": narrowing.gpu_count,
         "min_memory_gib": narrowing.min_memory_gib,
         "confidence": narrowing.confidence,
-        "price": own_prices(resources),
-        "spot_discount": state["spot_discount"] / 100 if state["spot_discount"] and spot_counts() else None,
+        "price": PRICE.given(resources),
+        "spot_discount": offers.spot_discount / 100 if offers.spot_discount and spot_counts() else None,
     }
 
 
@@ -76,12 +77,6 @@ def prices_input(resources: Resources) -> None:
         own_instances_input(resources)
     with own_gpu:
         own_gpu_input(resources)
-
-
-def own_prices(resources: Resources) -> dict[str, float]:
-    """Instance -> the visitor's own price, US dollars an hour."""
-    given = {name: st.session_state.get(price_key(name)) for name in resources.catalog}
-    return {name: price for name, price in given.items() if price is not None}
 
 
 def _own_price_input(resources: Resources) -> None:
@@ -104,8 +99,8 @@ def _own_price_input(resources: Resources) -> None:
                 "usd": st.column_config.NumberColumn("Your price ($/h)", required=True, min_value=0),
             },
             numbers=("usd",),
-            rows=lambda: list(own_prices(resources).items()),
-            cells=lambda: [{"instance": name, "usd": as_typed(usd)} for name, usd in own_prices(resources).items()],
+            rows=lambda: list(PRICE.given(resources).items()),
+            cells=lambda: [{"instance": name, "usd": as_typed(usd)} for name, usd in PRICE.given(resources).items()],
             make=lambda cells: (cells["instance"], typed_positive(cells["usd"])),
             keep=_put_prices,
         )
@@ -118,6 +113,6 @@ def _put_prices(rows: Mapping[int, tuple[str, float]], before: Mapping[int, tupl
     if twice is not None:
         raise InputError(f"{twice} has two prices: keep one.")
     for name, _ in before.values():
-        st.session_state[price_key(name)] = None
+        st.session_state[PRICE.key(name)] = None
     for name, usd in rows.values():
-        st.session_state[price_key(name)] = usd
+        st.session_state[PRICE.key(name)] = usd

@@ -34,7 +34,7 @@ from ui.state.own_catalog import (
     without_own_gpus,
 )
 from ui.state.resources import Resources, load_resources
-from ui.state.slots import PROFILE_SLOT
+from ui.state.session import session
 from ui.surer import surer_sentence
 
 _STEP, _TF32 = "step_ms", "tf32_tensor_dense_tflops"
@@ -133,7 +133,7 @@ def _made(cells: dict[str, str]) -> OwnGpu:
 def _with_step(own: OwnGpu, measured_ms: float) -> OwnGpu:
     """With the speed that a measured step of the shown profile implies."""
     resources = without_own_gpus()
-    outcome = predict_slot(resources, PROFILE_SLOT)
+    outcome = predict_slot(resources, session.profile)
     prediction = outcome.prediction
     point = speed_of_step(
         resources.models,
@@ -143,6 +143,6 @@ def _with_step(own: OwnGpu, measured_ms: float) -> OwnGpu:
         own,
         measured_ms,
         latency_ms=prediction.anchor_latency_ms,
-        tf32=st.session_state["precision"] != FP32,
+        tf32=session.network.precision != FP32,
     )
     return replace(own, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")

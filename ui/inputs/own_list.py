@@ -6,8 +6,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.inputs.steps import steps_number
-from ui.state.own_profiles import MAX_NAME_LETTERS, OwnProfile, change_own, own_profiles, remove_all_own, remove_own
-from ui.state.slots import Slot
+from ui.state.own_profiles import MAX_NAME_LETTERS, change_own, own_profiles, remove_all_own, remove_own
+from ui.state.records import OwnProfile
+from ui.state.session import Slot
 from ui.texts import plain
 
 
@@ -16,20 +17,20 @@ def own_choice(slot: Slot) -> None:
     held = own_profiles()
     if not held:
         return
-    key = slot.key("chosen")
-    if st.session_state.get(key) not in held:
-        st.session_state[key] = list(held)[-1]
+    chosen = slot.chosen
+    if chosen is None or chosen not in held:
+        chosen = slot.chosen = list(held)[-1]
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     if len(held) > 1:
         row.selectbox(
             f"Shown, of your {len(held)} profiles",
             tuple(held),
             format_func=lambda chosen: held[chosen].name if chosen in held else "",
-            key=key,
+            key=slot.key("chosen"),
             persist_state="session",
             width="stretch",
         )
-    manage_own(held[st.session_state[key]], slot.prefix, row)
+    manage_own(held[chosen], slot.prefix, row)
 
 
 def manage_own(own: OwnProfile, prefix: str, where: DeltaGenerator) -> None:

@@ -13,6 +13,7 @@ from profet_core import InputError, ProfetError
 from profet_core.typed_numbers import as_typed
 from ui.errors import show_error
 from ui.inputs.uploader import Uploader
+from ui.tables import download_button
 
 Row = TypeVar("Row")
 #: Of a file.
@@ -168,15 +169,8 @@ def _file_input(kind: OwnTable[Row], file: OwnFile, held: _Editing) -> None:
 
     with st.expander("CSV file", icon=":material/upload_file:"):
         st.file_uploader(file.label, type="csv", key=uploader.key, max_upload_size=1, help=file.tip, on_change=take)
-        st.download_button(
-            "Your rows (CSV)" if kind.rows() else "Template (CSV)",
-            file.text,
-            file_name=file.name,
-            mime="text/csv",
-            icon=":material/download:",
-            key=f"{kind.key}:download",
-            on_click="ignore",
-        )
+        label = "Your rows (CSV)" if kind.rows() else "Template (CSV)"
+        download_button(label, file.text, file.name, "text/csv", f"{kind.key}:download")
 
 
 def _state_key(key: str) -> str:

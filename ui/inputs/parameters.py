@@ -12,7 +12,8 @@ from profet_core.layers.networks import named_networks
 from profet_core.profiles.record import ProfileMeta
 from profet_core.typed_numbers import typed_count
 from profet_core.units import format_count
-from ui.inputs.fields import choice
+from ui.inputs.fields import choice, toggle
+from ui.state.session import Nodes, ScaleOut, session
 
 _TIP = "A network's name, or its number of parameters: each GPU sends as many gradients."
 
@@ -27,10 +28,10 @@ def parameters_input(meta: ProfileMeta | None) -> None:
     told = None if meta is None else told_parameters(meta)
     st.selectbox(
         "Network or parameters",
-        list(dict.fromkeys((*filter(None, [st.session_state["network"]]), *named_networks()))),
+        list(dict.fromkeys((*filter(None, [session.nodes.network]), *named_networks()))),
         index=None,
         accept_new_options=True,
-        key="network",
+        key=Nodes.network.key,
         placeholder="ResNet50, or 25.6M" if told is None else f"{format_count(told.count)}, as profiled",
         help=_TIP,
         on_change=_answer_nodes_whole,
@@ -60,13 +61,9 @@ def chosen_parameters(meta: ProfileMeta | None, pixels: int | None = None) -> Ne
 
 def whole_nodes_input(meta: ProfileMeta) -> None:
     """Whether a node of several GPUs is answered with all of them training, and what they share."""
-    st.toggle(
-        "All GPUs of a node train",
-        key="whole_nodes",
-        persist_state="session",
-        help="Each at your batch size, so a step has as many times the images. Off: a node has the speed of one.",
-    )
-    if st.session_state["whole_nodes"]:
+    tip = "Each at your batch size, so a step has as many times the images. Off: a node has the speed of one."
+    toggle("All GPUs of a node train", Nodes.whole_nodes, tip)
+    if session.nodes.whole_nodes:
         parameters_input(meta)
 
 
@@ -83,15 +80,15 @@ def typed_network() -> tuple[str | None, float | None]:
 
 def _answer_nodes_whole() -> None:
     """Whoever says what GPUs share has several in mind: on every page."""
-    st.session_state["whole_nodes"] = bool(_typed())
+    session.nodes.whole_nodes = bool(_typed())
 
 
 def _typed() -> str:
     """A network's name or a number, as it was typed; empty if nothing was."""
-    return (st.session_state["network"] or "").strip()[:LONGEST_NETWORK]
+    return (session.nodes.network or "").strip()[:LONGEST_NETWORK]
 
 
 def gradients_input() -> None:
     """FP32 or half: what a parameter's gradient takes."""
     tip = "4 bytes per parameter in FP32, 2 in half precision."
-    choice("Gradients", "gradients", {"fp32": "FP32", "fp16": "Half"}, tip=tip)
+    choice("Gradients", ScaleOut.gradients, tip=tip)

@@ -7,66 +7,57 @@ import streamlit as st
 from profet_core import ProfetError
 from profet_core.profiles.guarded import read_guarded
 from ui.errors import show_error
-from ui.inputs.fields import choice
+from ui.inputs.fields import choice, select
 from ui.inputs.own_list import own_choice
 from ui.inputs.steps import step_questions, steps_input, steps_words
-from ui.inputs.uploads import has_errors, upload_input
+from ui.inputs.uploads import notes_on, upload_input
 from ui.links import inside_link, record_link
 from ui.phrases import shown_name
-from ui.state.carried_profile import CARRY, carried_text
-from ui.state.held import Held, choose_own, held_in
-from ui.state.own_profiles import OwnProfile, add_own
+from ui.state.carried_profile import carried_text
+from ui.state.held import held_in
+from ui.state.own_profiles import add_own
+from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
-from ui.state.slots import PROFILE_SLOT, Slot, usable_latency_ms
+from ui.state.session import Own, Slot, session
 from ui.texts import plain
 from ui.turns import others_first
 
-_SOURCE_LABELS = {"sample": "Sample", "upload": "Upload", "paste": "Paste"}
 _PASTED_NAME = "pasted text"
 _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE": 613483.8}'
 
 
 def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     """Where the profile comes from; returns the one that is shown."""
-    choice(label, slot.key("source"), _SOURCE_LABELS)
-    source = st.session_state[slot.key("source")]
-    if source == "sample":
-        _sample_input(resources, slot)
+    choice(label, slot.key("source"), Slot.source.options)
+    if slot.source == "sample":
+        titles = {name: sample.title for name, sample in resources.samples.items()}
+        select("Sample", slot.key("sample"), titles, help="A real measurement, to try the app with.")
     else:
-        (_upload_input if source == "upload" else _paste_input)(resources, slot)
+        (_upload_input if slot.source == "upload" else _paste_input)(resources, slot)
         own_choice(slot)
     held = held_in(resources, slot)
-    _name_shown(held, source)
-    if slot == PROFILE_SLOT:
+    _name_shown(held, slot.source)
+    if slot is session.profile:
         inside_link("What is in it?", held.sample.name if held.sample else None)
-    if held.own and slot == PROFILE_SLOT:
+    if held.own and slot is session.profile:
         _carry_input(held.own)
-    steps_input(held.own, slot.prefix, usable_latency_ms(slot))
+    steps_input(held.own, slot.prefix, slot.usable_ms)
     step_questions(held.own, slot.prefix)
     return held
 
 
-def _sample_input(resources: Resources, slot: Slot) -> None:
-    st.selectbox(
-        "Sample",
-        tuple(resources.samples),
-        format_func=lambda name: resources.samples[name].title,
-        key=slot.key("sample"),
-        persist_state="session",
-        help="A real measurement, to try the app with.",
-    )
-
-
 def _upload_input(resources: Resources, slot: Slot) -> None:
-    upload_input(resources, slot.prefix, lambda own: choose_own(slot, own.key))
-    if slot == PROFILE_SLOT:
-        record_link(hint=has_errors(slot.prefix))
+    def choose(own: OwnProfile) -> None:
+        slot.chosen = own.key
+
+    upload_input(resources, slot.prefix, choose)
+    if slot is session.profile:
+        record_link(hint=bool(notes_on(slot.prefix).errors))
 
 
 def _paste_input(resources: Resources, slot: Slot) -> None:
-    done_key = f"pasted-done:{slot.prefix}"
-    if st.session_state.pop(done_key, False):
-        st.session_state[slot.key("pasted")] = ""
+    if slot.pasted_done:
+        slot.pasted, slot.pasted_done = "", False
     text = st.text_area(
         "Profile as JSON", placeholder=_PASTE_EXAMPLE, height=150, key=slot.key("pasted"), persist_state="session"
     )
@@ -80,8 +71,7 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     except ProfetError as error:
         show_error(str(error))
         return
-    choose_own(slot, own.key)
-    st.session_state[done_key] = True
+    slot.chosen, slot.pasted_done = own.key, True
     st.rerun()
 
 
@@ -90,7 +80,7 @@ def _carry_input(own: OwnProfile) -> None:
     fits = carried_text(own) is not None
     st.toggle(
         "Keep this profile in the page's address",
-        key=CARRY,
+        key=Own.carry_profile.key,
         persist_state="session",
         disabled=not fits,
         help="Then it survives a reload, and a link to this page carries it: the time of each operation type, and "

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from ui.state.held import held_in
-from ui.state.link import page_shown
 from ui.state.resources import Resources
-from ui.state.slots import PROFILE_SLOT
+from ui.state.session import session
 
 #: Stops of the sliders on a logarithmic scale: four per doubling.
 _STOPS = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
@@ -34,8 +33,8 @@ def size_sliders(resources: Resources, *, log: bool = True) -> None:
 
 def recorded_size(resources: Resources, axis: str) -> int | None:
     """The size the profile was recorded at, as it says or the visitor does; None: not known."""
-    found: int | None = getattr(held_in(resources, PROFILE_SLOT).profile.meta, _META[axis])
-    return found or st.session_state[f"profiled_{axis}"]
+    found: int | None = getattr(held_in(resources, session.profile).profile.meta, _META[axis])
+    return found or getattr(session.network, f"profiled_{axis}")
 
 
 def size_slider(axis: str, recorded: int | None, *, log: bool = True) -> int | None:
@@ -49,16 +48,16 @@ def size_slider(axis: str, recorded: int | None, *, log: bool = True) -> int | N
             help=f"Enter the {'batch' if axis == 'batch' else 'image'} size of the profile in the sidebar first.",
         )
         return None
-    chosen = st.session_state[axis] or recorded
+    chosen = getattr(session.training, axis) or recorded
     key = f"slider:{axis}"
-    here = (chosen, page_shown())
+    here = (chosen, session.link.link_page)
     if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
         # Only then, and on another page: what is written here replaces what the visitor moves meanwhile.
         st.session_state[key], st.session_state[f"{key}:drawn"] = chosen, here
 
     def choose() -> None:
         moved = st.session_state[key]
-        st.session_state[axis] = None if moved == recorded else moved
+        setattr(session.training, axis, None if moved == recorded else moved)
 
     st.select_slider(
         SIZE_LABELS[axis],

@@ -11,7 +11,8 @@ from profet_core.prediction.checks import counted, steps_note
 from profet_core.profiles.limits import MAX_STEPS
 from ui.inputs.fields import number_field
 from ui.phrases import sentence
-from ui.state.own_profiles import OwnProfile, change_own
+from ui.state.own_profiles import change_own
+from ui.state.records import OwnProfile
 
 _OTHER = "n"
 _CHOICES: dict[int | str, str] = {1: "1 step", 2: "2 steps", _OTHER: "n steps"}

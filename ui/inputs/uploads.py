@@ -16,10 +16,11 @@ from profet_core.profiles.guarded import read_guarded
 from profet_core.sandbox.process import taken
 from ui.errors import log_failure, show_error
 from ui.inputs.uploader import Uploader, let_go
-from ui.state.own_profiles import OwnProfile, add_own
+from ui.state.own_profiles import add_own
+from ui.state.records import OwnProfile
 from ui.state.resources import Resources
 from ui.state.uploads_held import is_dropped
-from ui.texts import ordinal, plain, show_code
+from ui.texts import plain, show_code
 from ui.turns import others_first
 
 _LOG = logging.getLogger(__name__)
@@ -35,15 +36,15 @@ time per operation type and nothing else. Make one on your own machine and uploa
 
 
 @dataclass(frozen=True, slots=True)
-class _Notes:
+class Notes:
     """What became of one batch of files."""
 
-    batch: int
+    batch: int = -1
     errors: tuple[str, ...] = ()
     infos: tuple[str, ...] = ()
 
 
-def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile], None] = lambda _: None) -> None:
+def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile], None]) -> None:
     """Ask for files; the good ones join the visitor's list and `take` gets the last of them."""
     uploader = Uploader(prefix)
     files = st.file_uploader(
@@ -63,16 +64,10 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
     _show_notes(prefix)
 
 
-def has_notes(prefix: str) -> bool:
-    """Whether something stands there about files that were given last."""
-    notes = st.session_state.get(_notes_key(prefix))
-    return notes is not None and bool(notes.errors or notes.infos)
-
-
-def has_errors(prefix: str) -> bool:
-    """Whether one of the files that were given last could not be read."""
-    notes = st.session_state.get(_notes_key(prefix))
-    return notes is not None and bool(notes.errors)
+def notes_on(prefix: str) -> Notes:
+    """What became of the files that were given last."""
+    notes: Notes = st.session_state.get(_notes_key(prefix), Notes())
+    return notes
 
 
 def max_upload_mb() -> int:
@@ -87,7 +82,8 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
         if file.closed:
             # Read in a run that the visitor's next click cut short.
             continue
-        errors, infos = _notes_of(prefix, batch)
+        notes = notes_on(prefix)
+        errors, infos = (notes.errors, notes.infos) if notes.batch == batch else ((), ())
         where = f"{number} of {len(files)}: " if len(files) > 1 else ""
         try:
             own, new = _read_one(resources, file, bar, f"Reading {where}{plain(file.name[:60])}")
@@ -105,7 +101,7 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
             raise
         finally:
             let_go(file)
-            st.session_state[_notes_key(prefix)] = _Notes(batch, errors, infos)
+            st.session_state[_notes_key(prefix)] = Notes(batch, errors, infos)
     bar.empty()
     return added
 
@@ -119,7 +115,7 @@ def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, tex
         bar.progress(min(max(share, 0.0), 1.0), text=text)
 
     def waiting(place: int) -> None:
-        bar.progress(0.0, text=f"{text}: {ordinal(place)} in line")
+        bar.progress(0.0, text=f"{text}: number {place} in the queue")
 
     with taken(file) as copy:
         let_go(file)
@@ -128,15 +124,8 @@ def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, tex
     return add_own(profile, file.name, "upload", resources.anchor_of(profile))
 
 
-def _notes_of(prefix: str, batch: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    notes = st.session_state.get(_notes_key(prefix))
-    return (notes.errors, notes.infos) if notes and notes.batch == batch else ((), ())
-
-
 def _show_notes(prefix: str) -> None:
-    notes = st.session_state.get(_notes_key(prefix))
-    if notes is None:
-        return
+    notes = notes_on(prefix)
     for line in notes.errors[:SHOWN_LINES]:
         show_error(line)
     if len(notes.errors) > SHOWN_LINES:

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import streamlit as st
-
 from profet_core import InputError, LatencyDoubtError, NoPredictionError, Prediction
 from profet_core.answers.predict import predicted_question
 from profet_core.answers.questions import Context, FieldNames, PredictQuestion, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
-from ui.state.held import Held, held_in
+from ui.state.held import held_in
+from ui.state.records import Held
 from ui.state.resources import Resources
-from ui.state.slots import Slot, typed_latency_ms
+from ui.state.session import Slot, session
 
 #: The box in which a visitor says where a profile was recorded.
 ANCHOR_LABEL = "1 · Anchor"
@@ -78,7 +77,7 @@ def slot_values(resources: Resources, slot: Slot) -> dict[str, Any]:
     NoPredictionError : nobody has said where it was recorded.
     """
     held = held_in(resources, slot)
-    anchor = st.session_state[slot.anchor_key]
+    anchor = session.network.anchor
     if held.sample is not None and held.sample.anchor not in resources.anchors:
         # Beside models of other machines alone, the anchor that stands there recorded something else.
         raise NoPredictionError(
@@ -90,8 +89,8 @@ def slot_values(resources: Resources, slot: Slot) -> dict[str, Any]:
         "profile": held.profile,
         "anchor": anchor,
         "without_latency": True,
-        "method": st.session_state["method"],
-        "precision": st.session_state["precision"],
+        "method": session.network.method,
+        "precision": session.network.precision,
     }
 
 
@@ -100,10 +99,10 @@ def with_usable_latency(
 ) -> tuple[Answer, LatencyDoubtError | None, str | None]:
     """Answer with the latency typed in `slot`, or without it where it can't be used; returns also why."""
     try:
-        latency_ms = typed_latency_ms(slot)
+        latency_ms = slot.typed_ms
     except InputError as error:
         return answer(question), None, str(error)
-    trusted = st.session_state.get(_trust_key(slot)) == _trust(question, latency_ms)
+    trusted = slot.trusted == _trust(question, latency_ms)
     try:
         return answer(replace(question, latency_ms=latency_ms, trust_latency=trusted)), None, None
     except LatencyDoubtError as doubt:
@@ -120,13 +119,9 @@ def _no_anchor(resources: Resources, recorded: str | None) -> str:
 
 def trust_latency(resources: Resources, slot: Slot, latency_ms: float) -> None:
     """Use the latency as typed from now on."""
-    st.session_state[_trust_key(slot)] = _trust(PredictQuestion(**slot_values(resources, slot)), latency_ms)
+    slot.trusted = _trust(PredictQuestion(**slot_values(resources, slot)), latency_ms)
 
 
 def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object, ...]:
     """What a visitor trusts: that number beside that profile, read as so many steps."""
     return tuple(question.profile.operations.items()), question.profile.steps, question.anchor, latency_ms
-
-
-def _trust_key(slot: Slot) -> str:
-    return f"trusted:{slot.prefix}"

@@ -74,22 +74,6 @@ class Column(Generic[ColumnRow]):
         return any(isinstance(self.value(row), int | float) and not self.drawn(row).mark for row in rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """By which column rows are sorted; as text in links: 'total_usd', or '-total_usd' for the largest first."""
-
-    key: str
-    descending: bool = False
-
-    @classmethod
-    def of_text(cls, text: str) -> Order:
-        """Read `str(order)`."""
-        return cls(text.removeprefix("-"), text.startswith("-"))
-
-    def __str__(self) -> str:
-        return f"-{self.key}" if self.descending else self.key
-
-
 def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple[Column[Row], ...]:
     """The columns of these keys, in the table's own order; unknown keys are ignored, and none mean the usual ones.
 
@@ -100,17 +84,21 @@ def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple
     return first, *(column for column in others if (column.key in known if known else column.by_default))
 
 
-def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], order: Order | None) -> list[Row]:
+def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], order: str) -> list[Row]:
     """Rows by a column's values, what has none last; as they came without an order or for a column that is not there.
 
     Equal rows stay as they came.
+
+    Parameters
+    ----------
+    order : as in links: "total_usd", or "-total_usd" for the largest first; empty for none.
     """
-    if order is None or not (found := [column for column in columns if column.key == order.key]):
+    column = next((column for column in columns if column.key == order.removeprefix("-")), None)
+    if column is None:
         return list(rows)
-    column = found[0]
     valued = [(_comparable(column.value(row)), row) for row in rows]
     known = [(value, row) for value, row in valued if value is not None]
-    known.sort(key=lambda one: one[0], reverse=order.descending)
+    known.sort(key=lambda one: one[0], reverse=order.startswith("-"))
     return [row for _, row in known] + [row for value, row in valued if value is None]
 
 

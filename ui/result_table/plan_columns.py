@@ -10,7 +10,7 @@ from profet_core.advice.plans import Plan, plan_confidence
 from profet_core.catalog.naming import machine_words
 from profet_core.latency import HOST_LIMITED, Basis, Interval
 from profet_core.memory.fit import FitAnswer, does_not_fit
-from profet_core.units import format_ms, format_significant, format_usd
+from profet_core.units import format_ms, format_significant, format_usd, format_usd_range
 from ui.basis import SHORT_BASIS
 from ui.charts.gpu_look import gpu_look
 from ui.result_table.columns import Cell, Column, Row, Value
@@ -86,6 +86,16 @@ def step_range_column(ends: Callable[[Row], Interval | None]) -> Column[Row]:
 
     names = ("latency_low_ms", "latency_high_ms")
     return range_column("latency_range_ms", "Range", ends_ms, format_range_ms, names, beneath="latency_ms")
+
+
+def cost_range_column(of: str) -> Column[PlanRow]:
+    """The interval of the plan's cost, which is of an "epoch" or the "training"."""
+
+    def ends_usd(row: PlanRow) -> tuple[float, float] | None:
+        return (found := row.plan.interval) and (found.low_usd, found.high_usd)
+
+    names = (f"{of}_low_usd", f"{of}_high_usd")
+    return range_column("cost_range_usd", "Cost range", ends_usd, format_usd_range, names, beneath=f"{of}_usd")
 
 
 def fit_data(row: PlanRow) -> dict[str, Value]:

@@ -13,18 +13,16 @@ from typing import Any
 import streamlit as st
 
 from ui.own_component import own_component
-from ui.result_table.choices import TableChoices
-from ui.result_table.columns import Column, Row, exported_rows
+from ui.result_table.columns import Column, Row, chosen_columns, exported_rows, sorted_rows
+from ui.state.session import Table
 from ui.tables import download_buttons
-
-_SORTED = {None: "none", False: "ascending", True: "descending"}
 
 
 def result_table(
     rows: Sequence[Row],
     columns: Sequence[Column[Row]],
     *,
-    key: str,
+    choices: Table,
     stem: str,
     title: str,
     row_key: Callable[[Row], str],
@@ -36,24 +34,25 @@ def result_table(
     ----------
     rows : in the order that they have until the visitor sorts them.
     columns : all that can be shown; the first names the row and is always there.
-    key : of its settings, see `TableChoices`. stem : of the names of its exports.
+    choices : of the visitor. stem : of the names of its exports.
     title : its name for screen readers. row_key : what tells a row from the others, in links too.
     beside : draws more buttons beside those of the exports.
     """
-    choices = TableChoices(key)
-    shown_rows, shown_columns = choices.shown(rows, columns)
+    mounted = f"{choices.prefix}:table"
+    shown_rows = sorted_rows(rows, columns, choices.sort)
+    shown_columns = chosen_columns(columns, choices.columns)
 
     def sort() -> None:
         # What a browser sends may be anything.
-        if (column := st.session_state[_mounted_key(key)].get("sort")) in [one.key for one in columns]:
+        if (column := st.session_state[mounted].get("sort")) in [one.key for one in columns]:
             choices.sort_by(column)
 
     def open_row() -> None:
-        if (row := st.session_state[_mounted_key(key)].get("open")) in [row_key(one) for one in rows]:
-            choices.toggle(row)
+        if (row := st.session_state[mounted].get("open")) in [row_key(one) for one in rows]:
+            choices.open = "" if row == choices.open else row
 
     own_component("result_table", Path(__file__))(
-        key=_mounted_key(key),
+        key=mounted,
         data=table_data(shown_rows, shown_columns, choices, title=title, row_key=row_key),
         on_sort_change=sort,
         on_open_change=open_row,
@@ -64,19 +63,18 @@ def result_table(
             download_buttons(exported_rows(shown_rows, shown_columns), stem)
         if beside is not None:
             beside()
-    return next((row for row in rows if row_key(row) == choices.open_row), None)
+    return next((row for row in rows if row_key(row) == choices.open), None)
 
 
 def table_data(
     rows: Sequence[Row],
     columns: Sequence[Column[Row]],
-    choices: TableChoices,
+    choices: Table,
     *,
     title: str,
     row_key: Callable[[Row], str],
 ) -> dict[str, Any]:
     """What the table in the browser is made of: text, drawn as text."""
-    order = choices.order
     place = {column.key: number for number, column in enumerate(columns)}
     return {
         "title": title,
@@ -86,7 +84,7 @@ def table_data(
                 "title": column.title,
                 "tip": column.tip,
                 "numeric": column.is_numeric(rows),
-                "sorted": _SORTED[order.descending if order and order.key == column.key else None],
+                "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort, "none"),
                 "under": place.get(column.narrow_under, -1),
             }
             for column in columns
@@ -94,7 +92,7 @@ def table_data(
         "rows": [
             {
                 "key": row_key(row),
-                "open": row_key(row) == choices.open_row,
+                "open": row_key(row) == choices.open,
                 "cells": [_cell(column, row) for column in columns],
             }
             for row in rows
@@ -107,12 +105,15 @@ def _cell(column: Column[Row], row: Row) -> dict[str, str]:
     return {"text": cell.text, "beneath": cell.beneath, "mark": cell.mark, "colour": cell.colour}
 
 
-def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]], choices: TableChoices) -> None:
-    key = f"{choices.table}:columns"
+def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]], choices: Table) -> None:
+    key = f"{choices.prefix}:columns"
     titles = {column.key: column.title for column in columns[1:]}
 
     def choose() -> None:
-        choices.choose_columns(st.session_state[key], columns)
+        # The usual ones leave nothing in the link.
+        usual = [column.key for column in columns[1:] if column.by_default]
+        chosen = [column.key for column in columns[1:] if column.key in st.session_state[key]]
+        choices.columns = [] if chosen in ([], usual) else chosen
 
     # What the link says is what the chooser says.
     st.session_state[key] = [column.key for column in shown[1:]]
@@ -126,7 +127,3 @@ def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]]
             on_change=choose,
             label_visibility="collapsed",
         )
-
-
-def _mounted_key(key: str) -> str:
-    return f"{key}:table"

@@ -6,16 +6,13 @@ import streamlit as st
 
 from profet_core import ProfileError
 from profet_core.profiles.profet_json.link_text import profile_of_link_text, profile_to_link_text
-from ui.state.held import choose_own, own_in
+from ui.state.held import own_in
 from ui.state.link import PARAMETER
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
-from ui.state.slots import PROFILE_SLOT
+from ui.state.session import session
 
-#: The visitor's wish.
-CARRY = "carry_profile"
 _NAME = "from the link"
-_TEXTS = "carried:texts"
 
 
 def take_carried(resources: Resources) -> str | None:
@@ -28,16 +25,14 @@ def take_carried(resources: Resources) -> str | None:
         own, _ = add_own(profile, _NAME, "link", resources.anchor_of(profile))
     except ProfileError as error:
         return str(error)
-    st.session_state[PROFILE_SLOT.key("source")] = "upload"
-    st.session_state[CARRY] = True
-    choose_own(PROFILE_SLOT, own.key)
+    session.profile.source, session.profile.chosen, session.own.carry_profile = "upload", own.key, True
     return None
 
 
 def carried() -> dict[str, str]:
     """What the address has to hold: nothing, or the shown profile where the visitor wants that."""
-    own = own_in(PROFILE_SLOT)
-    if not st.session_state.get(CARRY) or own is None or st.session_state[PROFILE_SLOT.key("source")] == "sample":
+    own = own_in(session.profile)
+    if not session.own.carry_profile or own is None or session.profile.source == "sample":
         return {}
     text = carried_text(own.own) if own.own else None
     return {} if text is None else {PARAMETER: text}
@@ -45,7 +40,6 @@ def carried() -> dict[str, str]:
 
 def carried_text(own: OwnProfile) -> str | None:
     """The profile as a link has it; None if it is too long for one. Made once a profile."""
-    texts = st.session_state.setdefault(_TEXTS, {})
-    if own.key not in texts:
-        texts[own.key] = profile_to_link_text(own.read)
-    return texts[own.key]
+    if own.key not in session.own.carried_texts:
+        session.own.carried_texts = {**session.own.carried_texts, own.key: profile_to_link_text(own.read)}
+    return session.own.carried_texts[own.key]

@@ -3,75 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import streamlit as st
 
-from profet_core import InputError, Profile
-from profet_core.artifacts.samples import Sample
+from profet_core import InputError
 from ui.state.link import forget_given, given_by_link
-from ui.state.own_profiles import OwnProfile, change_own, own_profiles
+from ui.state.own_profiles import change_own, own_profiles
+from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
-from ui.state.slots import PROFILE_SLOT, Slot, typed_latency_ms, use_latency_ms
-
-_MISSING = "link:missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A profile in a slot, with where it came from.
-
-    Attributes
-    ----------
-    name : what a person knows it by; of an upload it is a stranger's text.
-    origin : "sample", "upload", "paste" or "link".
-    identity : differs for two profiles that differ.
-    sample, own : one of them, the other is None.
-    """
-
-    profile: Profile
-    name: str
-    origin: str
-    identity: str
-    sample: Sample | None = None
-    own: OwnProfile | None = None
-
-    @property
-    def latency_ms(self) -> float | None:
-        """Its step latency on its anchor, milliseconds, as far as the sample or the visitor tells it."""
-        source = self.sample or self.own
-        return source.latency_ms if source else None
+from ui.state.session import Network, Slot, session
 
 
 def held_in(resources: Resources, slot: Slot) -> Held:
     """The profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
-    source = st.session_state[slot.key("source")]
-    current = st.session_state.get(_current_key(slot))
+    current = slot.shown
     if current is not None and current.own and current.own.key not in own_profiles():
         current = None
-    wanted = _sample(resources, slot) if source == "sample" else own_in(slot)
+    wanted = held_sample(resources, slot.sample) if slot.source == "sample" else own_in(slot)
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample, without the upload's latency.
-        st.session_state[_MISSING] = True
+        session.link.link_missing = True
         forget_given(slot.keys)
-        wanted = _sample(resources, slot)
+        wanted = held_sample(resources, slot.sample)
     if wanted is not None and (current is None or wanted.identity != current.identity):
         _show(resources, slot, wanted, current)
     elif wanted is not None:
         # The same one, perhaps with another name or another answer of the visitor's.
-        st.session_state[_current_key(slot)] = wanted
-    _follow_steps(slot)
-    return st.session_state[_current_key(slot)]
+        slot.shown = wanted
+    return _follow_steps(slot)
 
 
 def linked_profile_is_missing() -> bool:
     """Whether a link led to an upload of someone's, and what is shown in its place is a sample."""
-    return bool(st.session_state.get(_MISSING)) and not own_profiles()
-
-
-def choose_own(slot: Slot, key: str) -> None:
-    """Put one of the visitor's own profiles into `slot`; `held_in` shows it as long as the source isn't a sample."""
-    st.session_state[slot.key("chosen")] = key
+    return session.link.link_missing and not own_profiles()
 
 
 def own_in(slot: Slot) -> Held | None:
@@ -80,7 +44,7 @@ def own_in(slot: Slot) -> Held | None:
     if not every:
         return None
     *_, newest = every.values()
-    return held_own(every.get(st.session_state.get(slot.key("chosen"), ""), newest))
+    return held_own(every.get(slot.chosen or "", newest))
 
 
 def held_own(own: OwnProfile) -> Held:
@@ -96,12 +60,11 @@ def held_sample(resources: Resources, name: str) -> Held:
 
 def remember_recorded(slot: Slot) -> None:
     """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page."""
-    held = st.session_state.get(_current_key(slot))
+    held, anchor = slot.shown, session.network.anchor
     if held is None or held.own is None:
         return
-    anchor = st.session_state[slot.anchor_key]
     try:
-        change_own(held.own.key, latency_ms=typed_latency_ms(slot), anchor=anchor)
+        change_own(held.own.key, latency_ms=slot.typed_ms, anchor=anchor)
     except InputError:
         change_own(held.own.key, anchor=anchor)
 
@@ -109,11 +72,11 @@ def remember_recorded(slot: Slot) -> None:
 def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
     """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
     change_own(key, anchor=anchor, latency_ms=latency_ms)
-    shown = st.session_state.get(_current_key(PROFILE_SLOT))
+    shown = session.profile.shown
     if shown is not None and shown.own and shown.own.key == key:
         if anchor is not None:
-            st.session_state[PROFILE_SLOT.anchor_key] = anchor
-        use_latency_ms(PROFILE_SLOT, latency_ms)
+            session.network.anchor = anchor
+        session.profile.use_ms(latency_ms)
 
 
 def forget_other_anchors(resources: Resources) -> None:
@@ -121,9 +84,8 @@ def forget_other_anchors(resources: Resources) -> None:
     for own in own_profiles().values():
         if own.anchor not in (None, *resources.anchors):
             change_own(own.key, anchor=None)
-    if st.session_state.get(PROFILE_SLOT.anchor_key) not in (None, *resources.anchors):
-        st.session_state[PROFILE_SLOT.anchor_key] = None
-        reread_slot(PROFILE_SLOT)
+    if session.network.anchor not in (None, *resources.anchors):
+        session.network.anchor = session.profile.shown = None
 
 
 def rename_anchor(old: str, new: str) -> None:
@@ -131,77 +93,58 @@ def rename_anchor(old: str, new: str) -> None:
     for own in own_profiles().values():
         if own.anchor == old:
             change_own(own.key, anchor=new)
-    if st.session_state.get(PROFILE_SLOT.anchor_key) == old:
-        st.session_state[PROFILE_SLOT.anchor_key] = new
-
-
-def reread_slot(slot: Slot) -> None:
-    """Forget which profile is shown, so that settings are taken from it (or from the link) again."""
-    st.session_state.pop(_current_key(slot), None)
+    if session.network.anchor == old:
+        session.network.anchor = new
 
 
 def use_sample(slot: Slot, name: str) -> None:
     """Choose a sample, with its own anchor and latency even if the same one was chosen before."""
-    st.session_state[slot.key("source")] = "sample"
-    st.session_state[slot.key("sample")] = name
-    reread_slot(slot)
+    slot.source, slot.sample, slot.shown = "sample", name, None
 
 
 def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     """What the shown profile says about the settings that follow it."""
-    held = st.session_state.get(_current_key(slot))
+    held = slot.shown
     if held is None:
         return {}
     latency_ms = held.sample.latency_ms if held.sample else held.profile.meta.step_latency_ms
-    follows = {slot.key("latency"): latency_ms, slot.key("unit"): "ms"}
-    if slot.sets_anchor:
+    follows: dict[str, object] = {slot.key("latency"): latency_ms, slot.key("unit"): "ms"}
+    if slot is session.profile:
         anchor = held.sample.anchor if held.sample else resources.anchor_of(held.profile)
         # Beside models of other machines alone, a sample's is none.
-        follows[slot.anchor_key] = anchor if anchor in resources.anchors else None
+        follows[Network.anchor.key] = anchor if anchor in resources.anchors else None
     return follows
-
-
-def _sample(resources: Resources, slot: Slot) -> Held:
-    return held_sample(resources, st.session_state[slot.key("sample")])
 
 
 def _show(resources: Resources, slot: Slot, wanted: Held, before: Held | None) -> None:
     """Switch the slot to `wanted`; anchor and latency follow it, or return if it was shown before."""
     parts = slot.following_keys
-    memory = st.session_state.setdefault(_memory_key(slot), {})
     if before is not None and before.own:
-        memory[before.identity] = {part: st.session_state.get(part) for part in parts}
-    st.session_state[_current_key(slot)] = wanted
-    follows = _follows(resources, slot, wanted, memory)
+        slot.memory = {**slot.memory, before.identity: {part: st.session_state.get(part) for part in parts}}
+    slot.shown = wanted
+    follows = _follows(resources, slot, wanted)
     for part in parts:
         if part not in given_by_link():
             st.session_state[part] = follows.get(part)
 
 
-def _follows(resources: Resources, slot: Slot, wanted: Held, memory: Mapping[str, Mapping]) -> Mapping[str, object]:
+def _follows(resources: Resources, slot: Slot, wanted: Held) -> Mapping[str, object]:
     """What the settings become: as they were when the profile was last shown here, or what is known of it."""
     own = wanted.own
     if own is None:
         return profile_defaults(resources, slot)
-    if slot != PROFILE_SLOT and own.key in memory:
-        return memory[own.key]
+    if slot is not session.profile and own.key in slot.memory:
+        return slot.memory[own.key]
     # Predict's anchor and latency are the profile's own, on every page.
-    return {slot.anchor_key: own.anchor, slot.key("latency"): own.latency_ms, slot.key("unit"): "ms"}
+    return {Network.anchor.key: own.anchor, slot.key("latency"): own.latency_ms, slot.key("unit"): "ms"}
 
 
-def _follow_steps(slot: Slot) -> None:
+def _follow_steps(slot: Slot) -> Held:
     """The number of steps is the profile's own, on every page; a link may say it."""
-    key, held = slot.key("steps"), st.session_state[_current_key(slot)]
-    if held.own and key in given_by_link():
-        change_own(held.own.key, steps=st.session_state[key])
-        held = held_own(own_profiles()[held.own.key])
-        st.session_state[_current_key(slot)] = held
-    st.session_state[key] = held.own.steps if held.own else None
-
-
-def _current_key(slot: Slot) -> str:
-    return f"shown:{slot.prefix}"
-
-
-def _memory_key(slot: Slot) -> str:
-    return f"memory:{slot.prefix}"
+    held = slot.shown
+    assert held is not None, "asked only once a profile is shown"
+    if held.own and slot.key("steps") in given_by_link():
+        change_own(held.own.key, steps=slot.steps)
+        held = slot.shown = held_own(own_profiles()[held.own.key])
+    slot.steps = held.own.steps if held.own else None
+    return held

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
@@ -15,34 +15,26 @@ from profet_core.catalog.own import laid_over, own_row, own_text, parse_own
 from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus, own_gpu_of, own_gpus_text, parse_own_gpus
 from profet_core.transfer.own_gpu import check_own_gpu
 from ui.state.held import forget_other_anchors, rename_anchor
+from ui.state.records import OwnInstances
 from ui.state.resources import Resources, load_resources
-from ui.state.settings import price_key
+from ui.state.session import PRICE, session
 
 #: Of one visitor.
 MAX_ROWS = 200
-_INSTANCES = "own:instances"
 #: What pages show as it is.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnInstances:
-    """A visitor's rows, and the catalog with them laid over it."""
-
-    rows: tuple[Instance, ...]
-    catalog: Catalog
-
-
 def own_instances() -> tuple[Instance, ...]:
     """The visitor's rows, in the order they came."""
-    held: OwnInstances | None = st.session_state.get(_INSTANCES)
+    held = session.own.own_instances
     return held.rows if held else ()
 
 
 def with_own_instances(resources: Resources) -> Resources:
     """What every visitor shares, with this visitor's rows over it."""
-    held: OwnInstances | None = st.session_state.get(_INSTANCES)
+    held = session.own.own_instances
     return replace(resources, catalog=held.catalog) if held else resources
 
 
@@ -99,10 +91,7 @@ def put_own_instances(shared: Catalog, rows: Sequence[Instance]) -> None:
         raise CatalogError(f"{twice.name} has two prices in {twice.region}, {twice.market}: keep one.")
     if len(rows) > MAX_ROWS:
         raise CatalogError(f"You would have {len(rows)} rows of your own, and {MAX_ROWS} is all there is room for.")
-    if rows:
-        st.session_state[_INSTANCES] = OwnInstances(tuple(rows), shared.with_own(rows))
-    else:
-        st.session_state.pop(_INSTANCES, None)
+    session.own.own_instances = OwnInstances(tuple(rows), shared.with_own(rows)) if rows else None
 
 
 def own_csv() -> str:
@@ -128,7 +117,6 @@ def _examples() -> list[Instance]:
     return [price, machine]
 
 
-_GPUS = "own:gpus"
 _EXAMPLE = {
     "gpu": "my card",
     "like": "GeForce RTX 3090",
@@ -145,7 +133,7 @@ _EXAMPLE = {
 
 def own_gpus() -> tuple[OwnGpu, ...]:
     """The visitor's GPUs, in the order they came."""
-    return st.session_state.get(_GPUS, ())
+    return session.own.own_gpus
 
 
 def own_gpu_instances() -> frozenset[str]:
@@ -217,10 +205,10 @@ def check_own(own: OwnGpu) -> None:
 def _keep(rows: Sequence[OwnGpu]) -> None:
     for row in rows:
         check_own(row)
-    st.session_state[_GPUS] = checked_own_gpus(rows)
+    session.own.own_gpus = checked_own_gpus(rows)
     for row in rows:
         # Left from an instance that was called so.
-        st.session_state.pop(price_key(row.instance), None)
+        st.session_state.pop(PRICE.key(row.instance), None)
 
 
 def _with_gpus(resources: Resources, own: Sequence[OwnGpu]) -> Resources:

@@ -14,10 +14,10 @@ BARS = [
 
 def test_rows_keep_their_places_and_colors():
     figure = bar_chart(BARS, "Time (h)", name="Time per instance")
-    given, estimated, labels = figure.data
-    assert (given.name, list(given.y), given.marker.color) == (GIVEN, [0], COLORS[GIVEN])
-    assert (estimated.name, list(estimated.y), list(estimated.customdata)) == (ESTIMATED, [1], ["b"])
-    assert list(estimated.error_x.array) == [2.0] and list(estimated.error_x.arrayminus) == [0.5]
+    drawn, labels = figure.data
+    assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
+    assert list(drawn.marker.color) == [COLORS[GIVEN], COLORS[ESTIMATED]]
+    assert list(drawn.error_x.array) == [0.0, 2.0] and list(drawn.error_x.arrayminus) == [0.0, 0.5]
     assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit; largest batch 48"]
     assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
     assert list(figure.layout.yaxis.ticktext) == ["T4 (anchor)", "H100", "K80"]

@@ -8,7 +8,6 @@ from profet_core.units import format_significant, format_time, format_usd
 from ui.charts.curves import Curve, curves, value_at
 from ui.charts.gpu_look import gpu_look
 from ui.charts.scales import LATENCY, Shown, size_axis
-from ui.charts.style import chart_name
 
 SIZES = (16, 64, 256)
 BATCH = size_axis("batch", SIZES)
@@ -63,7 +62,7 @@ def test_values_are_written_in_their_unit(shows, value, text):
     row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 256), values=(value, value))
     figure = curves([row], shows, BATCH)
     assert lines(figure)[0].customdata[0] == f"L4: {text}"
-    assert chart_name(figure) == f"{shows.title} over batch size"
+    assert figure.layout.meta == f"{shows.title} over batch size"
 
 
 def test_between_its_sizes_a_curve_is_straight_in_the_logarithms():

@@ -6,7 +6,6 @@ import pytest
 
 from ui.basis import ESTIMATED, MEASURED
 from ui.charts.bars import COLORS
-from ui.charts.style import chart_name
 from ui.charts.trade_off import TradeOffPoint, trade_off
 
 
@@ -25,7 +24,7 @@ def test_the_frontier_joins_its_plans_by_time_and_is_named_in_the_legend():
     assert list(line.x) == [10, 90] and list(line.y) == [9, 1]
     points = traces(figure)[MEASURED]
     assert set(zip(points.customdata, points.marker.size, strict=True)) == {("slow", 13), ("fast", 13), ("beaten", 9)}
-    assert chart_name(figure).startswith("Time against cost")
+    assert figure.layout.meta.startswith("Time against cost")
 
 
 def test_points_have_the_color_of_their_basis_and_lie_on_their_intervals():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ui.result_table.columns import Column, Order, chosen_columns, exported_rows, sorted_rows
+from ui.result_table.columns import Column, chosen_columns, exported_rows, sorted_rows
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,14 @@ def names(rows: list[Plan]) -> list[str]:
 
 
 def test_numbers_are_sorted_as_numbers_and_what_is_missing_comes_last_both_ways():
-    assert names(sorted_rows(PLANS, COLUMNS, Order("total_s"))) == ["a", "C", "b", "none", "nan"]
-    assert names(sorted_rows(PLANS, COLUMNS, Order("total_s", descending=True))) == ["b", "C", "a", "none", "nan"]
+    assert names(sorted_rows(PLANS, COLUMNS, "total_s")) == ["a", "C", "b", "none", "nan"]
+    assert names(sorted_rows(PLANS, COLUMNS, "-total_s")) == ["b", "C", "a", "none", "nan"]
 
 
 def test_words_are_sorted_whatever_their_case_and_equals_stay_as_they_came():
-    assert names(sorted_rows(PLANS, COLUMNS, Order("name"))) == ["a", "b", "C", "nan", "none"]
-    assert names(sorted_rows(PLANS, COLUMNS, Order.of_text("-usd"))) == names(PLANS)
-    assert sorted_rows(PLANS, COLUMNS, None) == sorted_rows(PLANS, COLUMNS, Order("gone")) == PLANS
-    assert str(Order("usd", descending=True)) == "-usd"
+    assert names(sorted_rows(PLANS, COLUMNS, "name")) == ["a", "b", "C", "nan", "none"]
+    assert names(sorted_rows(PLANS, COLUMNS, "-usd")) == names(PLANS)
+    assert sorted_rows(PLANS, COLUMNS, "") == sorted_rows(PLANS, COLUMNS, "gone") == PLANS
 
 
 @pytest.mark.parametrize(

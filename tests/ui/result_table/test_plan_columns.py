@@ -14,7 +14,7 @@ from profet_core.latency import Interval
 from profet_core.memory.fit import FitAnswer, Verdict
 from tests.made.step_times import offer, planned, row
 from ui.charts.gpu_look import gpu_look
-from ui.result_table.columns import Cell, Column, Order, exported_rows, sorted_rows
+from ui.result_table.columns import Cell, Column, exported_rows, sorted_rows
 from ui.result_table.plan_columns import (
     IMAGES,
     INSTANCE,
@@ -97,7 +97,7 @@ def test_a_range_is_sorted_by_its_upper_end_and_stands_beneath_its_number():
         ("low_ms", "high_ms"),
         beneath="latency_ms",
     )
-    assert sorted_rows((wide, TOO_SMALL, narrow), [column], Order("range")) == [narrow, wide, TOO_SMALL]
+    assert sorted_rows((wide, TOO_SMALL, narrow), [column], "range") == [narrow, wide, TOO_SMALL]
     assert column.drawn(wide).text == "10 to 300" and column.narrow_under == "latency_ms"
     assert exported_rows([wide, TOO_SMALL], [column]) == [
         {"low_ms": 10, "high_ms": 300},

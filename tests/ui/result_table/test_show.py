@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.result_table.choices import parse_columns, parse_order, parse_row_key
+from ui.state.session import LINKED
 
 
 def page() -> None:
@@ -17,6 +17,7 @@ def page() -> None:
 
     from ui.result_table.columns import Cell, Column
     from ui.result_table.show import result_table
+    from ui.state.session import Table
 
     plans = (("slow", 900.5, 0.2), ("<b>fast</b>", 90.0, None), ("middle", 450.0, 1.5))
     opened = result_table(
@@ -38,7 +39,7 @@ def page() -> None:
                 by_default=False,
             ),
         ),
-        key="made",
+        choices=Table("made"),
         stem="made-plans",
         title="Made plans",
         row_key=lambda plan: plan[0],
@@ -89,13 +90,9 @@ def test_columns_are_chosen_and_the_usual_ones_leave_nothing_in_the_link(app):
 
 
 def test_settings_of_a_link_are_checked():
-    assert parse_columns("total_s,total_usd,total_s") == ["total_s", "total_usd"]
-    assert (parse_order("-total_s"), parse_row_key("g5.xlarge spot")) == ("-total_s", "g5.xlarge spot")
-    for parse, text in (
-        (parse_columns, "<script>"),
-        (parse_order, "--a"),
-        (parse_order, ""),
-        (parse_row_key, "x" * 121),
-    ):
+    columns, order, row = (LINKED[f"sizes_{what}"].parse for what in ("columns", "sort", "open"))
+    assert columns("total_s,total_usd,total_s", None) == ["total_s", "total_usd"]
+    assert (order("-total_s", None), row("g5.xlarge spot", None)) == ("-total_s", "g5.xlarge spot")
+    for parse, text in ((columns, "<script>"), (order, "--a"), (order, ""), (row, "x" * 121)):
         with pytest.raises(ValueError, match=re.escape(text[:120]) or "^$"):
-            parse(text)
+            parse(text, None)

@@ -1,0 +1,573 @@
+"""One visitor's session: each field with its type, its default and what it may be; links carry the fields they can."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, overload
+
+import streamlit as st
+
+from profet_core import InputError
+from profet_core.advice.advise import ORIGINAL, Preset, Sort
+from profet_core.answers.questions import LONGEST_NETWORK
+from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES
+from profet_core.catalog.own_gpus import OwnGpu
+from profet_core.from_layers.estimate import MOST_BATCH, OPTIMISERS
+from profet_core.from_layers.model import LAW, LIGHTGBM, LOG_LINEAR, XGBOOST
+from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
+from profet_core.manycore.models import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS
+from profet_core.manycore.published import FEWEST_FLOPS, MOST_FLOPS, PUBLISHED
+from profet_core.multi_gpu.law import Strategy
+from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS
+from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
+from profet_core.profiles.limits import MAX_STEPS
+from profet_core.sizes.axes import AXIS_RANGE
+from profet_core.units import LARGEST_NUMBER, MS_PER_UNIT, SMALLEST_NUMBER, latency_to_ms
+from ui.state.records import Held, OwnInstances, OwnProfile
+from ui.state.resources import Resources, offer_choices
+
+#: One process for all GPUs needs the number of weight tensors, which is not asked.
+STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
+DEFAULT_METHOD = "default"
+#: The profile that Predict shows, as the one that Compare looks into; else a sample's name.
+ON_PREDICT = "predict"
+#: Sections of About.
+SECTIONS = ("record", "own_gpu", "method", "files", "prices", "credits")
+#: What the opened plan is set against: the one next to it.
+USUAL_PLAN = "usual"
+MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000
+#: The text that stands for "left empty on purpose" in a link.
+EMPTY = "none"
+#: Names of columns, and the longest key of a row, in links.
+_NAME, _MOST_COLUMNS, _LONGEST_ROW_KEY = re.compile(r"[a-z0-9_]{1,40}", re.ASCII), 60, 120
+
+T = TypeVar("T")
+Options = Callable[[Resources], Collection[str]]
+
+
+@dataclass(eq=False)
+class Field(Generic[T]):
+    """A field of the session.
+
+    Attributes
+    ----------
+    default : its value until another is given, or what makes it of the resources and the key.
+    parse : a link's text and the resources -> value, ValueError if the text makes no sense; None: not in links.
+    options : value -> how it reads, for one of a few. bounds : smallest and largest number.
+    follows_profile : its default is what the shown profile says.
+    """
+
+    default: T | Callable[[Resources, str], T]
+    parse: Callable[[str, Resources], T] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    bounds: tuple[float, float] = (SMALLEST_NUMBER, LARGEST_NUMBER)
+    follows_profile: bool = False
+    key: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.key = name
+
+    @overload
+    def __get__(self, part: None, owner: type) -> Field[T]: ...
+
+    @overload
+    def __get__(self, part: Part, owner: type) -> T: ...
+
+    def __get__(self, part: Part | None, owner: type) -> Field[T] | T:
+        return self if part is None else st.session_state.get(part.key(self.key), self.default)
+
+    def __set__(self, part: Part, value: T) -> None:
+        st.session_state[part.key(self.key)] = value
+
+    def default_in(self, resources: Resources, key: str) -> T:
+        """Its default beside these models and samples."""
+        return self.default(resources, key) if callable(self.default) else copy(self.default)
+
+
+class Part:
+    """Fields of the session that belong together; their keys begin with `prefix`."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
+
+    def key(self, name: str) -> str:
+        """A field's key: of its widget, in the session and in links."""
+        return f"{self.prefix}_{name}" if self.prefix else name
+
+    @property
+    def fields(self) -> dict[str, Field[Any]]:
+        """Key -> field."""
+        return {self.key(name): one for name, one in vars(type(self)).items() if isinstance(one, Field)}
+
+
+def one_of(options: Mapping[str, str] | Iterable[str], default: str | None = None) -> Field[str]:
+    """One of a few, the first until another is chosen; `options` may map each to how it reads."""
+    labels = dict(options) if isinstance(options, Mapping) else {str(one): str(one) for one in options}
+    return Field(next(iter(labels)) if default is None else default, lambda text, _: _checked(text, labels), labels)
+
+
+def _one_known(options: Options) -> Field[str | None]:
+    """One that the resources have; empty until it is chosen."""
+    return Field(None, lambda text, resources: _checked(text, options(resources)))
+
+
+def _some(options: Options) -> Field[list[str]]:
+    """Some of what the resources have, joined by commas in links."""
+
+    def parse(text: str, resources: Resources) -> list[str]:
+        known = options(resources)
+        return list(dict.fromkeys(_checked(part, known) for part in text.split(",") if part))
+
+    return Field([], parse)
+
+
+def _checked(text: str, options: Collection[str]) -> str:
+    if text not in options:
+        raise ValueError(text)
+    return text
+
+
+def _flag() -> Field[bool]:
+    return Field(False, lambda text, _: _checked(text, ("True", "False")) == "True")
+
+
+def whole(default: int, smallest: int, largest: int) -> Field[int]:
+    """A whole number within the bounds."""
+    return Field(default, lambda text, _: _between(int(text), smallest, largest), bounds=(smallest, largest))
+
+
+def whole_or_empty(smallest: int, largest: int) -> Field[int | None]:
+    """A whole number within the bounds, or empty."""
+
+    def parse(text: str, _: Resources) -> int | None:
+        return None if text == EMPTY else _between(int(text), smallest, largest)
+
+    return Field(None, parse, bounds=(smallest, largest))
+
+
+def positive(text: str, _: Resources | None = None) -> float | None:
+    """A finite number above 0, or empty."""
+    number = None if text == EMPTY else float(text)
+    if number is not None and not (math.isfinite(number) and number > 0):
+        raise ValueError(text)
+    return number
+
+
+Number = TypeVar("Number", int, float)
+
+
+def _between(number: Number, smallest: float, largest: float) -> Number:
+    if not smallest <= number <= largest:
+        raise ValueError(number)
+    return number
+
+
+def _network(text: str, _: Resources) -> str:
+    """A network's name or its number of parameters, as it is typed; which there are, the page says."""
+    if len(text) > LONGEST_NETWORK or not text.isprintable():
+        raise ValueError(text[:LONGEST_NETWORK])
+    return text
+
+
+def _anchor(text: str, resources: Resources) -> str:
+    """An anchor however it is written: an offer stands for its GPU."""
+    return _checked(resources.anchor_named(text) or "", resources.anchors)
+
+
+def _sample(resources: Resources, key: str) -> str:
+    """The first; of the second profile the same network's at another batch size."""
+    pair = resources.sample_pair("batch") if key.startswith("second") else None
+    return pair[1] if pair else next(iter(resources.samples))
+
+
+def method_options(resources: Resources) -> tuple[str, ...]:
+    """Methods that can be chosen: the default one by that name, then all others."""
+    models = resources.models
+    return (DEFAULT_METHOD, *(name for name in models.methods if name != models.default_method))
+
+
+class Slot(Part):
+    """A place that holds one profile, with its latency.
+
+    Attributes
+    ----------
+    shown : the profile; memory : what was typed beside those shown before; chosen : key of the visitor's own one.
+    pasted, pasted_done : text that is pasted, and whether it was read. trusted : a latency in doubt to use as typed.
+    """
+
+    source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
+    sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
+    steps: Field[int | None] = Field(None, lambda text, _: _between(int(text), 1, MAX_STEPS), follows_profile=True)
+    latency: Field[float | None] = Field(None, positive, follows_profile=True)
+    unit: Field[str] = Field("ms", lambda text, _: _checked(text, MS_PER_UNIT), follows_profile=True)
+    shown: Field[Held | None] = Field(None)
+    memory: Field[Mapping[str, Mapping[str, Any]]] = Field({})
+    chosen: Field[str | None] = Field(None)
+    pasted: Field[str] = Field("")
+    pasted_done: Field[bool] = Field(False)
+    trusted: Field[tuple[object, ...]] = Field(())
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All that links carry; both slots share the anchor, and a new profile in the first changes it."""
+        anchor = () if self.prefix else (Network.anchor.key,)
+        return (*anchor, *(key for key, one in self.fields.items() if one.parse is not None))
+
+    @property
+    def following_keys(self) -> tuple[str, ...]:
+        """Those whose default is what the shown profile says, but for the steps, which are the profile's own."""
+        return tuple(key for key in self.keys if key not in map(self.key, ("source", "sample", "steps")))
+
+    @property
+    def typed_ms(self) -> float | None:
+        """Its latency, milliseconds; None if the field is empty; InputError if it is none."""
+        return None if self.latency is None else latency_to_ms(self.latency, self.unit)
+
+    @property
+    def usable_ms(self) -> float | None:
+        """As `typed_ms`; None also for what is no latency."""
+        try:
+            return self.typed_ms
+        except InputError:
+            return None
+
+    def use_ms(self, latency_ms: float | None) -> None:
+        """Put a latency into the field, in milliseconds."""
+        self.latency, self.unit = latency_ms, "ms"
+
+
+class PerInstance:
+    """A number of the visitor's for some instances, such as a price: in the session only where it was given."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    def key(self, instance: str) -> str:
+        """Of one instance's field."""
+        return f"{self.prefix}_{instance}"
+
+    def keys(self, resources: Resources) -> list[str]:
+        """Of all fields that were drawn or given."""
+        known = set(st.session_state) & {self.key(name) for name in resources.catalog}
+        return [self.key(name) for name in resources.catalog if self.key(name) in known]
+
+    def given(self, resources: Resources) -> dict[str, float]:
+        """Instance -> the number."""
+        found = {key.removeprefix(f"{self.prefix}_"): st.session_state[key] for key in self.keys(resources)}
+        return {name: number for name, number in found.items() if number is not None}
+
+
+PRICE, MEASURED = PerInstance("price"), PerInstance("measured")
+
+
+class Network(Part):
+    """The profile's own sizes where it doesn't say them, a second profile, and how all is predicted."""
+
+    anchor: Field[str | None] = Field(None, _anchor, follows_profile=True)
+    profiled_batch = whole_or_empty(1, MAX_IMAGES)
+    profiled_pixels = whole_or_empty(1, MAX_IMAGES)
+    second = _flag()
+    second_batch = whole_or_empty(1, MAX_IMAGES)
+    second_pixels = whole_or_empty(1, MAX_IMAGES)
+    measured_at = one_of({"same": "Profile's size", "other": "Second size"})
+    method: Field[str] = Field(DEFAULT_METHOD, lambda text, resources: _checked(text, method_options(resources)))
+    precision = one_of(
+        {
+            AS_PROFILED: "As profiled",
+            FP32: "FP32",
+            TF32: "TF32",
+            AMP: "AMP (mixed FP16)",
+            BF16: "AMP (mixed BF16)",
+        }
+    )
+
+
+class Training(Part):
+    """Images, epochs and sizes."""
+
+    images = whole(1_281_167, 1, MAX_IMAGES)
+    validation_images = whole(0, 0, MAX_IMAGES)
+    epochs = whole(90, 1, MAX_EPOCHS)
+    batch = whole_or_empty(*AXIS_RANGE["batch"])
+    pixels = whole_or_empty(*AXIS_RANGE["pixels"])
+    loading = _flag()
+
+
+class Limits(Part):
+    """What a training may take, and with what probability in percent."""
+
+    deadline_h: Field[float | None] = Field(None, positive)
+    budget_usd: Field[float | None] = Field(None, positive)
+    certainty = whole(90, 50, 99)
+
+
+class Offers(Part):
+    """Which offers, and at which prices."""
+
+    provider = _some(lambda resources: offer_choices(resources).providers)
+    gpu = _some(lambda resources: offer_choices(resources).gpus)
+    gpu_count = _some(lambda resources: offer_choices(resources).gpu_counts)
+    min_memory_gib: Field[float | None] = Field(None, positive)
+    confidence = one_of(dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True)))
+    market = one_of(MARKET_CHOICES)
+    region = _one_known(lambda resources: offer_choices(resources).regions)
+    spot_discount = whole_or_empty(1, 99)
+    retired = _flag()
+    preset = one_of(
+        {Preset.ORIGINAL: "Original 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All offers"},
+        Preset.GPUS,
+    )
+
+
+class Nodes(Part):
+    """Whether all GPUs of a node train, and what they share: a network's name or its number of parameters."""
+
+    whole_nodes = _flag()
+    network: Field[str | None] = Field(None, _network)
+
+
+class Drawn(Part):
+    """GPUs that a chart shows."""
+
+    drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
+
+
+class PredictView(Part):
+    """What Predict shows."""
+
+    per = one_of({"step": "Step", "epoch": "Epoch", "training": "Training"}, "training")
+    chart = one_of({"bars": "Bars", "scatter": "Scatter", "table": "Table"})
+    sort = one_of({Sort.LATENCY: "Latency", Sort.COST: "Cost", Sort.NAME: "Name"})
+    against: Field[str] = Field(USUAL_PLAN, lambda text, _: text)
+
+
+class SizesView(Part):
+    """What Sizes shows."""
+
+    sizes_view = one_of({"curves": "Curves", "scaler": "Scaler"})
+    axis = one_of({"batch": "Batch size", "pixels": "Image size"})
+    scale = one_of({"log": "Log", "linear": "Linear"})
+
+
+class CurvesView(Part):
+    """What its curves show."""
+
+    shows = one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"})
+    each_at = one_of(("size", "largest"))
+
+
+class Scaler(Part):
+    """The scaler between two measured latencies."""
+
+    scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
+    scaler_method = one_of({"default": "Default", "profet": "Polynomial (PROFET)"})
+
+
+class ScalerSizes(Part):
+    """Along one axis: the latencies at both ends, milliseconds, and the size between."""
+
+    min: Field[float | None] = Field(None, positive)
+    max: Field[float | None] = Field(None, positive)
+    at: Field[int] = Field(128)
+
+    def __init__(self, axis: str) -> None:
+        super().__init__(axis)
+
+    def key(self, name: str) -> str:
+        """As links have it: scaler_min_batch."""
+        return f"scaler_{name}_{self.prefix}"
+
+    @property
+    def fields(self) -> dict[str, Field[Any]]:
+        """With the axis's own range."""
+        return super().fields | {self.key("at"): whole(128, *AXIS_RANGE[self.prefix])}
+
+
+class NetworkFile(Part):
+    """The network without a profile, and its step."""
+
+    net_from = one_of({"name": "By name", "file": "File"})
+    net = one_of(named_networks(), "ResNet50")
+    net_pixels = whole_or_empty(MIN_PIXELS, MAX_PIXELS)
+    net_batch = whole(32, 1, MOST_BATCH)
+    net_optimiser = one_of(dict(zip(OPTIMISERS, ("SGD", "Momentum", "Adam"), strict=True)))
+    net_method = one_of(
+        {
+            DEFAULT_METHOD: "Default",
+            LAW: "Roofline model",
+            LOG_LINEAR: "Log-linear",
+            XGBOOST: "XGBoost",
+            LIGHTGBM: "LightGBM",
+        }
+    )
+
+
+def _strategy_words(strategy: Strategy) -> str:
+    """With what it was checked on, where that is little."""
+    checked_on = CHECKED_ON.get(strategy)
+    return strategy.words + (f" ({checked_on})" if checked_on else "")
+
+
+class ScaleOut(Part):
+    """How GPUs share a training."""
+
+    one_gpu = one_of({"predicted": "Predicted", "typed": "Measured"})
+    gradients = one_of({"fp32": "FP32", "fp16": "Half"})
+    strategy = one_of({one.value: _strategy_words(one) for one in STRATEGIES})
+    batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
+    batch_of_all = whole_or_empty(2, MAX_IMAGES)
+    gpus = whole_or_empty(2, MOST_GPUS)
+    out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
+
+
+class TypedStep(Part):
+    """A measured step on one GPU."""
+
+    one_gpu_ms: Field[float | None] = Field(None, positive)
+    one_gpu_batch = whole(64, 1, MAX_IMAGES)
+    one_gpu_on = _one_known(lambda resources: {offer.gpu for offer in resources.catalog.values()})
+
+
+class CompareView(Part):
+    """What Compare lists and shows: `inspect` is a sample's name; inspect_own, of the visitor's own, is in no link."""
+
+    view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
+    compare_samples = _some(lambda resources: resources.samples)
+    compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
+    inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
+    inspect_own: Field[str | None] = Field(None)
+
+
+class Texts(Part):
+    """The model card that Accuracy shows, and the sections of About that are open."""
+
+    part = one_of(
+        {
+            "model": "Profiled GPUs",
+            "transfer": "Unprofiled GPUs",
+            "precision": "Precision",
+            "cells": "Few measurements",
+            "estimate": "Without a profile",
+            "scaleout": "Scale out",
+            "manycore": "Many-core CPUs",
+        }
+    )
+    open = _some(lambda _: SECTIONS)
+    about_left: Field[list[str] | None] = Field(None)
+
+
+class ManyCore(Part):
+    """The network on many-core CPUs, and its training."""
+
+    manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
+    manycore_network = one_of(tuple(PUBLISHED), "large")
+    manycore_name = one_of(named_networks(), "ResNet50")
+    manycore_pixels = whole(224, MIN_PIXELS, MAX_PIXELS)
+    manycore_flops: Field[float] = Field(1e9, lambda text, _: _between(float(text), FEWEST_FLOPS, MOST_FLOPS))
+    manycore_file_pixels = whole_or_empty(MIN_PIXELS, MAX_PIXELS)
+    manycore_images = whole_or_empty(1, MOST_IMAGES)
+    manycore_test_images = whole_or_empty(0, MOST_IMAGES)
+    manycore_epochs = whole_or_empty(1, MOST_EPOCHS)
+    manycore_threads = whole_or_empty(FEWEST_THREADS, MOST_THREADS)
+    manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
+
+
+def _columns(text: str, _: Resources) -> list[str]:
+    """Names of columns joined by commas; which there are, the table knows."""
+    names = list(dict.fromkeys(part for part in text.split(",") if part))
+    if len(names) > _MOST_COLUMNS or not all(_NAME.fullmatch(name) for name in names):
+        raise ValueError(text)
+    return names
+
+
+def _order(text: str, _: Resources) -> str:
+    if not _NAME.fullmatch(text.removeprefix("-")):
+        raise ValueError(text)
+    return text
+
+
+def _row_key(text: str, _: Resources) -> str:
+    if len(text) > _LONGEST_ROW_KEY:
+        raise ValueError(text[:_LONGEST_ROW_KEY])
+    return text
+
+
+class Table(Part):
+    """What is chosen of a result table: columns (empty: the usual ones), order (empty: as rows come), the open row."""
+
+    columns: Field[list[str]] = Field([], _columns)
+    sort: Field[str] = Field("", _order)
+    open: Field[str] = Field("", _row_key)
+
+    def sort_by(self, key: str) -> None:
+        """Sort by a column: the smallest first, asked again the largest first, and a third time as the rows come."""
+        self.sort = {key: f"-{key}", f"-{key}": ""}.get(self.sort, key)
+
+    def close(self) -> None:
+        """Close the open row."""
+        self.open = ""
+
+    def choose(self, row_key: str) -> None:
+        """Open a row."""
+        self.open = row_key
+
+
+class Own(Part):
+    """What is the visitor's own, and in no link; `carry_profile` asks for their profile in the link."""
+
+    own_profiles: Field[Mapping[str, OwnProfile]] = Field({})
+    own_instances: Field[OwnInstances | None] = Field(None)
+    own_gpus: Field[tuple[OwnGpu, ...]] = Field(())
+    carry_profile: Field[bool] = Field(False)
+    carried_texts: Field[Mapping[str, str | None]] = Field({})
+
+
+class Link(Part):
+    """What the link gave that no profile has replaced yet, the page that is drawn, and whether an upload is missing."""
+
+    link_given: Field[frozenset[str] | None] = Field(None)
+    link_page: Field[str] = Field("")
+    link_missing: Field[bool] = Field(False)
+
+
+class Session:
+    """All that one visitor's session holds."""
+
+    profile, second = Slot(), Slot("second")
+    network, training, limits, offers, nodes, drawn = Network(), Training(), Limits(), Offers(), Nodes(), Drawn()
+    predict, sizes, curves, scaler, compare = PredictView(), SizesView(), CurvesView(), Scaler(), CompareView()
+    file, scale_out, step, texts, manycore = NetworkFile(), ScaleOut(), TypedStep(), Texts(), ManyCore()
+    own, link = Own(), Link()
+    predict_table, sizes_table, scale_out_table = Table("predict"), Table("sizes"), Table("scale_out")
+    estimate_table = Table("estimate")
+    scaler_batch, scaler_pixels = ScalerSizes("batch"), ScalerSizes("pixels")
+
+    @property
+    def parts(self) -> list[Part]:
+        """All of them."""
+        return [part for part in vars(Session).values() if isinstance(part, Part)]
+
+    @property
+    def slots(self) -> tuple[Slot, Slot]:
+        """The profile that every page is about, and one of another size of the same network from the same anchor."""
+        return self.profile, self.second
+
+    @property
+    def asked(self) -> tuple[Part | PerInstance, ...]:
+        """What predictions depend on."""
+        second = (self.second,) if self.network.second else ()
+        return (self.profile, self.network, *second, MEASURED)
+
+    @property
+    def offered(self) -> tuple[Part | PerInstance, ...]:
+        """The offers and their prices."""
+        return (self.offers, PRICE)
+
+
+session = Session()
+#: Key -> field: all that links carry, but for the numbers of single instances.
+LINKED = {key: one for part in session.parts for key, one in part.fields.items() if one.parse is not None}
