@@ -198,6 +198,7 @@ def caveats(
         _wrong_gpu_warning(models, profile, anchor),
         None if own_range else _unprofiled_anchor_warning(anchor),
         _compiled_warning(profile),
+        CHANNELS_LAST_WARNING if profile.meta.channels_last else None,
         steps_note(profile),
         _unattributed_warning(profile),
         input_wait_warning(profile),
@@ -233,6 +234,13 @@ def _unprofiled_anchor_warning(anchor: Anchor) -> str | None:
         f"The models have no profiles of {anchor.gpu.name}: the profile is scaled to profiled GPUs by their speed "
         "at each kind of operation. All predictions are less certain."
     )
+
+
+#: The caveat of a step whose tensors are NHWC.
+CHANNELS_LAST_WARNING = (
+    "This step ran channels-last (NHWC), which uses other kernels. The models were trained without it: intervals are "
+    "wider."
+)
 
 
 def _compiled_warning(profile: Profile) -> str | None:

@@ -35,8 +35,9 @@ from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import evidence_of, target_of
 from profet_core.transfer.targets import Host, Source, host_named
 
-#: Assumed half-width of a compiled step, a factor of 1.25 up or down: the effect of fusion elsewhere is not measured.
-COMPILED_LOG_SD = log_sd_of(math.log(1.25))
+#: Assumed half-width of other kernels than the models know, of a compiler or for channels-last tensors, a factor of 1.25
+#: up or down: their speed elsewhere is not measured.
+OTHER_KERNELS_LOG_SD = log_sd_of(math.log(1.25))
 #: GPUs with TF32 whose FP32 speed is known; for all others only TF32 is known, and FP32 is inferred from it.
 _FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN, Source.KERNELS, Source.SAME_CHIP)
 _CAST = DEVICE_PREFIX + "Cast"
@@ -180,7 +181,7 @@ def predict_many(
 
 def _changes(profile: Profile) -> bool:
     """Whether the answer for a profile differs from the models' FP32 prediction."""
-    return is_half(profile.meta.precision) or bool(profile.meta.compiled)
+    return is_half(profile.meta.precision) or _other_kernels_log_sd(profile) > 0
 
 
 def _any_tf32(models: Models, predicted: Sequence[Prediction]) -> bool:
@@ -332,8 +333,8 @@ class _In:
             rows = tuple(self._row(row, others[row.instance], work) for row in rows)
         elif is_half(self.precision) or self.base.log_slower != 0:
             precision_of(self.models)
-        if self.profile.meta.compiled:
-            rows = tuple(_compiled(row) for row in rows)
+        if log_sd := _other_kernels_log_sd(self.profile):
+            rows = tuple(_with_other_kernels(row, log_sd) for row in rows)
         return replace(
             predicted,
             anchor_latency_ms=self.latency_ms,
@@ -423,7 +424,12 @@ def activation_growth(models: Models, profile: Profile, precision: str) -> float
     return share if asked else 1 / share
 
 
-def _compiled(row: InstancePrediction) -> InstancePrediction:
-    # The ratio to another instance's latency stays because both are of the same compiled step.
+def _other_kernels_log_sd(profile: Profile) -> float:
+    """Log standard deviation that a compiler's kernels add, and those for channels-last tensors; 0 without both."""
+    return OTHER_KERNELS_LOG_SD * math.hypot(bool(profile.meta.compiled), bool(profile.meta.channels_last))
+
+
+def _with_other_kernels(row: InstancePrediction, log_sd: float) -> InstancePrediction:
+    # The ratio to another instance's latency stays because both are of the same step.
     known = row.log_sd is not None and row.basis is not Basis.GIVEN
-    return replace(row, log_sd=combined_sd(row.log_sd, COMPILED_LOG_SD)) if known else row
+    return replace(row, log_sd=combined_sd(row.log_sd, log_sd)) if known else row

@@ -49,6 +49,7 @@ class ProfileMeta:
     Attributes
     ----------
     compiled : the step ran through a compiler that joins operations: XLA, torch.compile.
+    channels_last : its tensors were channels-last (NHWC) in memory.
     onednn : TensorFlow ran the CPU's operations with oneDNN, which is faster and calls them otherwise.
     """
 
@@ -56,6 +57,7 @@ class ProfileMeta:
     framework: str | None = None
     precision: str | None = None
     compiled: bool | None = None
+    channels_last: bool | None = None
     batch_size: int | None = None
     pixels: int | None = None
     parameters: int | None = None

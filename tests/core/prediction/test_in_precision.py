@@ -111,10 +111,18 @@ def test_an_amp_profile_of_an_unprofiled_gpu_answers_too(models, catalog, sample
         assert all(math.isfinite(row.latency_ms) for row in found.predictions if row.latency_ms is not None)
 
 
-def test_a_compiled_step_has_wider_intervals(models, catalog, sample):
-    meta = replace(sample.profile.meta, compiled=True, framework="PyTorch 2.4")
+@pytest.mark.parametrize(
+    ("meta", "warning"),
+    [({"compiled": True}, "This step was compiled"), ({"channels_last": True}, "This step ran channels-last (NHWC)")],
+)
+def test_a_step_of_other_kernels_has_wider_intervals_and_a_note(models, catalog, sample, meta, warning):
+    meta = replace(sample.profile.meta, framework="PyTorch 2.4", **meta)
     found = predict(models, catalog, replace(sample.profile, meta=meta), sample.anchor, latency_ms=sample.latency_ms)
+    assert any(text.startswith(warning) for text in found.warnings)
     plain = rows_of(asked(models, catalog, sample, "as profiled"))
     for name, row in rows_of(found).items():
+        assert row.latency_ms == plain[name].latency_ms
         if row.basis != "given":
-            assert row.interval.log_half_width > plain[name].interval.log_half_width
+            assert row.interval.log_half_width > math.log(1.25)
+            wider = math.hypot(plain[name].interval.log_half_width, math.log(1.25))
+            assert row.interval.log_half_width == pytest.approx(wider, rel=0.01)
