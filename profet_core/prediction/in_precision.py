@@ -35,8 +35,8 @@ from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import evidence_of, target_of
 from profet_core.transfer.targets import Host, Source, host_named
 
-#: Assumed half-width of other kernels than the models know, of a compiler or for channels-last tensors, a factor of 1.25
-#: up or down: their speed elsewhere is not measured.
+#: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
+#: of 1.25 up or down. Their speed elsewhere is not measured.
 OTHER_KERNELS_LOG_SD = log_sd_of(math.log(1.25))
 #: GPUs with TF32 whose FP32 speed is known; for all others only TF32 is known, and FP32 is inferred from it.
 _FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN, Source.KERNELS, Source.SAME_CHIP)

@@ -7,7 +7,7 @@ import pytest
 
 from profet_core.errors import NoPredictionError
 from profet_core.prediction import predict as unasked
-from profet_core.prediction.in_precision import predict
+from profet_core.prediction.in_precision import OTHER_KERNELS_LOG_SD, predict
 
 TENSOR, PLAIN = ("g4dn.xlarge", "p3.2xlarge", "p4d.24xlarge", "g6.xlarge"), ("g3s.xlarge", "p2.xlarge")
 
@@ -124,5 +124,4 @@ def test_a_step_of_other_kernels_has_wider_intervals_and_a_note(models, catalog,
         assert row.latency_ms == plain[name].latency_ms
         if row.basis != "given":
             assert row.interval.log_half_width > math.log(1.25)
-            wider = math.hypot(plain[name].interval.log_half_width, math.log(1.25))
-            assert row.interval.log_half_width == pytest.approx(wider, rel=0.01)
+            assert row.log_sd == pytest.approx(math.hypot(plain[name].log_sd, OTHER_KERNELS_LOG_SD))
