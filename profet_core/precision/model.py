@@ -11,7 +11,7 @@ from types import MappingProxyType
 from profet_core.catalog.gpus import Gpu
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_core.latency import log_sd_of
-from profet_core.precision.names import BF16
+from profet_core.precision.names import AMP, BF16, FP32, TF32
 
 # It depends on two factors per GPU, the compute share, and launches. A share s of the GPU's work, convolutions and
 # products, speeds up by exp(log k), the rest by exp(log m). Launch time does not change, so a launch-bound step gains
@@ -90,7 +90,7 @@ def tf32_bound(gpu: Gpu) -> float:
 
 
 PRECISION_NAME = "precision.json"
-PRECISION_VERSION = 1
+PRECISION_VERSION = 2
 
 #: Minimum compute capability of tensor cores, and of TF32 and BF16 in them.
 TENSOR_CORES, AMPERE = 7.0, 8.0
@@ -109,6 +109,8 @@ class PrecisionModel:
     log_offset : mean error of the curves' mean over the tables.
     log_half_width : half-width of a 90% interval of AMP over FP32 or TF32 in a held-out table.
     gpu_log_half_widths : GPU -> the same, where its own errors are larger.
+    converted_log_half_width : the same of AMP on one GPU over AMP on another, both with tensor cores, in one table: the
+        errors of network and table cancel.
     plain_log_half_width : the same on GPUs without tensor cores, where the speedup is assumed to be 1.
     tf32_power : power of the ratio of peaks that gives the TF32 speedup of convolutions and products.
     tf32_log_half_width : half-width of a 90% interval of TF32 over FP32.
@@ -121,6 +123,7 @@ class PrecisionModel:
     peak_power: float
     log_offset: float
     log_half_width: float
+    converted_log_half_width: float
     plain_log_half_width: float
     tf32_power: float
     tf32_log_half_width: float
@@ -132,7 +135,7 @@ class PrecisionModel:
 
     def amp(self, gpu: Gpu, precision: str) -> Factors:
         """Factors of AMP or BF16 over the GPU's default precision: TF32 if it has it, else FP32."""
-        if not has_tensor_cores(gpu) or (precision == BF16 and gpu.compute_capability < AMPERE):
+        if precision not in supported_precisions(gpu):
             return Factors(SAME_SPEED, 0.0, log_sd_of(self.plain_log_half_width))
         more_k, more_m = self.gpus.get(gpu.name, (0.0, 0.0))
         more_k += self.peak_power * math.log(peak_ratio(gpu) / USUAL_PEAK_RATIO)
@@ -157,6 +160,31 @@ class PrecisionModel:
 def has_tensor_cores(gpu: Gpu) -> bool:
     """Whether AMP uses tensor cores there: Volta and later."""
     return gpu.compute_capability >= TENSOR_CORES and gpu.fp16_tensor_dense_tflops is not None
+
+
+def supported_precisions(gpu: Gpu) -> tuple[str, ...]:
+    """Precisions that the GPU runs at a speed of their own: TF32, AMP and BF16 need tensor cores that have them."""
+    tensor_cores = has_tensor_cores(gpu)
+    known = {
+        FP32: True,
+        TF32: gpu.tf32_tensor_dense_tflops is not None,
+        AMP: tensor_cores,
+        BF16: tensor_cores and gpu.compute_capability >= AMPERE,
+    }
+    return tuple(name for name, supported in known.items() if supported)
+
+
+def amp_words(gpu: Gpu) -> str:
+    """What AMP and BF16 do on the GPU.
+
+    >>> from profet_core.catalog.gpus import load_gpus
+    >>> amp_words(load_gpus()["Tesla T4"])
+    'faster, on tensor cores; BF16 at FP32 speed'
+    """
+    supported = supported_precisions(gpu)
+    if AMP not in supported:
+        return "AMP and BF16 at FP32 speed, sometimes slower: no tensor cores"
+    return "faster, on tensor cores" + ("" if BF16 in supported else "; BF16 at FP32 speed")
 
 
 def load_precision(folder: Path | str | None = None) -> PrecisionModel:
@@ -195,6 +223,7 @@ NUMBERS = (
     "log_offset",
     "peak_power",
     "log_half_width",
+    "converted_log_half_width",
     "plain_log_half_width",
     "tf32_power",
     "tf32_log_half_width",

@@ -22,7 +22,7 @@ from profet_core.errors import InputError, NoPredictionError
 from profet_core.features.classes import COPY_CLASS, load_operation_classes
 from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
 from profet_core.messages import Code, Note
-from profet_core.precision.model import Factors, PrecisionModel, has_tensor_cores
+from profet_core.precision.model import Factors, PrecisionModel, has_tensor_cores, supported_precisions
 from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, asked_precision, canonical, is_half
 from profet_core.prediction import predict as unasked
 from profet_core.prediction.anchors import Anchor, find_anchor
@@ -361,9 +361,9 @@ class _In:
             factors, sign, row = model.tf32(gpu), -1.0, in_tf32
         else:
             factors, sign = Factors(((0.0, 0.0),), 0.0, 0.0), 1.0
-        # Two errors of one speedup cancel if both belong to one GPU.
-        cancels = same_precision and gpu.name == own.name
-        log_sd = 0.0 if cancels else combined_sd(factors.log_sd, self.base.log_sd)
+        log_sd = combined_sd(factors.log_sd, self.base.log_sd)
+        if is_half(self.precision) and same_precision:
+            log_sd = self._half_log_sd(gpu, own, log_sd)
         if log_sd == 0 and not any(map(any, factors.curves)):
             return row
         return self._changed(row, gpu, factors, sign, log_sd, work)
@@ -388,6 +388,15 @@ class _In:
         """Whether the anchor's latency is in the requested precision."""
         ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and canonical(self.profile.meta.precision) != FP32
         return is_half(self.precision) or self.asked != FP32 or not ran_in_tf32
+
+    def _half_log_sd(self, gpu: Gpu, own: Gpu, log_sd: float) -> float:
+        """Uncertainty of two speedups that were divided: most of their errors cancel, on one GPU all."""
+        if gpu.name == own.name:
+            return 0.0
+        on_tensor_cores = (self.precision, gpu), (canonical(self.profile.meta.precision), own)
+        if all(precision in supported_precisions(one) for precision, one in on_tensor_cores):
+            return float(log_sd_of(precision_of(self.models)[0].converted_log_half_width))
+        return log_sd
 
     def _fp32_unknown(self, transfer: TransferModel, gpu: Gpu, row: InstancePrediction) -> bool:
         """Whether FP32 on the GPU is inferred from TF32 only; the anchor's own latency may be in TF32."""

@@ -143,7 +143,7 @@ def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
                     "log_speedup": float(np.median(np.log(pairs["half"] / pairs["full"]))),
                     "base_ms": float((1000 * pairs["batch"] / pairs["full"]).median()),
                     "batch_ratio": float(pairs["ratio"].median()),
-                    "share": shares.of(known, counts), "layers": counts.layers,
+                    "share": shares.of(known, counts), "layers": counts.layers, **shares.of_classes(known, counts),
                     "fp16_tflops": fp16_peak, "peak_ratio": fp16_peak / peak,
                 }
             )  # fmt: skip

@@ -57,9 +57,30 @@ def served_offset(cells: pd.DataFrame, fit: SpeedupFit) -> float:
     return float(missed.groupby(own["table"]).mean().mean())
 
 
-def half_width(errors: Sequence[float] | pd.Series | FloatArray) -> float:
-    """Half of an interval that holds `LEVEL` of the errors."""
-    return float(np.quantile(np.abs(np.asarray(errors, float)), LEVEL))
+def converted_errors(cells: pd.DataFrame, gpu_sd: float) -> pd.DataFrame:
+    """Errors of AMP on one GPU over AMP on another, of one network in one of today's tables: gpu, weight, error.
+
+    Each GPU's speed-up comes from a fit without that GPU. Tables weigh the same.
+    """
+    own = cells[cells["table"].isin(TODAY)]
+    missed = pd.Series(0.0, index=own.index)
+    for gpu, held_out in own.groupby("gpu"):
+        fit = fit_speedups(cells[cells["gpu"] != gpu], gpu_sd)
+        missed[held_out.index] = served_log_speedup(fit, held_out) - held_out["log_speedup"]
+    keys = ["table", "network", "pixels"]
+    named = own[[*keys, "gpu"]].assign(missed=missed)
+    both = named.merge(named, on=keys, suffixes=("", "_other"))
+    both = both[both["gpu"] != both["gpu_other"]]
+    weight = 1 / both.groupby("table")["gpu"].transform("size")
+    return both.assign(error=both["missed"] - both["missed_other"], weight=weight)
+
+
+def half_width(errors: Sequence[float] | pd.Series | FloatArray, weights: pd.Series | None = None) -> float:
+    """Half of an interval that holds `LEVEL` of the errors, by number or weight."""
+    distance = np.abs(np.asarray(errors, float))
+    if weights is None:
+        return float(np.quantile(distance, LEVEL))
+    return float(np.quantile(distance, LEVEL, weights=weights.to_numpy(float), method="inverted_cdf"))
 
 
 def tf32_power(cells: pd.DataFrame) -> float:
@@ -97,7 +118,8 @@ def precision_content(measurements: Measurements, folder: Path) -> dict:
 
 def coefficients(pairs: Pairs) -> dict:
     """All numbers of `PrecisionModel`."""
-    fit = fit_speedups(pairs.amp, chosen_gpu_sd(pairs.amp, "network"))
+    gpu_sd = chosen_gpu_sd(pairs.amp, "network")
+    fit, converted = fit_speedups(pairs.amp, gpu_sd), converted_errors(pairs.amp, gpu_sd)
     errors = served_errors(pairs.amp, fit)
     pooled, power = half_width(errors), tf32_power(pairs.tf32)
     by_gpu = errors.groupby(pairs.amp["gpu"])
@@ -115,6 +137,7 @@ def coefficients(pairs: Pairs) -> dict:
             for gpu, own in by_gpu
             if gpu in catalog and len(own) >= MANY_NETWORKS and (wide := half_width(own)) > pooled
         },
+        "converted_log_half_width": half_width(converted["error"], converted["weight"]),
         "plain_log_half_width": half_width(pairs.plain["log_speedup"]),
         "tf32_power": power,
         "tf32_log_half_width": half_width(predict_tf32(pairs.tf32, power) - pairs.tf32["log_speedup"]),

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.arrays import FloatArray
+from profet_lab.precision.alternatives import tried
 from profet_lab.precision.fit import chosen_gpu_sd, fit_speedups
 from profet_lab.precision.pairs import MANY_NETWORKS, Pairs
 from profet_lab.precision.precision_file import LEVEL, TODAY, half_width, predict_tf32, served_errors, tf32_power
@@ -61,8 +62,11 @@ def held_out(cells: pd.DataFrame, by: str, progress: Progress) -> pd.DataFrame:
         if by == "network":
             known = known[(known["table"] + known["gpu"]).isin(rest["table"] + rest["gpu"])]
         if len(known):
-            fit = fit_speedups(rest, chosen_gpu_sd(rest, by))
-            found.append(known.assign(error=fit.predict(known) - known["log_speedup"]))
+            gpu_sd = chosen_gpu_sd(rest, by)
+            fit = fit_speedups(rest, gpu_sd)
+            predicted = {"two factors": fit.predict(known), **tried(rest, known, by, gpu_sd, fit)}
+            errors = {name: log_speedup - known["log_speedup"] for name, log_speedup in predicted.items()}
+            found.append(known.assign(error=errors["two factors"], **errors))
         progress(1)
     judged = pd.concat(found)
     return judged.assign(half_width=_half_widths(judged, by))

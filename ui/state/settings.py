@@ -36,7 +36,7 @@ VIEWS = ("compare", "inside")
 #: The profile that Answer shows, as the one that Profiles looks into; else a sample's name.
 ON_PREDICT = "predict"
 #: Sections of About that can be opened.
-SECTIONS = ("record", "own_gpu", "method", "files", "prices", "credits")
+SECTIONS = ("record", "own_gpu", "method", "files", "prices", "precisions", "credits")
 #: Model cards of Accuracy.
 CARDS = ("model", "transfer", "precision", "cells", "estimate", "scaleout", "manycore")
 #: What the opened plan is set against: the one next to it.

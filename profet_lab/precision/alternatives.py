@@ -1,0 +1,59 @@
+"""Other models of the speed-up, which are tried beside the served one: factors by class, and a boosted one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from profet_core.arrays import FloatArray
+from profet_lab.precision.fit import SpeedupFit, chosen_class_sd, fit_speedups
+
+#: Feature of the boosted model -> how the speed-up changes with it: up, down, or either way.
+_FEATURES = {
+    "share": 1,
+    "log_peak_ratio": 1,
+    "log_launches": -1,
+    "table_mean": 1,
+    "product_share": 0,
+    "normalization_share": 0,
+    "depthwise_share": 0,
+}
+_SEED = 0
+
+
+def tried(rest: pd.DataFrame, known: pd.DataFrame, by: str, gpu_sd: float, served: SpeedupFit) -> dict[str, FloatArray]:
+    """Name of a model -> log speed-up of each known cell, (cells,), fitted on the rest alone.
+
+    Parameters
+    ----------
+    by : column whose groups are held out, in inner folds too. served : the fit of the rest with two factors.
+    """
+    class_sd = chosen_class_sd(rest, by, gpu_sd)
+    by_class = fit_speedups(rest, gpu_sd, class_sd).predict(known)
+    boosted = _boosted(rest, known)
+    return {
+        "factors by class": by_class,
+        "boosted, monotone": boosted,
+        "boosted and two factors": (boosted + served.predict(known)) / 2,
+        "boosted and factors by class": (boosted + by_class) / 2,
+    }
+
+
+def _boosted(rest: pd.DataFrame, known: pd.DataFrame) -> FloatArray:
+    """Gradient boosting over features of network, GPU and table; a table's mean is that of the rest."""
+    means = rest.groupby("table")["log_speedup"].mean()
+
+    def features(cells: pd.DataFrame) -> pd.DataFrame:
+        return cells.assign(
+            log_peak_ratio=np.log(cells["peak_ratio"]),
+            log_launches=np.log(cells["layers"] / cells["base_ms"]),
+            table_mean=cells["table"].map(means),
+        )[list(_FEATURES)]
+
+    model = HistGradientBoostingRegressor(
+        max_iter=150, learning_rate=0.08, min_samples_leaf=8, max_leaf_nodes=8,
+        monotonic_cst=list(_FEATURES.values()), random_state=_SEED,
+    )  # fmt: skip
+    found: FloatArray = model.fit(features(rest), rest["log_speedup"]).predict(features(known))
+    return found
