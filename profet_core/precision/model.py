@@ -36,12 +36,14 @@ class Factors:
     curves : log k and log m from each of several tables; the step's speedup is their geometric mean.
     bound : upper bound of log k for any kernel. log_sd : standard deviation of the step's log speedup.
     log_offset : added to the log speedup of the curves' mean.
+    most_slower : maximum slowdown.
     """
 
     curves: tuple[tuple[float, float], ...]
     bound: float
     log_sd: float
     log_offset: float = 0.0
+    most_slower: float = MOST_SLOWER
 
     @property
     def by_class(self) -> tuple[float, float]:
@@ -67,7 +69,7 @@ class Factors:
         left = max(math.exp(sum(logs) / len(logs) - self.log_offset), least)
         launches = min(max(launch_share, 0.0), 1.0)
         joined = (left**LAUNCH_POWER + launches**LAUNCH_POWER) ** (1 / LAUNCH_POWER)
-        return -math.log(min(joined, max(MOST_SLOWER, left)))
+        return -math.log(min(joined, max(self.most_slower, left)))
 
 
 #: No speedup: no curve, and no gain from AMP.
@@ -154,7 +156,8 @@ class PrecisionModel:
         if gpu.tf32_tensor_dense_tflops is None:
             return Factors(SAME_SPEED, 0.0, 0.0)
         bound = tf32_bound(gpu)
-        return Factors(((self.tf32_power * bound, 0.0),), bound, log_sd_of(self.tf32_log_half_width))
+        # Nothing is cast.
+        return Factors(((self.tf32_power * bound, 0.0),), bound, log_sd_of(self.tf32_log_half_width), most_slower=1.0)
 
 
 def has_tensor_cores(gpu: Gpu) -> bool:
