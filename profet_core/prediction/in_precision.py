@@ -34,6 +34,7 @@ from profet_core.transfer.law import CONVOLUTION, PRODUCT, StepParts, kind_of_cl
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import evidence_of, target_of
 from profet_core.transfer.targets import Host, Source, host_named
+from profet_core.units import US_PER_MS
 
 #: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
 #: of 1.25 up or down. Their speed elsewhere is not measured.
@@ -330,7 +331,8 @@ class _In:
         changed = is_half(self.precision) or self.base.log_slower != 0 or self.asked == FP32
         if changed and any(row.latency_ms is not None for row in rows) and self.models.precision is not None:
             work = work_of(self.models, self.anchor, self.base.profile, predicted.anchor_latency_ms)
-            rows = tuple(self._row(row, others[row.instance], work) for row in rows)
+            log_gain = self._log_gain(work, predicted.anchor_latency_ms)
+            rows = tuple(self._row(row, others[row.instance], work, log_gain) for row in rows)
         elif is_half(self.precision) or self.base.log_slower != 0:
             precision_of(self.models)
         if log_sd := _other_kernels_log_sd(self.profile):
@@ -347,13 +349,28 @@ class _In:
             ),
         )
 
-    def _row(self, row: InstancePrediction, in_tf32: InstancePrediction, work: _Work) -> InstancePrediction:
+    @property
+    def _same_precision(self) -> bool:
+        return is_half(self.precision) == is_half(self.profile.meta.precision)
+
+    def _log_gain(self, work: _Work, base_ms: float | None) -> float:
+        """What the recorded step gained by AMP beyond its model, so that there and back is the same step."""
+        if not is_half(self.precision) or not self._same_precision:
+            return 0.0
+        model, transfer = precision_of(self.models)
+        own, base_ms = _anchor_gpu(transfer, self.anchor), base_ms or self.base.profile.device_total_us / US_PER_MS
+        factors = model.amp(own, canonical(self.profile.meta.precision) or "")
+        launch_share = work.launch_ms * self.anchor.host.launch / base_ms
+        return self.base.log_slower - factors.log_speedup(work.share, launch_share)
+
+    def _row(
+        self, row: InstancePrediction, in_tf32: InstancePrediction, work: _Work, log_gain: float
+    ) -> InstancePrediction:
         model, transfer = precision_of(self.models)
         gpu, own = gpu_of(self.models, row), _anchor_gpu(transfer, self.anchor)
         if gpu is None or row.latency_ms is None:
             return row
-        same_precision = is_half(self.precision) == is_half(self.profile.meta.precision)
-        if row.basis is Basis.GIVEN and same_precision and self._given_as_recorded(gpu):
+        if row.basis is Basis.GIVEN and self._same_precision and self._given_as_recorded(gpu):
             return replace(row, latency_ms=self.latency_ms)
         if is_half(self.precision):
             factors, sign = model.amp(gpu, self.precision), 1.0
@@ -362,19 +379,31 @@ class _In:
         else:
             factors, sign = Factors(((0.0, 0.0),), 0.0, 0.0), 1.0
         log_sd = combined_sd(factors.log_sd, self.base.log_sd)
-        if is_half(self.precision) and same_precision:
-            log_sd = self._half_log_sd(gpu, own, log_sd)
-        if log_sd == 0 and not any(map(any, factors.curves)):
+        if is_half(self.precision) and self._same_precision:
+            cancels = self._cancels(gpu, own)
+            if cancels and gpu.name == own.name:
+                log_sd = 0.0
+            elif cancels:
+                log_sd = float(log_sd_of(model.converted_log_half_width))
+            log_gain *= cancels
+        if log_sd == 0 and log_gain == 0 and not any(map(any, factors.curves)):
             return row
-        return self._changed(row, gpu, factors, sign, log_sd, work)
+        return self._changed(row, gpu, factors, (sign, log_gain), log_sd, work)
 
     def _changed(
-        self, row: InstancePrediction, gpu: Gpu, factors: Factors, sign: float, log_sd: float, work: _Work
+        self,
+        row: InstancePrediction,
+        gpu: Gpu,
+        factors: Factors,
+        change: tuple[float, float],
+        log_sd: float,
+        work: _Work,
     ) -> InstancePrediction:
+        (sign, log_gain) = change
         assert row.latency_ms is not None
         host: Host = host_named(row.offer.host) if row.offer.host else self.anchor.host
         launch_share = work.launch_ms * host.launch / row.latency_ms
-        log_speedup = sign * factors.log_speedup(work.share, launch_share)
+        log_speedup = sign * factors.log_speedup(work.share, launch_share) + log_gain
         notes = (speedup_note(gpu, self.precision, log_speedup),) if is_half(self.precision) else ()
         if sign < 0:
             notes = (FP32_FROM_TF32,)
@@ -386,17 +415,16 @@ class _In:
 
     def _given_as_recorded(self, gpu: Gpu) -> bool:
         """Whether the anchor's latency is in the requested precision."""
+        if is_half(self.precision):
+            return self._cancels(gpu, gpu)
         ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and canonical(self.profile.meta.precision) != FP32
-        return is_half(self.precision) or self.asked != FP32 or not ran_in_tf32
+        return self.asked != FP32 or not ran_in_tf32
 
-    def _half_log_sd(self, gpu: Gpu, own: Gpu, log_sd: float) -> float:
-        """Uncertainty of two speedups that were divided: most of their errors cancel, on one GPU all."""
-        if gpu.name == own.name:
-            return 0.0
-        on_tensor_cores = (self.precision, gpu), (canonical(self.profile.meta.precision), own)
-        if all(precision in supported_precisions(one) for precision, one in on_tensor_cores):
-            return float(log_sd_of(precision_of(self.models)[0].converted_log_half_width))
-        return log_sd
+    def _cancels(self, gpu: Gpu, own: Gpu) -> bool:
+        """Whether the errors of two divided speedups cancel: both on tensor cores, or on one GPU in one precision."""
+        recorded = canonical(self.profile.meta.precision)
+        both = recorded in supported_precisions(own) and self.precision in supported_precisions(gpu)
+        return both or (gpu.name == own.name and recorded == self.precision)
 
     def _fp32_unknown(self, transfer: TransferModel, gpu: Gpu, row: InstancePrediction) -> bool:
         """Whether FP32 on the GPU is inferred from TF32 only; the anchor's own latency may be in TF32."""

@@ -65,6 +65,21 @@ def test_a_profile_in_amp_answers_every_precision_on_every_gpu(models, catalog, 
             assert row.latency_ms < fp32[name].latency_ms
 
 
+def test_there_and_back_is_the_recorded_step_on_every_machine_of_its_gpu(models, catalog, amp_sample):
+    amp = answers(models, catalog, amp_sample, "amp")
+    same = [row for row in amp.values() if row.offer.gpu == "Tesla V100-SXM2-16GB" and row.basis != "given"]
+    assert len(same) > 5
+    for row in same:
+        assert row.latency_ms == pytest.approx(amp_sample.latency_ms, rel=0.01)
+        assert row.interval.low_ms < amp_sample.latency_ms < row.interval.high_ms
+
+
+def test_bf16_of_a_gpu_without_it_is_not_the_recorded_amp(models, catalog, amp_sample):
+    bf16, fp32 = (answers(models, catalog, amp_sample, precision)["p3.2xlarge"] for precision in ("bf16", "fp32"))
+    assert bf16.basis != "given" and bf16.latency_ms == pytest.approx(fp32.latency_ms)
+    assert bf16.interval.log_half_width > fp32.interval.log_half_width > 0.3
+
+
 def test_fp32_from_a_default_profile_of_a_gpu_with_tf32_is_not_its_own_latency(models, catalog, samples):
     """The anchor ran in TF32: its FP32 is inferred, with an interval."""
     profile = samples["resnet50-224px-b64-g4dn"].profile
