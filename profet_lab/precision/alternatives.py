@@ -20,10 +20,12 @@ _FEATURES = {
     "depthwise_share": 0,
 }
 _SEED = 0
+#: What `tried` gives.
+TRIED = ("factors by class", "boosted, monotone", "boosted and two factors", "boosted and factors by class")
 
 
 def tried(rest: pd.DataFrame, known: pd.DataFrame, by: str, gpu_sd: float, served: SpeedupFit) -> dict[str, FloatArray]:
-    """Name of a model -> log speed-up of each known cell, (cells,), fitted on the rest alone.
+    """Name in `TRIED` -> log speed-up of each known cell, (cells,), fitted on the rest alone.
 
     Parameters
     ----------
@@ -32,12 +34,8 @@ def tried(rest: pd.DataFrame, known: pd.DataFrame, by: str, gpu_sd: float, serve
     class_sd = chosen_class_sd(rest, by, gpu_sd)
     by_class = fit_speedups(rest, gpu_sd, class_sd).predict(known)
     boosted = _boosted(rest, known)
-    return {
-        "factors by class": by_class,
-        "boosted, monotone": boosted,
-        "boosted and two factors": (boosted + served.predict(known)) / 2,
-        "boosted and factors by class": (boosted + by_class) / 2,
-    }
+    found = (by_class, boosted, (boosted + served.predict(known)) / 2, (boosted + by_class) / 2)
+    return dict(zip(TRIED, found, strict=True))
 
 
 def _boosted(rest: pd.DataFrame, known: pd.DataFrame) -> FloatArray:

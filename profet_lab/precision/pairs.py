@@ -117,6 +117,15 @@ def peaks() -> Mapping[str, tuple[float, float, float]]:
     return found
 
 
+def capability_of(name: str) -> float:
+    """Compute capability of a GPU of the pairs."""
+    gpus = load_gpus()
+    if name in gpus:
+        return gpus[name].compute_capability
+    table = pd.read_csv(PEAKS_FILE, index_col="gpu")
+    return float(table.loc[name, "compute_capability"])
+
+
 def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
     specs, found = peaks(), []
     base = rows[rows["precision"].isin([FP32, TF32])]
