@@ -16,10 +16,9 @@ from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import INDEX_NAME
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.features.classes import COPY_CLASS, load_operation_classes
-from profet_core.precision.model import Factors, load_precision
+from profet_core.precision.model import Factors, class_place, load_precision
 from profet_core.precision.names import AMP
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS
-from profet_core.transfer.law import CONVOLUTION, PRODUCT, kind_of_class
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.folds import ClassFold, predict_folds
 from profet_lab.classes.training_rows import TrainingRows
@@ -134,11 +133,8 @@ def _sped_up(operations: Mapping[str, float], factors: Factors, log_speedup: flo
         for name, us in operations.items()
         if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS and group.get(name) != COPY_CLASS
     }
-    log_k, log_m = factors.by_class
-    divided = {
-        name: us * math.exp(-log_k if kind_of_class(group.get(name, "")) in (CONVOLUTION, PRODUCT) else -log_m)
-        for name, us in work_us.items()
-    }
+    faster = factors.by_class
+    divided = {name: us * math.exp(-faster[class_place(group.get(name, ""))]) for name, us in work_us.items()}
     scale = math.exp(-log_speedup) * sum(work_us.values()) / sum(divided.values())
     return {name: round(divided[name] * scale, 3) if name in divided else us for name, us in operations.items()}
 

@@ -19,10 +19,21 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
-from profet_core.features.classes import COPY_CLASS, load_operation_classes
+from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
 from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
 from profet_core.messages import Code, Note
-from profet_core.precision.model import Factors, PrecisionModel, has_tensor_cores, supported_precisions
+from profet_core.precision.model import (
+    CLASSES,
+    ON_TENSOR_CORES,
+    SAME_SPEED,
+    Factors,
+    PrecisionModel,
+    Shares,
+    class_place,
+    has_tensor_cores,
+    shares_within,
+    supported_precisions,
+)
 from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, asked_precision, canonical, is_half
 from profet_core.prediction import predict as unasked
 from profet_core.prediction.anchors import Anchor, find_anchor
@@ -30,7 +41,7 @@ from profet_core.prediction.checks import check_latency, check_predictable, coun
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.transfer.carry import ForeignSteps, carry_back
-from profet_core.transfer.law import CONVOLUTION, PRODUCT, StepParts, kind_of_class, step_parts
+from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import evidence_of, target_of
 from profet_core.transfer.targets import Host, Source, host_named
@@ -62,11 +73,11 @@ class _Work:
 
     Attributes
     ----------
-    share : of convolutions and products in the FP32 GPU work on the reference GPU.
+    shares : of `precision.model.CLASSES` in the FP32 GPU work on the reference GPU.
     launch_ms : launch time on the reference host.
     """
 
-    share: float
+    shares: Shares
     launch_ms: float
 
 
@@ -224,10 +235,10 @@ def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
     model, transfer = precision_of(models)
     gpu = _anchor_gpu(transfer, anchor)
     factors = model.amp(gpu, said or "")
-    more = dict(zip((True, False), factors.by_class, strict=True))
+    faster = factors.by_class
     placed = load_operation_classes().place(list(profile.operations))
     names = load_operation_classes().names
-    compute_us, other_us, converted = 0.0, 0.0, {}
+    by_class_us, converted = [0.0] * len(CLASSES), {}
     for name, us in profile.operations.items():
         column = placed[name]
         group = names[column] if column is not None else ""
@@ -235,14 +246,14 @@ def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
         if moves:
             converted[name] = us
         elif name != _CAST:
-            compute = kind_of_class(group) in (CONVOLUTION, PRODUCT)
-            converted[name] = us * math.exp(more[compute])
-            compute_us, other_us = compute_us + compute * converted[name], other_us + (not compute) * converted[name]
-    work_us = compute_us + other_us
-    share = compute_us / work_us if work_us > 0 else 0.0
+            place = class_place(group)
+            converted[name] = us * math.exp(faster[place])
+            by_class_us[place] += converted[name]
+    work_us = sum(by_class_us)
+    shares = [us / work_us if work_us > 0 else 1 / len(CLASSES) for us in by_class_us]
     # The classes give the operation mix; its speedup gives the duration of the whole step.
     busy_us = profile.device_busy_us
-    wanted_us = busy_us * math.exp(factors.log_speedup(share))
+    wanted_us = busy_us * math.exp(factors.log_speedup(shares))
     scale = wanted_us / work_us if work_us > 0 else 1.0
     operations = {
         name: us * scale if us != profile.operations[name] or name == _CAST else us for name, us in converted.items()
@@ -269,18 +280,27 @@ def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | N
         log_speeds = np.subtract(
             law.instances[anchor.instance].kind_log_speeds, law.instances[transfer.reference].kind_log_speeds
         )
-        return _Work(_share(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts))), floor_ms)
+        return _Work(_shares(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts)), batch), floor_ms)
     target, _ = target_of(transfer, anchor.gpu, anchor.host, canonical(base.meta.precision) in (None, TF32))
     back = carry_back(law, transfer.reference, ForeignSteps(target, parts, known_ms))
-    return _Work(_share(back.by_instance[transfer.reference].parts), float(back.floor_ms[0]))
+    return _Work(_shares(back.by_instance[transfer.reference].parts, batch), float(back.floor_ms[0]))
 
 
 def _others(parts: StepParts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return parts.copy_ms, parts.idle_ms, parts.host_ms
 
 
-def _share(parts: StepParts) -> float:
-    return float(parts.compute_share[0])
+def _shares(parts: StepParts, batch: ProfileBatch) -> Shares:
+    """Shares of classes: compute and products as on the reference GPU, others within the rest as recorded."""
+    kinds_ms, recorded_ms = parts.kinds_ms[0], np.zeros(len(CLASSES))
+    for name, ms in zip(load_operation_classes().device, batch.inputs.classes_ms[0], strict=False):
+        if name not in (COPY_CLASS, IDLE_CLASS):
+            recorded_ms[class_place(name)] += ms
+    recorded_ms[-1] += batch.inputs.unknown_ms[0, 0]
+    compute_ms, rest_ms = kinds_ms[:ON_TENSOR_CORES].sum(), recorded_ms[ON_TENSOR_CORES:].sum()
+    product = kinds_ms[KINDS.index(PRODUCT)] / max(compute_ms, 1e-9)
+    normalization, depthwise = recorded_ms[ON_TENSOR_CORES:-1] / max(rest_ms, 1e-9)
+    return shares_within(float(parts.compute_share[0]), float(product), float(normalization), float(depthwise))
 
 
 def faster_step(row: Row, log_speedup: float, log_sd: float, *notes: Note) -> Row:
@@ -361,7 +381,7 @@ class _In:
         own, base_ms = _anchor_gpu(transfer, self.anchor), base_ms or self.base.profile.device_total_us / US_PER_MS
         factors = model.amp(own, canonical(self.profile.meta.precision) or "")
         launch_share = work.launch_ms * self.anchor.host.launch / base_ms
-        return self.base.log_slower - factors.log_speedup(work.share, launch_share)
+        return self.base.log_slower - factors.log_speedup(work.shares, launch_share)
 
     def _row(
         self, row: InstancePrediction, in_tf32: InstancePrediction, work: _Work, log_gain: float
@@ -377,7 +397,7 @@ class _In:
         elif self.asked == FP32 and self._fp32_unknown(transfer, gpu, row):
             factors, sign, row = model.tf32(gpu), -1.0, in_tf32
         else:
-            factors, sign = Factors(((0.0, 0.0),), 0.0, 0.0), 1.0
+            factors, sign = Factors(SAME_SPEED, 0.0, 0.0), 1.0
         log_sd = combined_sd(factors.log_sd, self.base.log_sd)
         if is_half(self.precision) and self._same_precision:
             cancels = self._cancels(gpu, own)
@@ -403,7 +423,7 @@ class _In:
         assert row.latency_ms is not None
         host: Host = host_named(row.offer.host) if row.offer.host else self.anchor.host
         launch_share = work.launch_ms * host.launch / row.latency_ms
-        log_speedup = sign * factors.log_speedup(work.share, launch_share) + log_gain
+        log_speedup = sign * factors.log_speedup(work.shares, launch_share) + log_gain
         notes = (speedup_note(gpu, self.precision, log_speedup),) if is_half(self.precision) else ()
         if sign < 0:
             notes = (FP32_FROM_TF32,)

@@ -1,4 +1,4 @@
-"""Other models of the speed-up, which are tried beside the served one: factors by class, and a boosted one."""
+"""Other models of the speed-up, which are tried beside the served one: two factors, and a boosted one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from profet_core.arrays import FloatArray
-from profet_lab.precision.fit import SpeedupFit, chosen_class_sd, fit_speedups
+from profet_lab.precision.fit import SpeedupFit, fit_speedups
 
 #: Feature of the boosted model -> how the speed-up changes with it: up, down, or either way.
 _FEATURES = {
@@ -21,20 +21,16 @@ _FEATURES = {
 }
 _SEED = 0
 #: What `tried` gives.
-TRIED = ("factors by class", "boosted, monotone", "boosted and two factors", "boosted and factors by class")
+TRIED = ("two factors per GPU", "boosted, monotone", "boosted and two factors", "boosted and factors by class")
 
 
-def tried(rest: pd.DataFrame, known: pd.DataFrame, by: str, gpu_sd: float, served: SpeedupFit) -> dict[str, FloatArray]:
+def tried(rest: pd.DataFrame, known: pd.DataFrame, gpu_sd: float, served: SpeedupFit) -> dict[str, FloatArray]:
     """Name in `TRIED` -> log speed-up of each known cell, (cells,), fitted on the rest alone.
 
-    Parameters
-    ----------
-    by : column whose groups are held out, in inner folds too. served : the fit of the rest with two factors.
+    `served` is the fit of the rest by class.
     """
-    class_sd = chosen_class_sd(rest, by, gpu_sd)
-    by_class = fit_speedups(rest, gpu_sd, class_sd).predict(known)
-    boosted = _boosted(rest, known)
-    found = (by_class, boosted, (boosted + served.predict(known)) / 2, (boosted + by_class) / 2)
+    two, boosted = fit_speedups(rest, gpu_sd).predict(known), _boosted(rest, known)
+    found = (two, boosted, (boosted + two) / 2, (boosted + served.predict(known)) / 2)
     return dict(zip(TRIED, found, strict=True))
 
 

@@ -1,9 +1,9 @@
-"""Fit how much faster mixed precision is: two factors per GPU, over the tables that published both precisions.
+"""Fit how much faster mixed precision is: factors by class of operations, over tables that published both precisions.
 
-The speed-up is 1 / (s/k + (1-s)/m), joined with launches, which no precision makes faster. s is the share of
-convolutions and products. log k and log m are sums of a part of the table, of the GPU's peak, and of the GPU; the
-latter are shrunk to 0, so that a GPU that no table has is known by its peak alone. Classes of operations may differ
-from k and m, shrunk to them; that is tried, and not served.
+The speed-up is 1 / (sum of shares / factors), joined with launches, which no precision makes faster. Two factors are a
+GPU's: k of convolutions and products, m of the rest. log k and log m are sums of a part of the table, of the GPU's
+peak, and of the GPU; the latter are shrunk to 0, so that a GPU that no table has is known by its peak alone. Classes
+differ from k and m on all GPUs alike, and a little by table, shrunk to them; inner folds choose how far.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.arrays import FloatArray
-from profet_core.precision.model import LAUNCH_POWER, USUAL_PEAK_RATIO
+from profet_core.precision.model import CLASSES, LAUNCH_POWER, ON_TENSOR_CORES, USUAL_PEAK_RATIO
 
 #: Spread of a cell around the model at which its weight begins to fall, in the logarithm.
 _ROBUST = 0.1
@@ -27,9 +27,7 @@ _GPU_GROUPS = {"gpu k": 1.0, "gpu m": 1.0, "cell k": 0.5, "cell m": 0.5}
 GPU_SDS = (0.1, 0.2, 0.4)
 #: The same of a class of operations around k or m; 0: two factors.
 CLASS_SDS = (0.0, 0.2, 0.5)
-#: Classes of GPU work, those of k first.
-CLASSES = ("convolution", "product", "normalization", "depthwise", "other")
-_OF_K = ("convolution", "product")
+_OF_K = CLASSES[:ON_TENSOR_CORES]
 #: Classes that may differ from the first or the last one.
 _OWN_CLASSES = ("product", "normalization", "depthwise")
 _INNER_FOLDS = 4
@@ -80,6 +78,16 @@ class SpeedupFit:
 
     values: dict[str, dict[str, float]]
 
+    def class_factors(self, table: str) -> list[float]:
+        """Log factors of `CLASSES` in a table, on a GPU with the usual ratio of peaks."""
+        of_table = {name: self.values[f"table {name}"][table] for name in ("k", "m")}
+        return [
+            of_table["k" if name in _OF_K else "m"]
+            + self.values.get(name, {}).get("", 0.0)
+            + self.values.get(f"table {name}", {}).get(table, 0.0)
+            for name in CLASSES
+        ]
+
     def predict(self, cells: pd.DataFrame) -> FloatArray:
         """Log speed-up of each cell, (cells,); what was not fitted counts as 0."""
         groups = tuple(_groups(cells))
@@ -99,9 +107,10 @@ def chosen_gpu_sd(cells: pd.DataFrame, by: str) -> float:
     return _chosen(cells, by, GPU_SDS, fit_speedups)
 
 
-def chosen_class_sd(cells: pd.DataFrame, by: str, gpu_sd: float) -> float:
-    """The same of `CLASS_SDS`."""
-    return _chosen(cells, by, CLASS_SDS, lambda seen, class_sd: fit_speedups(seen, gpu_sd, class_sd))
+def chosen_sds(cells: pd.DataFrame, by: str) -> tuple[float, float]:
+    """The standard deviation of GPUs, and then that of `CLASS_SDS`."""
+    gpu_sd = chosen_gpu_sd(cells, by)
+    return gpu_sd, _chosen(cells, by, CLASS_SDS, lambda seen, class_sd: fit_speedups(seen, gpu_sd, class_sd))
 
 
 def _chosen(

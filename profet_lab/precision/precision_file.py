@@ -16,7 +16,7 @@ from profet_core.precision.model import PRECISION_NAME, PRECISION_VERSION, Preci
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import Measurements
-from profet_lab.precision.fit import SpeedupFit, chosen_gpu_sd, fit_speedups
+from profet_lab.precision.fit import SpeedupFit, chosen_sds, fit_speedups
 from profet_lab.precision.pairs import MANY_NETWORKS, MORE_POINTS_FILE, PEAKS_FILE, POINTS_TABLE, Pairs, load_pairs
 from profet_lab.precision.shares import network_shares
 
@@ -58,7 +58,7 @@ def served_offset(cells: pd.DataFrame, fit: SpeedupFit) -> float:
     return float(missed.groupby(own["table"]).mean().mean())
 
 
-def converted_errors(cells: pd.DataFrame, gpu_sd: float) -> pd.DataFrame:
+def converted_errors(cells: pd.DataFrame, gpu_sd: float, class_sd: float) -> pd.DataFrame:
     """Errors of AMP on one GPU over AMP on another, of one network in one of today's tables: gpu, weight, error.
 
     Each GPU's speed-up comes from a fit without that GPU. Tables weigh the same.
@@ -66,7 +66,7 @@ def converted_errors(cells: pd.DataFrame, gpu_sd: float) -> pd.DataFrame:
     own = cells[cells["table"].isin(TODAY)]
     missed = pd.Series(0.0, index=own.index)
     for gpu, held_out in own.groupby("gpu"):
-        fit = fit_speedups(cells[cells["gpu"] != gpu], gpu_sd)
+        fit = fit_speedups(cells[cells["gpu"] != gpu], gpu_sd, class_sd)
         missed[held_out.index] = served_log_speedup(fit, held_out) - held_out["log_speedup"]
     keys = ["table", "network", "pixels"]
     named = own[[*keys, "gpu"]].assign(missed=missed)
@@ -112,6 +112,7 @@ def precision_content(measurements: Measurements, folder: Path) -> dict:
     content = {
         "schema_version": PRECISION_VERSION,
         **_rounded(coefficients(pairs)),
+        "class_counts": _rounded(list(shares.classes.per_count)) if shares.classes else [],
         "share_line": [float(f"{value:.6g}") for value in shares.line],
         "fitted_on": {
             "pairs": len(pairs.amp), "failed pairs": pairs.failed, "without tensor cores": len(pairs.plain),
@@ -124,14 +125,14 @@ def precision_content(measurements: Measurements, folder: Path) -> dict:
 
 def coefficients(pairs: Pairs) -> dict:
     """All numbers of `PrecisionModel`."""
-    gpu_sd = chosen_gpu_sd(pairs.amp, "network")
-    fit, converted = fit_speedups(pairs.amp, gpu_sd), converted_errors(pairs.amp, gpu_sd)
+    sds = chosen_sds(pairs.amp, "network")
+    fit, converted = fit_speedups(pairs.amp, *sds), converted_errors(pairs.amp, *sds)
     errors = served_errors(pairs.amp, fit)
     pooled, power = half_width(errors), tf32_power(pairs.tf32)
     by_gpu = errors.groupby(pairs.amp["gpu"])
     catalog, values = load_gpus(), fit.values
     return {
-        "curves": [[values["table k"][table], values["table m"][table]] for table in TODAY],
+        "curves": [fit.class_factors(table) for table in TODAY],
         "log_offset": served_offset(pairs.amp, fit),
         "peak_power": values["peak k"][""],
         "gpus": {

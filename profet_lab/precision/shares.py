@@ -16,6 +16,7 @@ from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
+from profet_core.precision.model import class_counts, estimated_shares
 from profet_core.transfer.law import CONVOLUTION, PRODUCT, kind_of_class
 from profet_lab.measurements.tables import Measurements
 
@@ -36,9 +37,8 @@ class ClassShares:
 
     Attributes
     ----------
-    profiled : network -> the three shares. per_count : of other networks: products' time over convolutions' per ratio
-        of their FLOPs; normalizations' share per share of the layers without weights; depthwise time over other time
-        per depthwise FLOP and output value of other layers.
+    profiled : network -> the three shares. per_count : of other networks, times `class_counts`: products' time over
+        convolutions', normalizations' share, depthwise time over other time.
     """
 
     profiled: dict[str, tuple[float, float, float]]
@@ -48,20 +48,7 @@ class ClassShares:
         """Products', normalizations' and depthwise shares of a network, 0 to 1."""
         if network in self.profiled:
             return self.profiled[network]
-        product, normalization, depthwise = (
-            factor * amount for factor, amount in zip(self.per_count, _class_counts(counts), strict=True)
-        )
-        depthwise /= 1 + depthwise
-        return product / (1 + product), (1 - depthwise) * min(normalization, 1.0), depthwise
-
-
-def _class_counts(counts: Counts) -> tuple[float, float, float]:
-    plain = max(counts.layers - counts.convolutions - counts.dense_layers, 1)
-    return (
-        counts.dense_flops / max(counts.convolution_flops, 1.0),
-        counts.normalizations / plain,
-        counts.depthwise_flops / max(counts.other_elements, 1.0),
-    )
+        return estimated_shares(counts, self.per_count)
 
 
 @dataclass(frozen=True)
@@ -119,7 +106,7 @@ def _class_shares(table: pd.DataFrame) -> ClassShares:
     """Class shares of profiled networks, and what others' follow from: medians, of depthwise kernels one network's."""
     medians = table.groupby("network")[list(_CLASS_COLUMNS)].median()
     counted = {
-        str(network): _class_counts(counts_of(str(network), int(table["pixels"].max()))) for network in medians.index
+        str(network): class_counts(counts_of(str(network), int(table["pixels"].max()))) for network in medians.index
     }
     plain = [name for name in counted if name not in _ODD]
     product, normalization, depthwise = (medians[name] for name in _CLASS_COLUMNS)

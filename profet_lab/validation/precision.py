@@ -14,9 +14,9 @@ import pandas as pd
 
 from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import load_gpus
-from profet_core.precision.model import AMPERE, load_precision
+from profet_core.precision.model import AMPERE, load_precision, shares_within
 from profet_lab.precision.alternatives import TRIED, tried
-from profet_lab.precision.fit import chosen_gpu_sd, fit_speedups
+from profet_lab.precision.fit import chosen_sds, fit_speedups
 from profet_lab.precision.pairs import MANY_NETWORKS, Pairs, capability_of
 from profet_lab.precision.precision_file import (
     LEVEL,
@@ -31,7 +31,7 @@ from profet_lab.precision.precision_file import (
 from profet_lab.progress import Progress
 
 #: What is judged: the served model first.
-MODELS = ("two factors", *TRIED)
+MODELS = ("factors by class", *TRIED)
 #: Half an interval of a GPU's own errors counts where other networks gave so many of them.
 _OWN_ERRORS = MANY_NETWORKS
 
@@ -41,8 +41,8 @@ def precision_report(pairs: Pairs, progress: Progress) -> dict:
     cells = pairs.amp
     networks = held_out(cells, "network", progress)
     gpus = held_out(cells, "gpu", progress)
-    gpu_sd = chosen_gpu_sd(cells, "network")
-    fit = fit_speedups(cells, gpu_sd)
+    gpu_sd, class_sd = chosen_sds(cells, "network")
+    fit = fit_speedups(cells, gpu_sd, class_sd)
     served = served_errors(cells, fit)
     tables = cells.loc[served.index, "table"]
     both, tf32 = {"networks": networks, "gpus": gpus}, _held_out_tf32(pairs.tf32)
@@ -51,6 +51,7 @@ def precision_report(pairs: Pairs, progress: Progress) -> dict:
         "pairs": len(cells),
         "failed_pairs": pairs.failed,
         "gpu_sd": gpu_sd,
+        "class_sd": class_sd,
         "networks": {**scores(networks), "by_network": _by(networks, "network"), "by_gpu": _by(networks, "gpu")},
         "gpus": {**scores(gpus), "by_gpu": _by(gpus, "gpu")},
         "today": {
@@ -64,7 +65,7 @@ def precision_report(pairs: Pairs, progress: Progress) -> dict:
         "generations": {what: _by_generation(judged, column) for (what, column), judged in zip(
             {"networks": "network", "gpus": "gpu"}.items(), both.values(), strict=True
         )},
-        "converted": _converted(converted_errors(cells, gpu_sd)),
+        "converted": _converted(converted_errors(cells, gpu_sd, class_sd)),
         "tf32": {**scores(tf32), "by_gpu": _by(tf32, "gpu")},
         "tf32_resnet50": _tf32_of_resnet50(pairs),
         "plain": errors_of(-pairs.plain["log_speedup"].to_numpy(float)),
@@ -85,9 +86,9 @@ def held_out(cells: pd.DataFrame, by: str, progress: Progress) -> pd.DataFrame:
         if by == "network":
             known = known[(known["table"] + known["gpu"]).isin(rest["table"] + rest["gpu"])]
         if len(known):
-            gpu_sd = chosen_gpu_sd(rest, by)
-            fit = fit_speedups(rest, gpu_sd)
-            predicted = {MODELS[0]: fit.predict(known), **tried(rest, known, by, gpu_sd, fit)}
+            gpu_sd, class_sd = chosen_sds(rest, by)
+            fit = fit_speedups(rest, gpu_sd, class_sd)
+            predicted = {MODELS[0]: fit.predict(known), **tried(rest, known, gpu_sd, fit)}
             errors = {name: log_speedup - known["log_speedup"] for name, log_speedup in predicted.items()}
             found.append(known.assign(error=errors[MODELS[0]], **errors))
         progress(1)
@@ -130,7 +131,10 @@ def _tf32_of_resnet50(pairs: Pairs) -> dict[str, float]:
     """GPU -> how much faster TF32 is than FP32 on ResNet-50, as answers have it."""
     model = load_precision()
     share = float(pairs.tf32.loc[pairs.tf32["network"] == "ResNet50", "share"].iloc[0])
-    return {name: math.exp(model.tf32(load_gpus()[name]).log_speedup(share)) for name in _TF32_GPUS}
+    return {
+        name: math.exp(model.tf32(load_gpus()[name]).log_speedup(shares_within(share, 0.0, 0.0, 0.0)))
+        for name in _TF32_GPUS
+    }
 
 
 def _by_generation(judged: pd.DataFrame, by: str) -> dict[str, float]:
