@@ -15,8 +15,8 @@ from profet_core.latency import log_sd_of
 from profet_core.layers.counts import Counts
 from profet_core.precision.names import AMP, BF16, FP32, TF32
 
-# It depends on factors by class of operations, their shares of the GPU's work, and launches. Two factors are a GPU's, of
-# convolutions and products, k, and of the rest, m; classes differ from them alike on all GPUs. Launch time does not
+# It depends on factors by class of operations, their shares of the GPU's work, and launches. Two factors are a GPU's:
+# k of convolutions and products, m of the rest. Classes differ from them alike on all GPUs. Launch time does not
 # change, so a launch-bound step gains nothing.
 
 #: Classes of GPU work, those that run on tensor cores first.

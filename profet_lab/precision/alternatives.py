@@ -43,7 +43,7 @@ def _boosted(rest: pd.DataFrame, known: pd.DataFrame) -> FloatArray:
             log_peak_ratio=np.log(cells["peak_ratio"]),
             log_launches=np.log(cells["layers"] / cells["base_ms"]),
             table_mean=cells["table"].map(means),
-        )[list(_FEATURES)]
+        ).reindex(columns=list(_FEATURES), fill_value=0.0)
 
     model = HistGradientBoostingRegressor(
         max_iter=150, learning_rate=0.08, min_samples_leaf=8, max_leaf_nodes=8,
