@@ -55,7 +55,7 @@ def shares_within(compute: float, product: float, normalization: float, depthwis
     return (
         *(compute * (1 - product), compute * product),
         *(rest * normalization, rest * depthwise, rest * (1 - normalization - depthwise)),
-    )  # type: ignore[return-value]
+    )
 
 
 def estimated_shares(counts: Counts, per_count: Sequence[float]) -> tuple[float, float, float]:

@@ -122,8 +122,8 @@ def capability_of(name: str) -> float:
     gpus = load_gpus()
     if name in gpus:
         return gpus[name].compute_capability
-    table = pd.read_csv(PEAKS_FILE, index_col="gpu")
-    return float(table.loc[name, "compute_capability"])
+    table = pd.read_csv(PEAKS_FILE)
+    return float(table.loc[table["gpu"] == name, "compute_capability"].iloc[0])
 
 
 def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:

@@ -330,8 +330,9 @@ class PyTorchEvents:
 def _four(lists: object, most: int) -> tuple[int, ...] | None:
     """The first list, if it has four positive numbers below `most`."""
     first = lists[0] if isinstance(lists, list) and lists else None
-    valid = isinstance(first, list) and len(first) == 4 and all(type(n) is int and 0 < n < most for n in first)
-    return tuple(first) if valid else None
+    if isinstance(first, list) and len(first) == 4 and all(type(n) is int and 0 < n < most for n in first):
+        return tuple(first)
+    return None
 
 
 def _correlation(event: TraceEvent) -> int:
