@@ -483,7 +483,7 @@ def activation_growth(models: Models, profile: Profile, precision: str) -> float
 
 def _other_kernels_log_sd(profile: Profile) -> float:
     """Log standard deviation that a compiler's kernels add, and those for channels-last tensors; 0 without both."""
-    return OTHER_KERNELS_LOG_SD * math.hypot(bool(profile.meta.compiled), bool(profile.meta.channels_last))
+    return float(OTHER_KERNELS_LOG_SD) * math.hypot(bool(profile.meta.compiled), bool(profile.meta.channels_last))
 
 
 def _with_other_kernels(row: InstancePrediction, log_sd: float) -> InstancePrediction:
