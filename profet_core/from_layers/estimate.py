@@ -12,7 +12,7 @@ from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import ArtifactError, InputError
-from profet_core.from_layers.costs import KnownSteps, StepAmounts, reached_ms, speed_weights, step_amounts
+from profet_core.from_layers.costs import KnownSteps, StepAmounts, class_counts, reached_ms, speed_weights, step_amounts
 from profet_core.from_layers.model import (
     BATCHES,
     DEFAULT,
@@ -320,7 +320,9 @@ def _in_precision(models: Models, question: _Question, placed: Placed, asked: st
     model, _ = precision_of(models)
     if from_tf32:
         found = _on_gpu(replace(question, tf32=True), placed)
-    step, shares = found.step, model.shares_of(question.network)
+    step, counts = found.step, question.network
+    work = counts.convolution_flops + counts.dense_flops
+    shares = model.shares_of(work / max(counts.activation_elements, 1.0), class_counts(counts))
     factors = model.tf32(gpu) if from_tf32 else model.amp(gpu, asked)
     launch_ms = 0.0 if step.reach is None else step.reach.launch_ms
     log_speedup = factors.log_speedup(shares, launch_ms / (step.latency_ms or 1.0)) * (-1 if from_tf32 else 1)

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 from profet_core.catalog.gpus import Gpu
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_core.latency import log_sd_of
-from profet_core.layers.counts import Counts
 from profet_core.precision.names import AMP, BF16, FP32, TF32
 
 # It depends on factors by class of operations, their shares of the GPU's work, and launches. Two factors are a GPU's:
@@ -39,16 +38,6 @@ def class_place(name: str) -> int:
 Shares: TypeAlias = tuple[float, float, float, float, float]
 
 
-def class_counts(counts: Counts) -> tuple[float, float, float]:
-    """What the shares of products, normalizations and depthwise kernels of an unprofiled network follow from."""
-    plain = max(counts.layers - counts.convolutions - counts.dense_layers, 1)
-    return (
-        counts.dense_flops / max(counts.convolution_flops, 1.0),
-        counts.normalizations / plain,
-        counts.depthwise_flops / max(counts.other_elements, 1.0),
-    )
-
-
 def shares_within(compute: float, product: float, normalization: float, depthwise: float) -> Shares:
     """Shares of `CLASSES` from the compute share, that of products in it, and of two classes in the rest."""
     rest = 1 - compute
@@ -58,11 +47,14 @@ def shares_within(compute: float, product: float, normalization: float, depthwis
     )
 
 
-def estimated_shares(counts: Counts, per_count: Sequence[float]) -> tuple[float, float, float]:
-    """Products' share of compute, and normalizations' and depthwise kernels' of the rest, of an unprofiled network."""
-    product, normalization, depthwise = (
-        factor * amount for factor, amount in zip(per_count, class_counts(counts), strict=True)
-    )
+def estimated_shares(counts: Sequence[float], per_count: Sequence[float]) -> tuple[float, float, float]:
+    """Products' share of compute, and normalizations' and depthwise kernels' of the rest, of an unprofiled network.
+
+    Parameters
+    ----------
+    counts : as `from_layers.costs.class_counts` gives them. per_count : factors on them.
+    """
+    product, normalization, depthwise = (factor * amount for factor, amount in zip(per_count, counts, strict=True))
     depthwise /= 1 + depthwise
     return product / (1 + product), (1 - depthwise) * min(normalization, 1.0), depthwise
 
@@ -209,11 +201,10 @@ class PrecisionModel:
         half_width = max(self.log_half_width, self.gpu_log_half_widths.get(gpu.name, 0.0))
         return Factors(curves, peak_bound(gpu), log_sd_of(half_width), self.log_offset)
 
-    def shares_of(self, counts: Counts) -> Shares:
-        """Shares of `CLASSES` in the GPU work of an unprofiled network."""
+    def shares_of(self, flops_per_value: float, counts: Sequence[float]) -> Shares:
+        """Shares of `CLASSES` in the GPU work of an unprofiled network; `counts` as in `estimated_shares`."""
         first, power = self.share_line
-        work = counts.convolution_flops + counts.dense_flops
-        ratio = math.exp(first + power * math.log(max(work / max(counts.activation_elements, 1.0), 1e-9)))
+        ratio = math.exp(first + power * math.log(max(flops_per_value, 1e-9)))
         return shares_within(ratio / (1 + ratio), *estimated_shares(counts, self.class_counts))
 
     def tf32(self, gpu: Gpu) -> Factors:

@@ -14,9 +14,10 @@ import pandas as pd
 
 from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
+from profet_core.from_layers.costs import class_counts
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.precision.model import class_counts, estimated_shares
+from profet_core.precision.model import estimated_shares
 from profet_core.transfer.law import CONVOLUTION, PRODUCT, kind_of_class
 from profet_lab.measurements.tables import Measurements
 
@@ -48,7 +49,7 @@ class ClassShares:
         """Products', normalizations' and depthwise shares of a network, 0 to 1."""
         if network in self.profiled:
             return self.profiled[network]
-        return estimated_shares(counts, self.per_count)
+        return estimated_shares(class_counts(counts), self.per_count)
 
 
 @dataclass(frozen=True)
