@@ -49,21 +49,21 @@ class ProfileMeta:
     Attributes
     ----------
     compiled : the step ran through a compiler that joins operations: XLA, torch.compile.
-    channels_last : its tensors were channels-last (NHWC) in memory.
     onednn : TensorFlow ran the CPU's operations with oneDNN, which is faster and calls them otherwise.
+    channels_last : its tensors were channels-last (NHWC) in memory.
     """
 
     gpu: str | None = None
     framework: str | None = None
     precision: str | None = None
     compiled: bool | None = None
-    channels_last: bool | None = None
     batch_size: int | None = None
     pixels: int | None = None
     parameters: int | None = None
     step_latency_ms: float | None = None
     peak_memory_mib: float | None = None
     onednn: bool | None = None
+    channels_last: bool | None = None
 
 
 @dataclass(frozen=True)
