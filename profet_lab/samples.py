@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +14,16 @@ import pandas as pd
 
 from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import INDEX_NAME
-from profet_core.catalog import load_catalog
+from profet_core.catalog import load_catalog, load_gpus
+from profet_core.features.classes import COPY_CLASS, load_operation_classes
+from profet_core.precision.model import Factors, class_place, load_precision
+from profet_core.precision.names import AMP
+from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS
 from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.folds import ClassFold, predict_folds
 from profet_lab.measurements.tables import Measurements, data_folder, load_measurements, load_parameters
+from profet_lab.precision.pairs import POINTS_TABLE, load_pairs
+from profet_lab.precision.shares import network_shares
 from profet_lab.train import SEED
 
 
@@ -49,12 +56,23 @@ CHOICES = (
 )
 
 
-def make_samples(measurements: Measurements, parameters: pd.Series, out: Path) -> list[dict]:
-    """Write every trace of `CHOICES` and the index to `out`; returns the index.
+#: The workload of the sample in AMP, on a GPU with tensor cores and a published pair of this network.
+AMP_CHOICE = Choice(
+    "p3.2xlarge",
+    "ResNet50",
+    224,
+    64,
+    "a step in AMP, derived: PROFET's FP32 profile on V100, sped up as lambdal/deeplearning-benchmark published "
+    "({times:.2f} times, kind by kind as precision.json says); FP32 took {fp32_ms:.0f} ms there",
+)
+
+
+def make_samples(measurements: Measurements, parameters: pd.Series, folder: Path, out: Path) -> list[dict]:
+    """Write every trace of `CHOICES`, the one in AMP, and the index to `out`; returns the index.
 
     Parameters
     ----------
-    parameters : number of parameters by (model, pixels).
+    parameters : number of parameters by (model, pixels). folder : holds published speeds.
     """
     bank = class_bank(measurements)
     rows = {choice: _median_repeat(measurements, choice) for choice in CHOICES}
@@ -69,8 +87,55 @@ def make_samples(measurements: Measurements, parameters: pd.Series, out: Path) -
         entry["left_out_without_latency_ms"] = held_out_ms[False][choice]
         (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
         index.append(entry)
+    index.append(write_amp_sample(measurements, parameters, folder, out))
     (out / INDEX_NAME).write_text(json.dumps(index, indent=1) + "\n")
     return index
+
+
+def write_amp_sample(measurements: Measurements, parameters: pd.Series, folder: Path, out: Path) -> dict:
+    """Write the trace in AMP; returns its entry.
+
+    No licensed profile in AMP is of a GPU that models know. This one is an FP32 profile with a published speed-up: the
+    whole step's is that of the pair, the kinds of operations differ as in the model. `measured_ms` is in FP32.
+    """
+    row = _median_repeat(measurements, AMP_CHOICE)
+    trace, entry = _sample(measurements, AMP_CHOICE, row, int(parameters[AMP_CHOICE.model, AMP_CHOICE.pixels]))
+    gpu = load_gpus()[load_catalog()[AMP_CHOICE.anchor].gpu]
+    pairs = load_pairs(folder, network_shares(measurements)).amp
+    (pair,) = pairs[
+        (pairs["table"] == POINTS_TABLE) & (pairs["gpu"] == gpu.name) & (pairs["network"] == AMP_CHOICE.model)
+    ].to_dict("records")
+    fp32_ms, log_speedup = entry["latency_ms"], float(pair["log_speedup"])
+    amp_ms = round(fp32_ms * math.exp(-log_speedup), 3)
+    trace["operations"] = _sped_up(trace["operations"], load_precision().amp(gpu, AMP), log_speedup)
+    trace["meta"] |= {"precision": AMP, "step_latency_ms": amp_ms}
+    entry |= {
+        "name": f"{entry['name']}-amp",
+        "title": entry["title"].replace(",", " in AMP,", 1),
+        "description": AMP_CHOICE.why.format(times=math.exp(log_speedup), fp32_ms=fp32_ms),
+        "latency_ms": amp_ms,
+        "measured_ms": {AMP_CHOICE.anchor: fp32_ms, **entry["measured_ms"]},
+        "left_out_ms": {},
+        "left_out_without_latency_ms": {},
+    }
+    (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
+    return entry
+
+
+def _sped_up(operations: Mapping[str, float], factors: Factors, log_speedup: float) -> dict[str, float]:
+    """Device times divided by the factor of their kind, then all by one, so that their sum gains `log_speedup`."""
+    classes = load_operation_classes()
+    placed = classes.place(list(operations))
+    group = {name: classes.names[column] for name, column in placed.items() if column is not None}
+    work_us = {
+        name: us
+        for name, us in operations.items()
+        if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS and group.get(name) != COPY_CLASS
+    }
+    faster = factors.by_class
+    divided = {name: us * math.exp(-faster[class_place(group.get(name, ""))]) for name, us in work_us.items()}
+    scale = math.exp(-log_speedup) * sum(work_us.values()) / sum(divided.values())
+    return {name: round(divided[name] * scale, 3) if name in divided else us for name, us in operations.items()}
 
 
 def _workload(measurements: Measurements, choice: Choice) -> np.ndarray:
@@ -173,7 +238,7 @@ def _sample(measurements: Measurements, choice: Choice, row: int, parameters: in
 def main() -> None:
     """Make the shipped folder."""
     folder = data_folder(sys.argv[1] if len(sys.argv) > 1 else None)
-    for row in make_samples(load_measurements(folder), load_parameters(folder), Path("sample_traces")):
+    for row in make_samples(load_measurements(folder), load_parameters(folder), folder, Path("sample_traces")):
         print(row["title"], row["measured_ms"], row["left_out_ms"])
 
 

@@ -78,6 +78,7 @@ def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: Tim
             framework=facts.framework,
             precision=plan.precision or _precision(facts.precision, read.meta.precision),
             compiled=True if compiled else None,
+            channels_last=read.meta.channels_last,
             # Where no network is called as a module, a trace of PyTorch's may show its first convolution.
             batch_size=plan.batch_size or facts.sizes.batch_size or read.meta.batch_size,
             pixels=plan.pixels or facts.sizes.pixels or read.meta.pixels,

@@ -87,5 +87,12 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="session")
 def samples(repository: Path) -> dict[str, Sample]:
-    """The shipped sample traces by name, in the order they are offered."""
-    return {sample.name: sample for sample in load_samples(repository / "sample_traces")}
+    """The shipped sample traces in FP32 by name, in the order they are offered."""
+    return {sample.name: sample for sample in load_samples(repository / "sample_traces") if sample.left_out_ms}
+
+
+@pytest.fixture(scope="session")
+def amp_sample(repository: Path) -> Sample:
+    """The shipped sample trace in AMP."""
+    (sample,) = (one for one in load_samples(repository / "sample_traces") if not one.left_out_ms)
+    return sample

@@ -10,6 +10,7 @@ import streamlit as st
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.layers.reading import FORMATS
 from profet_core.multi_gpu.step import MOST_GPUS
+from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
 from profet_core.prediction.unprofiled import basis_by_instance
 from profet_core.sizes.axes import axis_range
@@ -122,6 +123,18 @@ def _prices(resources: Resources) -> None:
     show_table(rows, "Instances and prices")
 
 
+def _precisions(resources: Resources) -> None:
+    rows = [
+        {
+            "GPU": gpu.name,
+            "Precisions": ", ".join(map(str.upper, supported_precisions(gpu))),
+            "AMP": amp_words(gpu),
+        }
+        for gpu in resources.gpus.values()
+    ]
+    show_table(rows, "GPUs and precisions")
+
+
 def _credits(resources: Resources) -> None:
     show_text(_HERE.with_name("credits.md"))
     fitted = ", ".join(f"{name} {version}" for name, version in resources.models.manifest["versions"].items())
@@ -135,6 +148,7 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Resources], None]]] = {
     "method": ("Method and limits", "menu_book", _method),
     "files": ("File formats and privacy", "description", _files),
     "prices": ("Instances and prices", "payments", _prices),
+    "precisions": ("GPUs and precisions", "speed", _precisions),
     "credits": ("Credits and license", "copyright", _credits),
 }
 

@@ -31,6 +31,7 @@ _META_WORDS = {
     "framework": "Framework",
     "precision": "Precision",
     "compiled": "Compiled",
+    "channels_last": "Channels last",
     "onednn": "oneDNN on the CPU",
     "batch_size": "Batch size",
     "pixels": "Pixels",

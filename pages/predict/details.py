@@ -16,6 +16,7 @@ from profet_core.artifacts.samples import Sample
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
+from profet_core.precision.names import is_half
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd, listed_price
 from ui.basis import FOUR_WORDS
@@ -142,7 +143,7 @@ def _predicted_on(network: Network, instance: str) -> InstancePrediction | None:
 def _measured_line(network: Network, instance: str) -> str:
     """For a sample with known truth: what was measured there, beside models that never saw its architecture."""
     sample = network.outcome.held.sample
-    if sample is None or not _is_unchanged(network, sample) or instance not in sample.measured_ms:
+    if sample is None or not _is_unchanged(network, sample) or instance not in sample.left_out_ms:
         return ""
     given = network.outcome.prediction.anchor_latency_ms is not None
     predicted_ms = (sample.left_out_ms if given else sample.left_out_without_latency_ms)[instance]
@@ -159,6 +160,7 @@ def _is_unchanged(network: Network, sample: Sample) -> bool:
     return (
         prediction.anchor == sample.anchor
         and prediction.anchor_latency_ms in (None, sample.latency_ms)
+        and not is_half(prediction.precision)
         and session.network.method == DEFAULT_METHOD
     )
 

@@ -1,4 +1,4 @@
-"""`profet gpus`: GPUs of the user's, each an instance of the catalog."""
+"""`profet gpus`: GPUs of the user's, each an instance of the catalog, and the precisions of all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from profet_cli.arguments import add_format
+from profet_cli.commands.instances.own_file import known_gpus
 from profet_cli.output import MISSING, print_json, print_table
 from profet_cli.parsing import OneLineParser, add_commands
 from profet_core.artifacts.models import MANIFEST_NAME, load_models
@@ -26,10 +27,11 @@ from profet_core.catalog.own_gpus import (
     read_own_gpus,
     write_own_gpus,
 )
-from profet_core.documents.answers import OWN_GPU
+from profet_core.documents.answers import GPU_PRECISIONS, OWN_GPU
 from profet_core.documents.records import many
 from profet_core.errors import InputError
 from profet_core.files import home_folder, shipped_folder
+from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.own_gpu import check_own_gpu
 from profet_core.units import listed_price
@@ -37,6 +39,7 @@ from profet_core.units import listed_price
 #: Action -> its line in `profet gpus --help`.
 ACTIONS = {
     "list": "list your custom GPUs (default action)",
+    "known": "list all GPUs with the precisions they support, and what AMP does on each",
     "add": "add or change a custom GPU",
     "remove": "remove a custom GPU",
 }
@@ -67,10 +70,11 @@ def add_arguments(parser: OneLineParser) -> None:
     actions = add_commands(parser, ACTIONS, dest="action")
     for name, action in actions.items():
         add_format(action, default=argparse.SUPPRESS)
-        if name != "list":
+        if name in ("add", "remove"):
             action.add_argument("name", metavar="NAME")
     for column in GPU_COLUMNS[1:]:
         actions["add"].add_argument(f"--{column.replace('_', '-')}", metavar="X", help=_OPTIONS[column])
+    actions["known"].set_defaults(run=_list_known)
     actions["add"].set_defaults(run=_add)
     actions["remove"].set_defaults(run=_remove)
 
@@ -95,6 +99,20 @@ def run(options: argparse.Namespace) -> None:
                 listed_price(row.offer.usd_per_hour),
             )
             for row in rows
+        ],
+    )
+
+
+def _list_known(options: argparse.Namespace) -> None:
+    gpus = known_gpus().values()
+    if options.format == "json":
+        print_json(many(GPU_PRECISIONS).document(gpus))
+        return
+    print_table(
+        ("GPU", "GiB", "precisions", "AMP"),
+        [
+            (gpu.name, f"{gpu.memory_gib:g}", ", ".join(map(str.upper, supported_precisions(gpu))), amp_words(gpu))
+            for gpu in gpus
         ],
     )
 

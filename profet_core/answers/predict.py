@@ -19,7 +19,7 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.collection import NoOffersError
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError
 from profet_core.memory.fit import FitAnswer, fits_by_instance
-from profet_core.precision.names import AS_PROFILED
+from profet_core.precision.names import AS_PROFILED, asked_precision, canonical
 from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.checks import check_latency, counted, read_as, refusal, refusal_by
 from profet_core.prediction.correction import correct_by_measurement
@@ -123,6 +123,7 @@ def predicted_profile(
     NoPredictionError : nothing can be predicted from the profile.
     """
     anchor = question_anchor(context, question, field_names)
+    profile = _in_stated_precision(profile, question.profiled_precision, field_names)
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
     try:
@@ -141,6 +142,19 @@ def predicted_profile(
         steps = f"{field_names.option('steps')} {doubt.suggested_steps} if so, " if doubt.suggested_steps else ""
         raise doubt.advised(f" Use {steps}{field_names.option('trust_latency')} if it is right.") from None
     return counted(profile, prediction.anchor_latency_ms), prediction
+
+
+def _in_stated_precision(profile: Profile, stated: str | None, field_names: FieldNames) -> Profile:
+    """The profile with its precision, as recorded or as the question states it."""
+    recorded = profile.meta.precision
+    if stated is None:
+        return profile
+    if recorded is not None and canonical(recorded) != asked_precision(stated):
+        raise InputError(
+            f"The profile says its precision is {recorded}, not {stated}: remove "
+            f"{field_names.option('profiled_precision')}."
+        )
+    return profile if recorded else replace(profile, meta=replace(profile.meta, precision=stated))
 
 
 def sized(profile: Profile, batch_size: int | None, pixels: int | None, field_names: FieldNames, which: str) -> Profile:

@@ -112,7 +112,8 @@ class ProfileQuestion(OffersQuestion):
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
     precision : of the training, one of `precision.names.PRECISIONS`; default: as profiled.
     confidence : "rough", "fair" or "good": minimum confidence.
-    profiled_batch, profiled_pixels : sizes the profile was recorded at; None: as recorded in the profile.
+    profiled_batch, profiled_pixels, profiled_precision : sizes and precision the profile was recorded at; None: as
+        recorded in the profile.
     measured : target -> latency measured there with the same network, milliseconds; it corrects the prediction.
     measured_trace : the anchor's profile that belongs to `measured`, if not `profile`; `measured_trace_latency_ms`: its
         anchor latency.
@@ -123,6 +124,7 @@ class ProfileQuestion(OffersQuestion):
     steps: int | None = None
     profiled_batch: int | None = None
     profiled_pixels: int | None = None
+    profiled_precision: str | None = None
     latency_ms: float | None = None
     without_latency: bool = False
     trust_latency: bool = False

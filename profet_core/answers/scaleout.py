@@ -114,7 +114,7 @@ class ScaleoutQuestion(OffersQuestion):
 
 
 #: Fields that apply to a profile only, named as options and request fields.
-OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels")
+OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "profiled_precision")
 
 
 def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> ScaleoutQuestion:

@@ -21,16 +21,19 @@ _LATENCIES = ("measured_ms", "left_out_ms", "left_out_without_latency_ms")
 class Sample:
     """A sample profile: of nine repeats of a workload in the training data, the one with median latency.
 
+    The sample in AMP is derived from one; only FP32 was measured elsewhere.
+
     Attributes
     ----------
     name : short name, used in links and as the file's stem.
     title, description : display text.
     anchor : instance it was recorded on.
     latency_ms : measured step latency there, milliseconds.
-    measured_ms : instance -> measured step latency of the same workload on every other instance, milliseconds.
+    measured_ms : instance -> measured FP32 step latency of the same workload on every other instance, milliseconds; of
+        the sample in AMP on its anchor too.
     left_out_ms, left_out_without_latency_ms : instance -> prediction of the default method's models trained WITHOUT
-        this architecture, with and without the anchor's latency. The shipped models' answer is not a valid test, this
-        is.
+        this architecture, with and without the anchor's latency; empty for the sample in AMP. The shipped models'
+        answer is not a valid test, this is.
     """
 
     name: str

@@ -32,6 +32,7 @@ from profet_core.documents.records import (
     under,
 )
 from profet_core.latency import LEVEL
+from profet_core.precision.model import amp_words, supported_precisions
 
 if TYPE_CHECKING:
     # A command loads what its own answer is made of.
@@ -300,6 +301,12 @@ def _of_point(name: str, kind: Type) -> At:
 
 
 #: A GPU of the user's, with the name of its instance and what an hour of that costs; null is what is not known of it.
+GPU_PRECISIONS = record(
+    gpu=at("name", TEXT),
+    memory_gib=NUMBER,
+    precisions=at(supported_precisions, many(TEXT)),
+    amp=at(amp_words, TEXT),
+)
 OWN_GPU = record(
     gpu=at("name", TEXT),
     instance=TEXT,

@@ -21,7 +21,7 @@ ESTIMATE: Fields = {
     **some(COST, "validation_images", "epochs"),
     "targets": Field(Kind.NAMES, "instances to estimate (default: all)"),
     "profile": Field(Kind.PROFILE, "profile of the network to compare with"),
-    **some(COST, "anchor", "latency_ms", "precision", "own_gpus"),
+    **some(COST, "anchor", "latency_ms", "precision", "profiled_precision", "own_gpus"),
     **NARROWED,
 }
 

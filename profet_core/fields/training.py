@@ -49,6 +49,9 @@ _PROFILE: Fields = {
         choices=PRECISIONS[1:],
     ),
     "profiled_batch": Field(Kind.WHOLE, "batch size of the profile"),
+    "profiled_precision": Field(
+        Kind.TEXT, "precision of the profile, if the file does not state it (default: fp32)", choices=PRECISIONS[1:]
+    ),
     "profiled_pixels": Field(Kind.WHOLE, "pixel size of the profile"),
     "measured": Field(
         Kind.NUMBERS, "latency you measured on a target with the same network, in milliseconds", "INSTANCE=MS"
@@ -107,5 +110,7 @@ ADVISE: Fields = {
 
 #: What several commands take of a profile, where there may be none.
 ONE_GPU: Fields = some(
-    COST, "anchor", "latency_ms", "steps", "precision", "profiled_batch", "profiled_pixels", "own_gpus"
+    COST,
+    *("anchor", "latency_ms", "steps", "precision"),
+    *("profiled_batch", "profiled_pixels", "profiled_precision", "own_gpus"),
 )

@@ -92,6 +92,16 @@ def step_amounts(networks: Sequence[Counts], batch_sizes: Sequence[int]) -> Step
     )
 
 
+def class_counts(counts: Counts) -> tuple[float, float, float]:
+    """What the shares of products, normalizations and depthwise kernels follow from: ratios of a network's counts."""
+    plain = max(counts.layers - counts.convolutions - counts.dense_layers, 1)
+    return (
+        counts.dense_flops / max(counts.convolution_flops, 1.0),
+        counts.normalizations / plain,
+        counts.depthwise_flops / max(counts.other_elements, 1.0),
+    )
+
+
 # step = work combined with launches, + copy of the batch + start. "Combined" is the smooth maximum of both, as for
 # steps scaled from profiles (`profet_core/transfer`).
 

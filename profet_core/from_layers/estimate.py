@@ -12,7 +12,7 @@ from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import ArtifactError, InputError
-from profet_core.from_layers.costs import KnownSteps, StepAmounts, reached_ms, speed_weights, step_amounts
+from profet_core.from_layers.costs import KnownSteps, StepAmounts, class_counts, reached_ms, speed_weights, step_amounts
 from profet_core.from_layers.model import (
     BATCHES,
     DEFAULT,
@@ -324,10 +324,10 @@ def _in_precision(models: Models, question: _Question, placed: Placed, asked: st
         found = _on_gpu(replace(question, tf32=True), placed)
     step, counts = found.step, question.network
     work = counts.convolution_flops + counts.dense_flops
-    share = model.share_of(work / max(counts.activation_elements, 1.0))
+    shares = model.shares_of(work / max(counts.activation_elements, 1.0), class_counts(counts))
     factors = model.tf32(gpu) if from_tf32 else model.amp(gpu, asked)
     launch_ms = 0.0 if step.reach is None else step.reach.launch_ms
-    log_speedup = factors.log_speedup(share, launch_ms / (step.latency_ms or 1.0)) * (-1 if from_tf32 else 1)
+    log_speedup = factors.log_speedup(shares, launch_ms / (step.latency_ms or 1.0)) * (-1 if from_tf32 else 1)
     note = FP32_FROM_TF32 if from_tf32 else speedup_note(gpu, asked, log_speedup)
     by_method = {name: ms * math.exp(-log_speedup) for name, ms in found.by_method.items()}
     changed = faster_step(step, log_speedup, factors.log_sd, note)

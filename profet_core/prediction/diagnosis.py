@@ -10,9 +10,11 @@ from profet_core.artifacts.models import Models, TrainingRange
 from profet_core.catalog import gpu_model
 from profet_core.features.classes import load_operation_classes
 from profet_core.features.operations import UnknownOperations, is_set_aside, kind_of
+from profet_core.precision.model import has_tensor_cores
 from profet_core.prediction.anchors import Anchor, anchor_gpu
 from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_warning, steps_note, waits_for_loader
 from profet_core.prediction.members import ProfileEstimates
+from profet_core.profiles.profet_json.reader import VERSION_1
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, UNKNOWN_DEVICE_OPERATION, Profile
 from profet_core.units import US_PER_MS, format_ms
 
@@ -197,7 +199,9 @@ def caveats(
         *profile.warnings,
         _wrong_gpu_warning(models, profile, anchor),
         None if own_range else _unprofiled_anchor_warning(anchor),
+        _precision_warning(models, profile, anchor),
         _compiled_warning(profile),
+        CHANNELS_LAST_WARNING if profile.meta.channels_last else None,
         steps_note(profile),
         _unattributed_warning(profile),
         input_wait_warning(profile),
@@ -233,6 +237,30 @@ def _unprofiled_anchor_warning(anchor: Anchor) -> str | None:
         f"The models have no profiles of {anchor.gpu.name}: the profile is scaled to profiled GPUs by their speed "
         "at each kind of operation. All predictions are less certain."
     )
+
+
+#: The caveat of a profile that may be in half precision.
+UNKNOWN_PRECISION_WARNING = (
+    "The file does not state the step's precision: FP32 or TF32 assumed. Give the precision if that is wrong."
+)
+
+
+def may_be_half(profile: Profile) -> bool:
+    """Whether nothing indicates the precision: PROFET's own files are FP32, and whole traces show 16-bit kernels."""
+    return profile.meta.precision is None and profile.may_be_cut and profile.source_format != VERSION_1
+
+
+def _precision_warning(models: Models, profile: Profile, anchor: Anchor) -> str | None:
+    transfer = models.transfer
+    gpu = anchor.gpu or (transfer and transfer.gpus[transfer.step.instances[anchor.instance].gpu])
+    return UNKNOWN_PRECISION_WARNING if gpu and has_tensor_cores(gpu) and may_be_half(profile) else None
+
+
+#: The caveat of a step whose tensors are NHWC.
+CHANNELS_LAST_WARNING = (
+    "This step ran channels-last (NHWC), which uses other kernels. The models were trained without it: intervals are "
+    "wider."
+)
 
 
 def _compiled_warning(profile: Profile) -> str | None:

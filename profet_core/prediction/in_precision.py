@@ -20,10 +20,21 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
-from profet_core.features.classes import COPY_CLASS, load_operation_classes
+from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
 from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
 from profet_core.messages import Code, Note
-from profet_core.precision.model import Factors, PrecisionModel, has_tensor_cores
+from profet_core.precision.model import (
+    CLASSES,
+    ON_TENSOR_CORES,
+    SAME_SPEED,
+    Factors,
+    PrecisionModel,
+    Shares,
+    class_place,
+    has_tensor_cores,
+    shares_within,
+    supported_precisions,
+)
 from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, asked_precision, canonical, is_half
 from profet_core.prediction import predict as unasked
 from profet_core.prediction.anchors import Anchor, find_anchor
@@ -31,13 +42,15 @@ from profet_core.prediction.checks import check_latency, check_predictable, coun
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.transfer.carry import ForeignSteps, carry_back
-from profet_core.transfer.law import CONVOLUTION, PRODUCT, StepParts, kind_of_class, step_parts
+from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import evidence_of, target_of
 from profet_core.transfer.targets import Host, Source, host_named
+from profet_core.units import US_PER_MS
 
-#: Assumed half-width of a compiled step, a factor of 1.25 up or down: the effect of fusion elsewhere is not measured.
-COMPILED_LOG_SD = log_sd_of(math.log(1.25))
+#: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
+#: of 1.25 up or down. Their speed elsewhere is not measured.
+OTHER_KERNELS_LOG_SD = log_sd_of(math.log(1.25))
 #: GPUs with TF32 whose FP32 speed is known; for all others only TF32 is known, and FP32 is inferred from it.
 _FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN)
 _CAST = DEVICE_PREFIX + "Cast"
@@ -61,11 +74,11 @@ class _Work:
 
     Attributes
     ----------
-    share : of convolutions and products in the FP32 GPU work on the reference GPU.
+    shares : of `precision.model.CLASSES` in the FP32 GPU work on the reference GPU.
     launch_ms : launch time on the reference host.
     """
 
-    share: float
+    shares: Shares
     launch_ms: float
 
 
@@ -168,7 +181,7 @@ def predict_many(
 
 def _changes(profile: Profile) -> bool:
     """Whether the answer for a profile differs from the models' FP32 prediction."""
-    return is_half(profile.meta.precision) or bool(profile.meta.compiled)
+    return is_half(profile.meta.precision) or _other_kernels_log_sd(profile) > 0
 
 
 def _any_tf32(models: Models, predicted: Sequence[Prediction]) -> bool:
@@ -210,10 +223,10 @@ def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
     model, transfer = precision_of(models)
     gpu = _anchor_gpu(transfer, anchor)
     factors = model.amp(gpu, said or "")
-    more = dict(zip((True, False), factors.by_class, strict=True))
+    faster = factors.by_class
     placed = load_operation_classes().place(list(profile.operations))
     names = load_operation_classes().names
-    compute_us, other_us, converted = 0.0, 0.0, {}
+    by_class_us, converted = [0.0] * len(CLASSES), {}
     for name, us in profile.operations.items():
         column = placed[name]
         group = names[column] if column is not None else ""
@@ -221,14 +234,14 @@ def _base(models: Models, anchor: Anchor, profile: Profile) -> _Base:
         if moves:
             converted[name] = us
         elif name != _CAST:
-            compute = kind_of_class(group) in (CONVOLUTION, PRODUCT)
-            converted[name] = us * math.exp(more[compute])
-            compute_us, other_us = compute_us + compute * converted[name], other_us + (not compute) * converted[name]
-    work_us = compute_us + other_us
-    share = compute_us / work_us if work_us > 0 else 0.0
+            place = class_place(group)
+            converted[name] = us * math.exp(faster[place])
+            by_class_us[place] += converted[name]
+    work_us = sum(by_class_us)
+    shares = [us / work_us if work_us > 0 else 1 / len(CLASSES) for us in by_class_us]
     # The classes give the operation mix; its speedup gives the duration of the whole step.
     busy_us = profile.device_busy_us
-    wanted_us = busy_us * math.exp(factors.log_speedup(share))
+    wanted_us = busy_us * math.exp(factors.log_speedup(shares))
     scale = wanted_us / work_us if work_us > 0 else 1.0
     operations = {
         name: us * scale if us != profile.operations[name] or name == _CAST else us for name, us in converted.items()
@@ -255,18 +268,27 @@ def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | N
         log_speeds = np.subtract(
             law.instances[anchor.instance].kind_log_speeds, law.instances[transfer.reference].kind_log_speeds
         )
-        return _Work(_share(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts))), floor_ms)
+        return _Work(_shares(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts)), batch), floor_ms)
     target, _ = target_of(transfer, anchor.gpu, anchor.host, canonical(base.meta.precision) in (None, TF32))
     back = carry_back(law, transfer.reference, ForeignSteps(target, parts, known_ms))
-    return _Work(_share(back.by_instance[transfer.reference].parts), float(back.floor_ms[0]))
+    return _Work(_shares(back.by_instance[transfer.reference].parts, batch), float(back.floor_ms[0]))
 
 
 def _others(parts: StepParts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return parts.copy_ms, parts.idle_ms, parts.host_ms
 
 
-def _share(parts: StepParts) -> float:
-    return float(parts.compute_share[0])
+def _shares(parts: StepParts, batch: ProfileBatch) -> Shares:
+    """Shares of classes: compute and products as on the reference GPU, others within the rest as recorded."""
+    kinds_ms, recorded_ms = parts.kinds_ms[0], np.zeros(len(CLASSES))
+    for name, ms in zip(load_operation_classes().device, batch.inputs.classes_ms[0], strict=False):
+        if name not in (COPY_CLASS, IDLE_CLASS):
+            recorded_ms[class_place(name)] += ms
+    recorded_ms[-1] += batch.inputs.unknown_ms[0, 0]
+    compute_ms, rest_ms = kinds_ms[:ON_TENSOR_CORES].sum(), recorded_ms[ON_TENSOR_CORES:].sum()
+    product = kinds_ms[KINDS.index(PRODUCT)] / max(compute_ms, 1e-9)
+    normalization, depthwise = recorded_ms[ON_TENSOR_CORES:-1] / max(rest_ms, 1e-9)
+    return shares_within(float(parts.compute_share[0]), float(product), float(normalization), float(depthwise))
 
 
 def faster_step(row: Row, log_speedup: float, log_sd: float, *notes: Note) -> Row:
@@ -317,11 +339,12 @@ class _In:
         changed = is_half(self.precision) or self.base.log_slower != 0 or self.asked == FP32
         if changed and any(row.latency_ms is not None for row in rows) and self.models.precision is not None:
             work = work_of(self.models, self.anchor, self.base.profile, predicted.anchor_latency_ms)
-            rows = tuple(self._row(row, others[row.instance], work) for row in rows)
+            log_gain = self._log_gain(work, predicted.anchor_latency_ms)
+            rows = tuple(self._row(row, others[row.instance], work, log_gain) for row in rows)
         elif is_half(self.precision) or self.base.log_slower != 0:
             precision_of(self.models)
-        if self.profile.meta.compiled:
-            rows = tuple(_compiled(row) for row in rows)
+        if log_sd := _other_kernels_log_sd(self.profile):
+            rows = tuple(_with_other_kernels(row, log_sd) for row in rows)
         return replace(
             predicted,
             anchor_latency_ms=self.latency_ms,
@@ -334,34 +357,61 @@ class _In:
             ),
         )
 
-    def _row(self, row: InstancePrediction, in_tf32: InstancePrediction, work: _Work) -> InstancePrediction:
+    @property
+    def _same_precision(self) -> bool:
+        return is_half(self.precision) == is_half(self.profile.meta.precision)
+
+    def _log_gain(self, work: _Work, base_ms: float | None) -> float:
+        """What the recorded step gained by AMP beyond its model, so that there and back is the same step."""
+        if not is_half(self.precision) or not self._same_precision:
+            return 0.0
+        model, transfer = precision_of(self.models)
+        own, base_ms = _anchor_gpu(transfer, self.anchor), base_ms or self.base.profile.device_total_us / US_PER_MS
+        factors = model.amp(own, canonical(self.profile.meta.precision) or "")
+        launch_share = work.launch_ms * self.anchor.host.launch / base_ms
+        return self.base.log_slower - factors.log_speedup(work.shares, launch_share)
+
+    def _row(
+        self, row: InstancePrediction, in_tf32: InstancePrediction, work: _Work, log_gain: float
+    ) -> InstancePrediction:
         model, transfer = precision_of(self.models)
         gpu, own = gpu_of(self.models, row), _anchor_gpu(transfer, self.anchor)
         if gpu is None or row.latency_ms is None:
             return row
-        same_precision = is_half(self.precision) == is_half(self.profile.meta.precision)
-        if row.basis is Basis.GIVEN and same_precision and self._given_as_recorded(gpu):
+        if row.basis is Basis.GIVEN and self._same_precision and self._given_as_recorded(gpu):
             return replace(row, latency_ms=self.latency_ms)
         if is_half(self.precision):
             factors, sign = model.amp(gpu, self.precision), 1.0
         elif self.asked == FP32 and self._fp32_unknown(transfer, gpu, row):
             factors, sign, row = model.tf32(gpu), -1.0, in_tf32
         else:
-            factors, sign = Factors(((0.0, 0.0),), 0.0, 0.0), 1.0
-        # Two errors of one speedup cancel if both belong to one GPU.
-        cancels = same_precision and gpu.name == own.name
-        log_sd = 0.0 if cancels else combined_sd(factors.log_sd, self.base.log_sd)
-        if log_sd == 0 and not any(map(any, factors.curves)):
+            factors, sign = Factors(SAME_SPEED, 0.0, 0.0), 1.0
+        log_sd = combined_sd(factors.log_sd, self.base.log_sd)
+        if is_half(self.precision) and self._same_precision:
+            cancels = self._cancels(gpu, own)
+            if cancels and gpu.name == own.name:
+                log_sd = 0.0
+            elif cancels:
+                log_sd = float(log_sd_of(model.converted_log_half_width))
+            log_gain *= cancels
+        if log_sd == 0 and log_gain == 0 and not any(map(any, factors.curves)):
             return row
-        return self._changed(row, gpu, factors, sign, log_sd, work)
+        return self._changed(row, gpu, factors, (sign, log_gain), log_sd, work)
 
     def _changed(
-        self, row: InstancePrediction, gpu: Gpu, factors: Factors, sign: float, log_sd: float, work: _Work
+        self,
+        row: InstancePrediction,
+        gpu: Gpu,
+        factors: Factors,
+        change: tuple[float, float],
+        log_sd: float,
+        work: _Work,
     ) -> InstancePrediction:
+        (sign, log_gain) = change
         assert row.latency_ms is not None
         host: Host = host_named(row.offer.host) if row.offer.host else self.anchor.host
         launch_share = work.launch_ms * host.launch / row.latency_ms
-        log_speedup = sign * factors.log_speedup(work.share, launch_share)
+        log_speedup = sign * factors.log_speedup(work.shares, launch_share) + log_gain
         notes = (speedup_note(gpu, self.precision, log_speedup),) if is_half(self.precision) else ()
         if sign < 0:
             notes = (FP32_FROM_TF32,)
@@ -373,8 +423,16 @@ class _In:
 
     def _given_as_recorded(self, gpu: Gpu) -> bool:
         """Whether the anchor's latency is in the requested precision."""
+        if is_half(self.precision):
+            return self._cancels(gpu, gpu)
         ran_in_tf32 = gpu.tf32_tensor_dense_tflops is not None and canonical(self.profile.meta.precision) != FP32
-        return is_half(self.precision) or self.asked != FP32 or not ran_in_tf32
+        return self.asked != FP32 or not ran_in_tf32
+
+    def _cancels(self, gpu: Gpu, own: Gpu) -> bool:
+        """Whether the errors of two divided speedups cancel: both on tensor cores, or on one GPU in one precision."""
+        recorded = canonical(self.profile.meta.precision)
+        both = recorded in supported_precisions(own) and self.precision in supported_precisions(gpu)
+        return both or (gpu.name == own.name and recorded == self.precision)
 
     def _fp32_unknown(self, transfer: TransferModel, gpu: Gpu, row: InstancePrediction) -> bool:
         """Whether FP32 on the GPU is inferred from TF32 only; the anchor's own latency may be in TF32."""
@@ -411,7 +469,12 @@ def activation_growth(models: Models, profile: Profile, precision: str) -> float
     return share if asked else 1 / share
 
 
-def _compiled(row: InstancePrediction) -> InstancePrediction:
-    # The ratio to another instance's latency stays because both are of the same compiled step.
+def _other_kernels_log_sd(profile: Profile) -> float:
+    """Log standard deviation that a compiler's kernels add, and those for channels-last tensors; 0 without both."""
+    return float(OTHER_KERNELS_LOG_SD) * math.hypot(bool(profile.meta.compiled), bool(profile.meta.channels_last))
+
+
+def _with_other_kernels(row: InstancePrediction, log_sd: float) -> InstancePrediction:
+    # The ratio to another instance's latency stays because both are of the same step.
     known = row.log_sd is not None and row.basis is not Basis.GIVEN
-    return replace(row, log_sd=combined_sd(row.log_sd, COMPILED_LOG_SD)) if known else row
+    return replace(row, log_sd=combined_sd(row.log_sd, log_sd)) if known else row

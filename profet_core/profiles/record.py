@@ -50,6 +50,7 @@ class ProfileMeta:
     ----------
     compiled : the step ran through a compiler that joins operations: XLA, torch.compile.
     onednn : TensorFlow ran the CPU's operations with oneDNN, which is faster and calls them otherwise.
+    channels_last : its tensors were channels-last (NHWC) in memory.
     """
 
     gpu: str | None = None
@@ -62,6 +63,7 @@ class ProfileMeta:
     step_latency_ms: float | None = None
     peak_memory_mib: float | None = None
     onednn: bool | None = None
+    channels_last: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,15 @@ def peaks() -> Mapping[str, tuple[float, float, float]]:
     return found
 
 
+def capability_of(name: str) -> float:
+    """Compute capability of a GPU of the pairs."""
+    gpus = load_gpus()
+    if name in gpus:
+        return gpus[name].compute_capability
+    table = pd.read_csv(PEAKS_FILE)
+    return float(table.loc[table["gpu"] == name, "compute_capability"].iloc[0])
+
+
 def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
     specs, found = peaks(), []
     base = rows[rows["precision"].isin([FP32, TF32])]
@@ -143,7 +152,7 @@ def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
                     "log_speedup": float(np.median(np.log(pairs["half"] / pairs["full"]))),
                     "base_ms": float((1000 * pairs["batch"] / pairs["full"]).median()),
                     "batch_ratio": float(pairs["ratio"].median()),
-                    "share": shares.of(known, counts), "layers": counts.layers,
+                    "share": shares.of(known, counts), "layers": counts.layers, **shares.of_classes(known, counts),
                     "fp16_tflops": fp16_peak, "peak_ratio": fp16_peak / peak,
                 }
             )  # fmt: skip

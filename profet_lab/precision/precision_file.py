@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from profet_core.precision.model import PRECISION_NAME, PRECISION_VERSION, Preci
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import Measurements
-from profet_lab.precision.fit import SpeedupFit, chosen_gpu_sd, fit_speedups
+from profet_lab.precision.fit import SpeedupFit, chosen_sds, fit_speedups
 from profet_lab.precision.pairs import MANY_NETWORKS, MORE_POINTS_FILE, PEAKS_FILE, POINTS_TABLE, Pairs, load_pairs
 from profet_lab.precision.shares import network_shares
 
@@ -57,9 +58,35 @@ def served_offset(cells: pd.DataFrame, fit: SpeedupFit) -> float:
     return float(missed.groupby(own["table"]).mean().mean())
 
 
-def half_width(errors: Sequence[float] | pd.Series | FloatArray) -> float:
-    """Half of an interval that holds `LEVEL` of the errors."""
-    return float(np.quantile(np.abs(np.asarray(errors, float)), LEVEL))
+def converted_errors(cells: pd.DataFrame, gpu_sd: float, class_sd: float) -> pd.DataFrame:
+    """Errors of AMP on one GPU over AMP on another, of one network in one of today's tables: gpu, weight, error.
+
+    Each GPU's speed-up comes from a fit without that GPU. Tables weigh the same.
+    """
+    own = cells[cells["table"].isin(TODAY)]
+    missed = pd.Series(0.0, index=own.index)
+    for gpu, held_out in own.groupby("gpu"):
+        fit = fit_speedups(cells[cells["gpu"] != gpu], gpu_sd, class_sd)
+        missed[held_out.index] = served_log_speedup(fit, held_out) - held_out["log_speedup"]
+    keys = ["table", "network", "pixels"]
+    named = own[[*keys, "gpu"]].assign(missed=missed)
+    both = named.merge(named, on=keys, suffixes=("", "_other"))
+    both = both[both["gpu"] != both["gpu_other"]]
+    weight = 1 / both.groupby("table")["gpu"].transform("size")
+    return both.assign(error=both["missed"] - both["missed_other"], weight=weight)
+
+
+def half_width(errors: Sequence[float] | pd.Series | FloatArray, weights: pd.Series | None = None) -> float:
+    """Half of an interval that holds `LEVEL` of the errors, by number or weight."""
+    distance = np.abs(np.asarray(errors, float))
+    if weights is None:
+        return float(np.quantile(distance, LEVEL))
+    return float(np.quantile(distance, LEVEL, weights=weights.to_numpy(float), method="inverted_cdf"))
+
+
+def small_half_width(errors: FloatArray) -> float:
+    """The same of few errors, with the finite-sample correction: the next error is inside in `LEVEL` of the cases."""
+    return float(np.quantile(np.abs(errors), min(1.0, math.ceil((len(errors) + 1) * LEVEL) / len(errors))))
 
 
 def tf32_power(cells: pd.DataFrame) -> float:
@@ -85,6 +112,7 @@ def precision_content(measurements: Measurements, folder: Path) -> dict:
     content = {
         "schema_version": PRECISION_VERSION,
         **_rounded(coefficients(pairs)),
+        "class_counts": _rounded(list(shares.classes.per_count)) if shares.classes else [],
         "share_line": [float(f"{value:.6g}") for value in shares.line],
         "fitted_on": {
             "pairs": len(pairs.amp), "failed pairs": pairs.failed, "without tensor cores": len(pairs.plain),
@@ -97,13 +125,14 @@ def precision_content(measurements: Measurements, folder: Path) -> dict:
 
 def coefficients(pairs: Pairs) -> dict:
     """All numbers of `PrecisionModel`."""
-    fit = fit_speedups(pairs.amp, chosen_gpu_sd(pairs.amp, "network"))
+    sds = chosen_sds(pairs.amp, "network")
+    fit, converted = fit_speedups(pairs.amp, *sds), converted_errors(pairs.amp, *sds)
     errors = served_errors(pairs.amp, fit)
     pooled, power = half_width(errors), tf32_power(pairs.tf32)
     by_gpu = errors.groupby(pairs.amp["gpu"])
     catalog, values = load_gpus(), fit.values
     return {
-        "curves": [[values["table k"][table], values["table m"][table]] for table in TODAY],
+        "curves": [fit.class_factors(table) for table in TODAY],
         "log_offset": served_offset(pairs.amp, fit),
         "peak_power": values["peak k"][""],
         "gpus": {
@@ -115,9 +144,10 @@ def coefficients(pairs: Pairs) -> dict:
             for gpu, own in by_gpu
             if gpu in catalog and len(own) >= MANY_NETWORKS and (wide := half_width(own)) > pooled
         },
+        "converted_log_half_width": half_width(converted["error"], converted["weight"]),
         "plain_log_half_width": half_width(pairs.plain["log_speedup"]),
         "tf32_power": power,
-        "tf32_log_half_width": half_width(predict_tf32(pairs.tf32, power) - pairs.tf32["log_speedup"]),
+        "tf32_log_half_width": small_half_width(predict_tf32(pairs.tf32, power) - pairs.tf32["log_speedup"].to_numpy()),
         "activation_share": 1 / float(pairs.amp.loc[pairs.amp["table"] == POINTS_TABLE, "batch_ratio"].median()),
     }
 

@@ -6,17 +6,32 @@ is what its profile shows, or what its layers suggest; it is never fitted on the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from profet_core.arrays import FloatArray
-from profet_lab.precision.fit import chosen_gpu_sd, fit_speedups
-from profet_lab.precision.pairs import MANY_NETWORKS, Pairs
-from profet_lab.precision.precision_file import LEVEL, TODAY, half_width, predict_tf32, served_errors, tf32_power
+from profet_core.catalog.gpus import load_gpus
+from profet_core.precision.model import AMPERE, load_precision, shares_within
+from profet_lab.precision.alternatives import TRIED, tried
+from profet_lab.precision.fit import chosen_sds, fit_speedups
+from profet_lab.precision.pairs import MANY_NETWORKS, Pairs, capability_of
+from profet_lab.precision.precision_file import (
+    LEVEL,
+    TODAY,
+    converted_errors,
+    half_width,
+    predict_tf32,
+    served_errors,
+    small_half_width,
+    tf32_power,
+)
 from profet_lab.progress import Progress
 
+#: What is judged: the served model first.
+MODELS = ("factors by class", *TRIED)
 #: Half an interval of a GPU's own errors counts where other networks gave so many of them.
 _OWN_ERRORS = MANY_NETWORKS
 
@@ -26,15 +41,17 @@ def precision_report(pairs: Pairs, progress: Progress) -> dict:
     cells = pairs.amp
     networks = held_out(cells, "network", progress)
     gpus = held_out(cells, "gpu", progress)
-    gpu_sd = chosen_gpu_sd(cells, "network")
-    fit = fit_speedups(cells, gpu_sd)
+    gpu_sd, class_sd = chosen_sds(cells, "network")
+    fit = fit_speedups(cells, gpu_sd, class_sd)
     served = served_errors(cells, fit)
     tables = cells.loc[served.index, "table"]
+    both, tf32 = {"networks": networks, "gpus": gpus}, _held_out_tf32(pairs.tf32)
     return {
         "level": LEVEL,
         "pairs": len(cells),
         "failed_pairs": pairs.failed,
         "gpu_sd": gpu_sd,
+        "class_sd": class_sd,
         "networks": {**scores(networks), "by_network": _by(networks, "network"), "by_gpu": _by(networks, "gpu")},
         "gpus": {**scores(gpus), "by_gpu": _by(gpus, "gpu")},
         "today": {
@@ -42,7 +59,15 @@ def precision_report(pairs: Pairs, progress: Progress) -> dict:
             "log_half_width": half_width(served),
             "by_table": {table: errors_of(served[tables == table].to_numpy(float)) for table in TODAY},
         },
-        "tf32": scores(_held_out_tf32(pairs.tf32)),
+        "tried": {
+            name: {what: errors_of(judged[name].to_numpy(float)) for what, judged in both.items()} for name in MODELS
+        },
+        "generations": {what: _by_generation(judged, column) for (what, column), judged in zip(
+            {"networks": "network", "gpus": "gpu"}.items(), both.values(), strict=True
+        )},
+        "converted": _converted(converted_errors(cells, gpu_sd, class_sd)),
+        "tf32": {**scores(tf32), "by_gpu": _by(tf32, "gpu")},
+        "tf32_resnet50": _tf32_of_resnet50(pairs),
         "plain": errors_of(-pairs.plain["log_speedup"].to_numpy(float)),
     }  # fmt: skip
 
@@ -61,8 +86,11 @@ def held_out(cells: pd.DataFrame, by: str, progress: Progress) -> pd.DataFrame:
         if by == "network":
             known = known[(known["table"] + known["gpu"]).isin(rest["table"] + rest["gpu"])]
         if len(known):
-            fit = fit_speedups(rest, chosen_gpu_sd(rest, by))
-            found.append(known.assign(error=fit.predict(known) - known["log_speedup"]))
+            gpu_sd, class_sd = chosen_sds(rest, by)
+            fit = fit_speedups(rest, gpu_sd, class_sd)
+            predicted = {MODELS[0]: fit.predict(known), **tried(rest, known, gpu_sd, fit)}
+            errors = {name: log_speedup - known["log_speedup"] for name, log_speedup in predicted.items()}
+            found.append(known.assign(error=errors[MODELS[0]], **errors))
         progress(1)
     judged = pd.concat(found)
     return judged.assign(half_width=_half_widths(judged, by))
@@ -90,9 +118,52 @@ def _held_out_tf32(cells: pd.DataFrame) -> pd.DataFrame:
         rest = cells.drop(index=cells.index[place])
         one = cells.iloc[[place]]
         power = tf32_power(rest)
-        width = half_width(predict_tf32(rest, power) - rest["log_speedup"])
+        width = small_half_width(predict_tf32(rest, power) - rest["log_speedup"].to_numpy(float))
         found.append(one.assign(error=predict_tf32(one, power) - one["log_speedup"], half_width=width))
     return pd.concat(found)
+
+
+#: GPUs of which TF32's gain is printed, with pairs or without.
+_TF32_GPUS = ("A100-SXM4-80GB", "H100-SXM5-80GB", "GeForce RTX 3090", "GeForce RTX 4090")
+
+
+def _tf32_of_resnet50(pairs: Pairs) -> dict[str, float]:
+    """GPU -> how much faster TF32 is than FP32 on ResNet-50, as answers have it."""
+    model = load_precision()
+    share = float(pairs.tf32.loc[pairs.tf32["network"] == "ResNet50", "share"].iloc[0])
+    return {
+        name: math.exp(model.tf32(load_gpus()[name]).log_speedup(shares_within(share, 0.0, 0.0, 0.0)))
+        for name in _TF32_GPUS
+    }
+
+
+def _by_generation(judged: pd.DataFrame, by: str) -> dict[str, float]:
+    """Scores with half widths by generation of tensor cores instead, and the least coverage of a GPU, both ways."""
+    generation = judged["gpu"].map(lambda name: min(int(2 * capability_of(name)), 2 * AMPERE))
+    width = np.zeros(len(judged))
+    for name in judged[by].unique():
+        inside = (judged[by] == name).to_numpy()
+        for each in generation[inside].unique():
+            errors = judged.loc[~inside & (generation == each).to_numpy(), "error"]
+            width[inside & (generation == each).to_numpy()] = half_width(errors if len(errors) else judged["error"])
+
+    def least(half: FloatArray) -> float:
+        covered = pd.Series(np.abs(judged["error"].to_numpy(float)) <= half, index=judged["gpu"]).groupby(level=0)
+        return float(100 * covered.mean()[covered.size() >= MANY_NETWORKS].min())
+
+    return {
+        **scores(judged.assign(half_width=width)),
+        "least_coverage": least(width),
+        "least_coverage_served": least(judged["half_width"].to_numpy(float)),
+    }
+
+
+def _converted(errors: pd.DataFrame) -> dict[str, float]:
+    """Errors of AMP on one GPU over AMP on another: 90% are within `log_half_width`, each table weighing the same."""
+    return {
+        **errors_of(errors["error"].to_numpy(float)),
+        "log_half_width": half_width(errors["error"], errors["weight"]),
+    }
 
 
 def scores(judged: pd.DataFrame) -> dict[str, float]:

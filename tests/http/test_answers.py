@@ -33,8 +33,13 @@ QUESTIONS = {
         {"latency_ms": 122.4, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
         {"without_latency": True, "trust_latency": True, "steps": 1, "method": "profet"},
         {"latency_ms": 122.4, "provider": ["gcp", "verda"], "gpu": ["V100"], "gpu_count": 1, "confidence": "good"},
+        {"precision": "amp", "profiled_precision": "fp32", "targets": ["p2.xlarge", "A100-SXM4-40GB"]},
     ],
-    "cost": [{**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16}, NARROWED],
+    "cost": [
+        {**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16},
+        {**TRAINING, "precision": "bf16", "gpu": ["T4", "L4"]},
+        NARROWED,
+    ],
     "advise": [
         {**TRAINING, "deadline_hours": 3, "compare": ["g4dn.xlarge", "g5.xlarge"], "network": "VGG16"},
         {**TRAINING, "budget_usd": 5, "market": "any", "spot_discount": 0.6, "certainty": 0.8, "include_retired": True},

@@ -36,7 +36,7 @@ DEFAULT_METHOD = "default"
 #: The profile that Predict shows, as the one that Compare looks into; else a sample's name.
 ON_PREDICT = "predict"
 #: Sections of About.
-SECTIONS = ("record", "own_gpu", "method", "files", "prices", "credits")
+SECTIONS = ("record", "own_gpu", "method", "files", "prices", "precisions", "credits")
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
 MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000

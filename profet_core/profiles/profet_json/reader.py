@@ -27,7 +27,7 @@ MAX_WARNINGS, MAX_WARNING_LENGTH = 20, 500
 _OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
 _WHOLE_META = ("batch_size", "pixels", "parameters")
 _POSITIVE_META = ("step_latency_ms", "peak_memory_mib")
-_FLAG_META = ("compiled", "onednn")
+_FLAG_META = ("compiled", "channels_last", "onednn")
 
 
 def looks_like(head: bytes) -> bool:

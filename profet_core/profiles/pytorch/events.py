@@ -71,6 +71,8 @@ _DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"})
 #: What PyTorch writes with `profile_memory` at each allocation, and the number that it has for CUDA's devices.
 _MEMORY, _CUDA = "[memory]", 1
 _MOST_BYTES = 2**50
+#: One dimension of a convolution's input is less.
+_MOST_SIZE = 10**6
 #: Processes of the export of PyTorch's first profiler, up to 1.8.
 _OLD_PROCESSES = frozenset({"CPU functions", "CUDA functions"})
 _PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm"})
@@ -88,6 +90,7 @@ Args = TypedDict(
         "Input type": object,
         "Input Dims": object,
         "Input dims": object,
+        "Input Strides": object,
         "Device Type": object,
         "Device Id": object,
         "Total Allocated": object,
@@ -176,6 +179,8 @@ class PyTorchEvents:
     labels : names given to parts of the step with `record_function`.
     steps : number of a ProfilerStep -> its start and end, microseconds.
     input_types : types of the tensors that convolutions and matrix products took, where they were recorded.
+    channels_last : convolutions whose first tensor is NHWC in memory, less those whose is NCHW; None if no trace event
+        has strides.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
     peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace was told to say.
     old_exports : events as PyTorch's first profiler exported them.
@@ -189,6 +194,7 @@ class PyTorchEvents:
         self.labels: Names[str] = Names(MAX_NAMES)
         self.steps: dict[int, tuple[float, float]] = {}
         self.input_types: set[str] = set()
+        self.channels_last: int | None = None
         self.first_input: tuple[int, ...] | None = None
         self.first_input_us = float("inf")
         self.peak_bytes: dict[int, int] = {}
@@ -310,10 +316,23 @@ class PyTorchEvents:
         types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
         if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
             self.input_types.add(types[0][:MAX_NAME_CHARACTERS])
-        if is_convolution and begin_us < self.first_input_us and isinstance(shapes, list) and shapes:
-            shape = shapes[0]
-            if isinstance(shape, list) and len(shape) == 4 and all(type(n) is int and 0 < n < 10**6 for n in shape):
-                self.first_input, self.first_input_us = tuple(shape), begin_us
+        shape = _four(shapes, _MOST_SIZE) if is_convolution else None
+        if shape is None:
+            return
+        strides = _four(args.get("Input Strides"), _MOST_BYTES)
+        # A tensor of one channel or one pixel is both.
+        if strides is not None and shape[1] > 1 and shape[2] * shape[3] > 1:
+            self.channels_last = (self.channels_last or 0) + (1 if strides[1] == 1 else -1)
+        if begin_us < self.first_input_us:
+            self.first_input, self.first_input_us = shape, begin_us
+
+
+def _four(lists: object, most: int) -> tuple[int, ...] | None:
+    """The first list, if it has four positive numbers below `most`."""
+    first = lists[0] if isinstance(lists, list) and lists else None
+    if isinstance(first, list) and len(first) == 4 and all(type(n) is int and 0 < n < most for n in first):
+        return tuple(first)
+    return None
 
 
 def _correlation(event: TraceEvent) -> int:

@@ -86,6 +86,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         [*(name for name, _ in events.operations), *events.labels],
         events.input_types,
         _whole(properties.get("computeMajor")),
+        None if events.channels_last is None else events.channels_last > 0,
     )
     batch, height, width = _first_input(events)
     return profile_from_totals(
@@ -98,6 +99,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
             framework=_framework(entries),
             precision=signs.precision,
             compiled=signs.compiled or None,
+            channels_last=signs.channels_last or None,
             batch_size=batch,
             pixels=width if width == height else None,
             peak_memory_mib=_peak_memory_mib(events.peak_bytes, totals.gpu_number),

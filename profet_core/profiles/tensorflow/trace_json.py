@@ -238,7 +238,12 @@ class _Events:
             source_format=NAME,
             steps=counted.steps,
             steps_basis=counted.basis,
-            meta=ProfileMeta(framework="TensorFlow", precision=signs.precision, compiled=signs.compiled or None),
+            meta=ProfileMeta(
+                framework="TensorFlow",
+                precision=signs.precision,
+                compiled=signs.compiled or None,
+                channels_last=signs.channels_last or None,
+            ),
             ignored=tuple(self._ignored()),
             warnings=(*counted.warnings, *self._warnings(), *report.warnings),
             refusal=report.refusal or training_refusal(totals_us, self._has_gradient),

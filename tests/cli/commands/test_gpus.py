@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from profet_core.catalog import load_gpus
 from tests.made.own_home import GPU, INSTANCE, make_own_home
 
 ADD = ("RTX 4080", "--like", "L40S", "--fp32-tflops", 48.7, "--tf32-tensor-dense-tflops", 97.5, "--memory-gib", 16)
@@ -42,6 +43,21 @@ def test_an_added_gpu_is_predicted_listed_and_priced(document, sample, own):
     assert predicted(document, sample)["desk.x2"]["usd_per_hour"] == 1
     document("gpus", "remove", "RTX 4080")
     assert document("gpus") == [] and predicted(document, sample) == before
+
+
+def test_every_gpu_says_its_precisions_and_what_amp_does(document, run):
+    known = {row["gpu"]: row for row in document("gpus", "known")}
+    assert list(known) == list(load_gpus())
+    for name, precisions, amp in (
+        ("Tesla K80", ["fp32"], "AMP and BF16 at FP32 speed, sometimes slower: no tensor cores"),
+        ("Tesla P100-PCIE-16GB", ["fp32"], "AMP and BF16 at FP32 speed, sometimes slower: no tensor cores"),
+        ("Tesla T4", ["fp32", "amp"], "faster, on tensor cores; BF16 at FP32 speed"),
+        ("A100-SXM4-40GB", ["fp32", "tf32", "amp", "bf16"], "faster, on tensor cores"),
+    ):
+        assert (known[name]["precisions"], known[name]["amp"]) == (precisions, amp)
+    document("gpus", "add", *ADD)
+    assert document("gpus", "known")[-1]["gpu"] == "RTX 4080"
+    assert "FP32, TF32, AMP, BF16" in run("gpus", "known")[1]
 
 
 def test_a_change_keeps_what_it_doesn_t_say(document):

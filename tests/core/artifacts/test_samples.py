@@ -12,7 +12,8 @@ def test_there_are_at_least_eight_over_all_anchors_with_titles(samples, models, 
     assert len(samples) >= 8
     assert {sample.anchor for sample in samples.values()} == set(models.instances)
     assert catalog[next(iter(samples.values())).anchor].status == "available", "the first runs where one can rent"
-    assert len({sample.title for sample in samples.values()}) == len(load_samples(repository / "sample_traces"))
+    shipped = load_samples(repository / "sample_traces")
+    assert len({sample.title for sample in shipped}) == len(shipped) == len(samples) + 1
     assert all(sample.title and sample.description for sample in samples.values())
 
 
@@ -50,6 +51,24 @@ def test_the_truth_is_there_for_exactly_the_other_instances(samples, models):
         assert set(sample.left_out_without_latency_ms) == others
         for instance, measured_ms in sample.measured_ms.items():
             assert measured_ms / 3 < sample.left_out_ms[instance] < measured_ms * 3
+
+
+def test_the_sample_in_amp_has_its_truth_and_answers_every_precision(amp_sample, models, catalog):
+    sample, profile = amp_sample, amp_sample.profile
+    meta = profile.meta
+    assert (meta.precision, meta.gpu, meta.step_latency_ms) == ("amp", "Tesla V100-SXM2-16GB", sample.latency_ms)
+    assert "derived" in sample.description and "in AMP" in sample.title
+    # ResNet-50's published speed-up on this GPU.
+    assert sample.measured_ms[sample.anchor] / sample.latency_ms == pytest.approx(833 / 369, rel=1e-4)
+    assert set(sample.measured_ms) == set(models.instances)
+    fp32 = predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms, precision="fp32")
+    rows = {row.instance: row for row in fp32.predictions}
+    for instance, measured_ms in sample.measured_ms.items():
+        assert rows[instance].interval.low_ms < measured_ms < rows[instance].interval.high_ms
+        assert rows[instance].latency_ms == pytest.approx(measured_ms, rel=0.3)
+    amp = {row.instance: row for row in predict(models, catalog, profile, sample.anchor).predictions}
+    assert amp[sample.anchor].latency_ms < rows[sample.anchor].latency_ms / 2
+    assert amp["g4dn.xlarge"].interval.log_half_width < rows["g4dn.xlarge"].interval.log_half_width
 
 
 def test_left_out_predictions_are_not_the_shipped_models_answers(samples, models, catalog):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core.errors import NoPredictionError
-from profet_core.prediction.in_precision import predict
+from profet_core.prediction.in_precision import OTHER_KERNELS_LOG_SD, predict
 from profet_core.prediction.predict import predict_many
 
 TENSOR, PLAIN = ("g4dn.xlarge", "p3.2xlarge", "p4d.24xlarge", "g6.xlarge"), ("g3s.xlarge", "p2.xlarge")
@@ -69,7 +69,7 @@ def test_an_amp_profile_never_gets_a_narrow_number(models, catalog, sample, said
     assert found.precision == "amp" and rows[sample.anchor].latency_ms == sample.latency_ms
     assert rows[sample.anchor].basis == "given"
     others = [row for name, row in rows.items() if row.offer.gpu != "Tesla T4"]
-    assert all(row.interval.log_half_width > 0.3 for row in others)
+    assert all(row.interval.log_half_width > models.precision.converted_log_half_width for row in others)
     fp32 = rows_of(asked(models, catalog, sample, "fp32", said))
     assert 1.8 < fp32[sample.anchor].latency_ms / sample.latency_ms < 4.5
     assert all(row.interval.log_half_width > 0.3 for row in fp32.values())
@@ -111,10 +111,19 @@ def test_an_amp_profile_of_an_unprofiled_gpu_answers_too(models, catalog, sample
         assert all(math.isfinite(row.latency_ms) for row in found.predictions if row.latency_ms is not None)
 
 
-def test_a_compiled_step_has_wider_intervals(models, catalog, sample):
-    meta = replace(sample.profile.meta, compiled=True, framework="PyTorch 2.4")
-    found = predict(models, catalog, replace(sample.profile, meta=meta), sample.anchor, latency_ms=sample.latency_ms)
-    plain = rows_of(asked(models, catalog, sample, "as profiled"))
+@pytest.mark.parametrize(
+    ("meta", "warning"),
+    [({"compiled": True}, "This step was compiled"), ({"channels_last": True}, "This step ran channels-last (NHWC)")],
+)
+def test_a_step_of_other_kernels_has_wider_intervals_and_a_note(models, catalog, sample, meta, warning):
+    def predicted(**more):
+        profile = replace(sample.profile, meta=replace(sample.profile.meta, framework="PyTorch 2.4", **more))
+        return predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
+
+    plain, found = rows_of(predicted()), predicted(**meta)
+    assert any(text.startswith(warning) for text in found.warnings)
     for name, row in rows_of(found).items():
+        assert row.latency_ms == plain[name].latency_ms
         if row.basis != "given":
-            assert row.interval.log_half_width > plain[name].interval.log_half_width
+            assert row.interval.log_half_width > math.log(1.25)
+            assert row.log_sd == pytest.approx(math.hypot(plain[name].log_sd, OTHER_KERNELS_LOG_SD))

@@ -160,6 +160,7 @@ class _Sums:
             framework="TensorFlow",
             precision=signs.precision,
             compiled=signs.compiled or None,
+            channels_last=signs.channels_last or None,
             batch_size=self._batch_size(worked),
         )
         # Planes that describe the task or the host's libraries are in every trace and hold no operation.

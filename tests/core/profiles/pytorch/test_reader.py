@@ -653,7 +653,9 @@ def test_odd_entries_beside_the_events_are_harmless(entry, odd):
 
 
 @pytest.mark.parametrize("odd", [[[1]], "7", 10**30, -5])
-@pytest.mark.parametrize("entry", ["device", "stream", "correlation", "Input Dims", "Input type", "Concrete Inputs"])
+@pytest.mark.parametrize(
+    "entry", ["device", "stream", "correlation", "Input Dims", "Input Strides", "Input type", "Concrete Inputs"]
+)
 def test_odd_arguments_of_events_are_harmless(entry, odd):
     events = [made | {"args": made["args"] | {entry: odd}} for made in cuda_step(1, 0)]
     profile = read_profile(trace(events, deviceProperties=GPU))
@@ -672,6 +674,37 @@ def test_odd_arguments_of_events_are_harmless(entry, odd):
 def test_precision_and_compilation_are_told_by_names(events, precision, compiled):
     meta = read_profile(trace([*cuda_step(1, 0), *events], deviceProperties=GPU)).meta
     assert (meta.precision, meta.compiled) == (precision, compiled)
+
+
+@pytest.mark.parametrize(
+    ("strides", "dims", "channels_last"),
+    [
+        ([200704, 1, 3584, 64], [64, 64, 56, 56], True),
+        ([200704, 3136, 56, 1], [64, 64, 56, 56], None),
+        # One channel, or one pixel: either layout.
+        ([3136, 1, 56, 1], [64, 1, 56, 56], None),
+        ([64, 1, 64, 64], [64, 64, 1, 1], None),
+    ],
+)
+def test_strides_of_a_convolutions_input_tell_its_layout(strides, dims, channels_last):
+    inputs = {"Input Dims": [dims, [64, 64, 3, 3]], "Input Strides": [strides, [576, 9, 3, 1]]}
+    profile = read_profile(trace([*cuda_step(1, 0), op("aten::conv2d", 0, 5, **inputs)], deviceProperties=GPU))
+    assert profile.meta.channels_last is channels_last
+
+
+def test_most_convolutions_decide_the_layout():
+    def convolutions(last: int, first: int):
+        made = [([200704, 1, 3584, 64], last), ([200704, 3136, 56, 1], first)]
+        return [
+            op("aten::conv2d", 10 * place, 5, **{"Input Dims": [[64, 64, 56, 56]], "Input Strides": [strides]})
+            for strides, times in made
+            for place in range(times)
+        ]
+
+    def layout(last: int, first: int):
+        return read_profile(trace([*cuda_step(1, 0), *convolutions(last, first)])).meta.channels_last
+
+    assert (layout(3, 1), layout(1, 1), layout(1, 3)) == (True, None, None)
 
 
 def test_on_a_gpu_with_tf32_plain_kernels_leave_the_precision_open():

@@ -1,4 +1,4 @@
-"""Which kernel and operation names tell of reduced precision or a compiler."""
+"""Which names tell of reduced precision, a compiler, or channels-last tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from profet_core.profiles.trace_events.precision_signs import PrecisionSigns, re
         ("volta_h884gemm_256x64_ldg8_nn", "amp"),
         ("ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn", "amp"),
         ("turing_h1688cudnn_256x64_ldg8_relu_exp_small_nhwc", "amp"),
-        ("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_nt", "amp"),
+        ("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_nt", "bf16"),
+        ("sm80_xmma_wgrad_implicit_gemm_indexed_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128", "bf16"),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>(int)", "bf16"),
+        ("igemm_fwd_gtcx3_nhwc_bf16_bx0_ex1_bt128x64x32_wt32x32x8", "bf16"),
+        ("cutlass_sm80_tensorop_f16_s16x8x16dgrad_optimized_f16", "amp"),
         ("sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc", "amp"),
         ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::Half>>(int)", "amp"),
         ("void cudnn::bn_fw_tr_1C11_kernel_NCHW<__half2, float, int, 512>", "amp"),
@@ -25,7 +29,8 @@ from profet_core.profiles.trace_events.precision_signs import PrecisionSigns, re
     ],
 )
 def test_a_kernels_name_tells_the_precision(kernel, precision):
-    assert read_signs({kernel: 10.0, "other": 10.0}) == PrecisionSigns(precision, False)
+    found = read_signs({kernel: 10.0, "other": 10.0})
+    assert (found.precision, found.compiled) == (precision, False)
     # Below compute capability 8 there is no TF32: no sign is FP32.
     if precision is None:
         assert read_signs({kernel: 10.0}, compute_capability=7).precision == "fp32"
@@ -35,6 +40,13 @@ def test_a_kernels_name_tells_the_precision(kernel, precision):
 def test_a_trace_of_half_precision_at_the_edges_is_no_mixed_precision():
     assert read_signs({"volta_h884gemm": 1.0, "volta_sgemm": 99.0}).precision is None
     assert read_signs({"volta_h884gemm": 3.0, "volta_sgemm": 97.0}).precision == "amp"
+
+
+def test_the_format_of_most_16_bit_kernels_or_of_all_inputs_counts():
+    assert read_signs({"ampere_bf16_s16816gemm": 6.0, "sm80_tensorop_s16816": 4.0}).precision == "bf16"
+    assert read_signs({"ampere_bf16_s16816gemm": 4.0, "ampere_fp16_s16816gemm": 6.0}).precision == "amp"
+    assert read_signs({}, input_types=["float", "c10::BFloat16"]).precision == "bf16"
+    assert read_signs({}, input_types=["c10::Half", "c10::BFloat16"]).precision == "amp"
 
 
 def test_operations_of_autocast_and_of_the_loss_scaler_tell_mixed_precision():
@@ -58,3 +70,90 @@ def test_operations_of_autocast_and_of_the_loss_scaler_tell_mixed_precision():
 )
 def test_a_compilers_names_are_known(kernels, operations, compiled):
     assert read_signs(dict.fromkeys(kernels, 1.0), operations).compiled is compiled
+
+
+#: Kernels of torch.compile in today's and older releases, of TorchScript, and of XLA, as published traces have them.
+COMPILED = (
+    "triton_poi_fused__native_batch_norm_legit_functional_relu_63",
+    "triton_per_fused_native_layer_norm_0",
+    "triton_red_fused_add_mean_2",
+    "triton_poi_fused__to_copy__unsafe_index_put_add_div",
+    "triton_poi_fused_convolution_9",
+    "triton_tem_fused_mm_3",
+    "triton_for_fused_1",
+    "triton__0d1d2de",
+    "triton__0d1d2d3d4d5d6d78d9d",
+    "CudaCodeGen::kernel1(CudaCodeGen::Tensor<float, int=2>, CudaCodeGen::Tensor<float, int=2>)",
+    "nvfuser_pointwise_f0_c1_r0_g0",
+    "fusion_268",
+    "loop_convert_fusion_4",
+    "loop_transpose_fusion.7",
+    "loop_multiply_fusion_1",
+    "input_reduce_fusion_92",
+    "input_pad_reduce_fusion",
+    "gemm_fusion_dot_general_1",
+    "gemm_fusion_dot_265",
+    "wrapped_transpose",
+    "triton_softmax_3",
+)
+
+
+@pytest.mark.parametrize("kernel", COMPILED)
+def test_a_compilers_kernel_tells_of_it_in_a_part_of_the_step_worth_it(kernel):
+    assert read_signs({kernel: 5.0, "volta_sgemm": 95.0}).compiled is True
+    assert read_signs({kernel: 4.0, "volta_sgemm": 96.0}).compiled is False
+
+
+#: Kernels that need NHWC tensors; kernels that libraries also run on converted NCHW tensors; and neither.
+NHWC_TENSORS = (
+    "void cudnn::batchnorm_fwtr_nhwc_semiPersist<__half, float, float, float, 1, 512, 4>",
+    "void at::native::batch_norm_collect_statistics_channels_last_kernel<at::native::InvStd, float, float, 4>",
+    "void at::native::batch_norm_transform_input_channels_last_kernel<float, float, float, 4>",
+    "void at::native::(anonymous namespace)::max_pool_forward_nhwc<float, float>(float const*, int)",
+    "void at::native::(anonymous namespace)::max_pool_backward_nhwc<float, float>(float const*, int)",
+    "void at::native::(anonymous namespace)::adaptive_average_gradinput_nhwc<int, float>(float*)",
+)
+NHWC_KERNELS = (
+    "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_warpsize2x2x1_g1",
+    "sm90_xmma_dgrad_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x64x32_warpgroupsize1x1x1_g1",
+    "turing_h1688cudnn_256x64_ldg8_relu_exp_small_nhwc_tn_v1",
+    "cutlass_tensorop_f16_s16816fprop_optimized_f16_128x128_32x4_nhwc_align8",
+    "igemm_wrw_gtcx3_nhwc_bf16_bx0_ex1_bt64x256x32_wt32x32x8",
+)
+NCHW = (
+    "volta_scudnn_128x64_relu_interior_nn_v1",
+    "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1>",
+    "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16_stage4",
+    "void tensorflow::BiasNHWCKernel<float>(int, float const*, float const*, float*, int)",
+    "void tensorflow::BiasGradNHWC_SharedAtomics<float>(int, float const*, float*, int)",
+    "void at::native::(anonymous namespace)::max_pool_forward_nchw<float, float>(int, float const*)",
+)
+CONVERSIONS = (
+    "void cudnn::ops::nchwToNhwcKernel<__half, __half, float, false, true, (cudnnKernelDataType_t)0>",
+    "void cudnn::ops::nhwcToNchwKernel<__half, __half, float, true, false, (cudnnKernelDataType_t)0>",
+    "batched_transpose_32x32_half",
+    "void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<unsigned int, 256, 32, 32, false>",
+)
+
+
+@pytest.mark.parametrize("kernel", NHWC_TENSORS)
+def test_a_kernel_for_nhwc_tensors_tells_channels_last(kernel):
+    assert read_signs({kernel: 1.0, "volta_sgemm": 99.0}).channels_last is True
+
+
+@pytest.mark.parametrize("kernel", NHWC_KERNELS)
+def test_many_nhwc_kernels_without_conversions_tell_channels_last(kernel):
+    assert read_signs({kernel: 20.0, "volta_sgemm": 80.0}).channels_last is True
+    assert read_signs({kernel: 19.0, "volta_sgemm": 81.0}).channels_last is False
+    for conversion in CONVERSIONS:
+        assert read_signs({kernel: 90.0, conversion: 5.0}).channels_last is False
+
+
+@pytest.mark.parametrize("kernel", NCHW)
+def test_other_kernels_do_not(kernel):
+    assert read_signs({kernel: 100.0}).channels_last is False
+
+
+def test_strides_of_inputs_decide_where_the_trace_has_them():
+    assert read_signs({NHWC_KERNELS[0]: 100.0}, channels_last_inputs=False).channels_last is False
+    assert read_signs({}, channels_last_inputs=True).channels_last is True

@@ -1,0 +1,101 @@
+"""What AMP and TF32 may not do to an answer, on every GPU and network of the samples."""
+
+import math
+
+import pytest
+
+from profet_core.catalog.gpus import load_gpus
+from profet_core.precision.model import has_tensor_cores, load_precision, supported_precisions
+from profet_core.prediction import predict as unasked
+from profet_core.prediction.anchors import find_anchor
+from profet_core.prediction.in_precision import gpu_of, predict, work_of
+
+MOST_SLOWER = 1.1
+SHARES = (0.69, 0.01, 0.1, 0.0, 0.2)
+
+
+def answers(models, catalog, sample, precision):
+    found = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, precision=precision)
+    return {row.instance: row for row in found.predictions if row.latency_ms is not None}
+
+
+def test_amp_is_between_its_tensor_core_bound_and_a_little_slower_than_fp32(models, catalog, samples):
+    """On tensor cores never slower than 1.1 times FP32, never faster than its peak; elsewhere at FP32 speed."""
+    for sample in samples.values():
+        fp32, tf32, amp = (answers(models, catalog, sample, precision) for precision in ("fp32", "tf32", "amp"))
+        where = find_anchor(models, catalog, sample.anchor)
+        share = sum(work_of(models, where, sample.profile, sample.latency_ms).shares[:2])
+        for name, row in amp.items():
+            gpu = gpu_of(models, row)
+            speedup = tf32[name].latency_ms / row.latency_ms
+            if not has_tensor_cores(gpu):
+                assert row.latency_ms == pytest.approx(tf32[name].latency_ms)
+                continue
+            assert row.latency_ms <= MOST_SLOWER * fp32[name].latency_ms * (1 + 1e-9)
+            peak = gpu.fp16_tensor_dense_tflops / gpu.fp32_tflops
+            assert speedup <= 1 / (share / peak + (1 - share) / min(2, peak)) + 1e-9
+            # Small steps are bound by launches, which gain nothing.
+            if share > 0.5 and sample.batch_size * sample.pixels**2 > 10**6 and "launch" not in row.note:
+                assert speedup > 1, f"{sample.name} on {name}"
+
+
+def test_fp32_of_measured_gpus_is_what_it_was_to_the_last_digit(models, catalog, samples):
+    for sample in samples.values():
+        known = {"latency_ms": sample.latency_ms, "targets": sorted(models.instances)}
+        plain = unasked.predict(models, catalog, sample.profile, sample.anchor, tf32=False, **known)
+        asked = predict(models, catalog, sample.profile, sample.anchor, precision="fp32", **known)
+        assert asked.predictions == plain.predictions
+        default = unasked.predict(models, catalog, sample.profile, sample.anchor, **known)
+        assert predict(models, catalog, sample.profile, sample.anchor, **known).predictions == default.predictions
+
+
+def test_a_profile_in_amp_answers_every_precision_on_every_gpu(models, catalog, amp_sample):
+    """Of AMP on another GPU with tensor cores the interval is narrower than of FP32: most errors cancel."""
+    fp32, amp, profiled = (answers(models, catalog, amp_sample, each) for each in ("fp32", "amp", "as profiled"))
+    assert amp.keys() == fp32.keys() == profiled.keys()
+    width = load_precision().converted_log_half_width
+    for name, row in amp.items():
+        assert row.latency_ms == profiled[name].latency_ms
+        if name == amp_sample.anchor:
+            assert (row.basis, row.latency_ms) == ("given", amp_sample.latency_ms)
+            continue
+        gpu = gpu_of(models, row)
+        assert row.interval.log_half_width >= (0 if gpu.name == "Tesla V100-SXM2-16GB" else 0.99 * width)
+        if has_tensor_cores(gpu) and gpu.tf32_tensor_dense_tflops is None:
+            assert row.interval.log_half_width < fp32[name].interval.log_half_width
+            assert row.latency_ms < fp32[name].latency_ms
+
+
+def test_there_and_back_is_the_recorded_step_on_every_machine_of_its_gpu(models, catalog, amp_sample):
+    amp = answers(models, catalog, amp_sample, "amp")
+    same = [row for row in amp.values() if row.offer.gpu == "Tesla V100-SXM2-16GB" and row.basis != "given"]
+    assert len(same) > 5
+    for row in same:
+        assert row.latency_ms == pytest.approx(amp_sample.latency_ms, rel=0.01)
+        assert row.interval.low_ms < amp_sample.latency_ms < row.interval.high_ms
+
+
+def test_bf16_of_a_gpu_without_it_is_not_the_recorded_amp(models, catalog, amp_sample):
+    bf16, fp32 = (answers(models, catalog, amp_sample, precision)["p3.2xlarge"] for precision in ("bf16", "fp32"))
+    assert bf16.basis != "given" and bf16.latency_ms == pytest.approx(fp32.latency_ms)
+    assert bf16.interval.log_half_width > fp32.interval.log_half_width > 0.3
+
+
+def test_fp32_from_a_default_profile_of_a_gpu_with_tf32_is_not_its_own_latency(models, catalog, samples):
+    """The anchor ran in TF32: its FP32 is inferred, with an interval."""
+    profile = samples["resnet50-224px-b64-g4dn"].profile
+    found = predict(
+        models, catalog, profile.__class__(profile.operations, steps_basis="stated"), "RTX A6000", latency_ms=250.0,
+        precision="fp32", trust_latency=True,
+    )  # fmt: skip
+    own = [row for row in found.predictions if row.offer.gpu == "RTX A6000"]
+    assert own and all(row.interval.log_half_width > 0.15 and row.basis != "given" for row in own)
+
+
+@pytest.mark.parametrize("gpu", load_gpus().values(), ids=lambda gpu: gpu.name)
+def test_a_gpu_without_a_precision_runs_it_at_fp32_speed(gpu):
+    model = load_precision()
+    for precision in ("amp", "bf16"):
+        supported = precision in supported_precisions(gpu)
+        assert (model.amp(gpu, precision).log_speedup(SHARES) > math.log(1.05)) is supported
+    assert model.tf32(gpu).log_speedup(SHARES) == 0 or "tf32" in supported_precisions(gpu)
