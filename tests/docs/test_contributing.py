@@ -71,42 +71,11 @@ def test_a_source_of_measurements_is_a_module_and_a_line(contributing, tree):
     assert "2 cells of g5.xlarge" in imported and "g5.xlarge" in checked
 
 
-#: Trains the new member alone, in one step: what it says is not the point, but that it is written as what is served.
-TRAINED_ALONE = """
-
-def test_it_is_written_for_every_target_and_case(classed, tmp_path, monkeypatch):
-    from profet_core.ensemble.members import MEMBERS
-    from profet_lab.classes import default_method, folds, member_weights
-
-    assert {len(weights) for weights in member_weights.WEIGHTS} == {len(MEMBERS)}
-    for weights in member_weights.WEIGHTS:
-        assert sum(weights) == pytest.approx(1) and min(weights) >= 0
-    for module in (default_method, folds):
-        monkeypatch.setattr(module, "MEMBERS", (WHOLE_RATIO,))
-    monkeypatch.setattr(member_weights, "WEIGHTS", ((1.0,),))
-    found = default_method.train_default(
-        class_bank(classed),
-        tmp_path,
-        [("slow", "fast")],
-        calibrated_on=[("slow", "fast"), ("fast", "slow")],
-        seed=0,
-        steps=1,
-    )
-    assert found["method"]["with_latency"]["members"] == [WHOLE_RATIO]
-    assert [row["targets"] for row in found["stacks"]] == [["fast"]] * 4
-    assert all((tmp_path / name).exists() for name in found["files"])
-"""
-
-
 def test_a_member_is_a_name_a_recipe_and_weights(contributing, tree):
     if find_spec("tensorflow") is None:
         pytest.skip("the training set is not installed: pip install -r requirements.txt")
-    recipe = section(contributing, "Add a member")
-    write(recipe, tree)
-    with (tree / "tests/lab/classes/test_whole_ratio.py").open("a", encoding="utf-8") as file:
-        file.write(TRAINED_ALONE)
-    (done,) = run_commands(recipe, tree)
-    assert "2 passed" in done.stdout, done.stdout
+    (output,) = followed(contributing, tree, "Add a member")
+    assert "1 passed" in output
 
 
 def test_a_page_is_a_script_and_a_line(contributing, tree):

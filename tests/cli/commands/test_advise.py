@@ -123,22 +123,6 @@ def test_the_report_is_written_beside_what_is_printed(run, refused, sample, aske
     assert trace.read_bytes() == sample.path.read_bytes()
 
 
-def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_what_is_picked(run, document, asked, catalog):
-    answer, out = document(*asked), run(*asked)[1].splitlines()
-    assert all(row["status"] == "available" for row in answer["plans"]) and answer["within"] is None
-    retired = {name for name, row in catalog.items() if row.status == "retired"}
-    assert {row["instance"] for row in answer["left_out"]} >= retired
-    hidden = next(line for line in out if "not shown" in line)
-    shown = {line.split()[0] for line in out if line} & {plan["plan"] for plan in answer["plans"]}
-    assert hidden.startswith(f"{len(answer['plans']) - len(shown)} more offers of the same GPUs are not shown")
-    assert {answer["answer"]["plan"], answer["fastest"]["plan"], *answer["frontier"]} <= shown
-    lowest = {plan["gpu"]: plan["usd_per_hour"] for plan in sorted(answer["plans"], key=lambda p: -p["usd_per_hour"])}
-    prices = {(plan["gpu"], plan["usd_per_hour"]) for plan in answer["plans"] if plan["plan"] in shown}
-    assert set(lowest.items()) <= prices
-    every = run(*asked, "--every-offer")[1].splitlines()
-    assert {plan["plan"] for plan in answer["plans"]} <= {line.split()[0] for line in every if line}
-
-
 def test_advice_is_of_the_offers_asked_for(document, asked):
     answer = document(*asked, "--provider", "gcp,verda", "--market", "any", "--gpu", "V100,T4", "--confidence", "good")
     assert {plan["provider"] for plan in answer["plans"]} == {"gcp", "verda"}

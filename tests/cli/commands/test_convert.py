@@ -48,16 +48,6 @@ def test_every_sample_of_a_format_reads_back_the_same_without_a_name(run, reposi
         assert not [word for word in (*SECRETS, source.name.lower()) if word in data.decode().lower()], source.name
 
 
-def test_no_name_of_the_network_the_file_or_the_machine_is_left(run, trace, tmp_path):
-    assert b"secret" in trace.read_bytes()
-    status, out, err = run(trace, "-o", "out.json")
-    assert (status, err) == (0, "")
-    written = (tmp_path / "out.json").read_bytes()
-    assert read_profile(written).operations == GPU_STEP_US
-    assert not [word for word in SECRETS if word in written.decode().lower()]
-    assert out.startswith("out.json: 9 operation types, 1 step, from TensorFlow xplane.pb\n")
-
-
 def test_what_is_known_of_the_step_goes_into_meta_and_what_the_trace_tells_stays(run, trace, tmp_path):
     run(trace, "-o", "out.json")
     assert read_profile((tmp_path / "out.json").read_bytes()).meta.batch_size == 64

@@ -47,9 +47,3 @@ def test_scale_takes_a_method_and_what_else_is_known(document, samples, axis):
 def test_scale_refuses_in_one_line(refused, arguments, says):
     given = {"--instance": "p2.xlarge", "--axis": "batch", "--min-ms": "10", "--max-ms": "100", "--at": "64"}
     assert says in refused("scale", *(text for pair in {**given, **arguments}.items() for text in pair))
-
-
-def test_a_gpu_that_nobody_profiled_follows_the_shared_curve(document):
-    size = ("--axis", "batch", *ENDS, "--at", 128)
-    gpu, offer = (document("scale", "--instance", name, *size) for name in ("GeForce RTX 2080 Ti", "g5.xlarge"))
-    assert gpu == {**offer, "instance": "GeForce RTX 2080 Ti"}
