@@ -12,7 +12,6 @@ from benchmarks.visitors import PARTS, Seen, actions_of, visit
 _LONG_S = 600.0
 
 
-
 def test_visitors_do_everything_and_none_is_lost(repository: Path) -> None:
     seen = Seen()
 
@@ -25,8 +24,6 @@ def test_visitors_do_everything_and_none_is_lost(repository: Path) -> None:
     assert seen.failures == []
     assert set(seen.action_s) == {action.name for part in PARTS for action in part}
     assert len(seen.first_page_s) == 2
-
-
 
 
 async def _once_through(url: str, number: int, seen: Seen) -> None:

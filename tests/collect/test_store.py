@@ -102,7 +102,7 @@ def test_killed_at_100_random_points_and_gone_on_with(tmp_path, repository):
 def test_two_collectors_into_one_folder_refuse_each_other(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
-        with pytest.raises(InputError, match=r"Another `profet collect` writes to .*: wait for it, or name another"):
+        with pytest.raises(InputError, match="Another `profet collect`"):
             open_store(tmp_path / "c", MANIFEST).__enter__()
     with open_store(tmp_path / "c", MANIFEST) as store:
         assert list(store.finished) == [result(0).cell]
@@ -132,7 +132,7 @@ def test_a_folder_into_which_nothing_came_goes_again(tmp_path):
 
 def test_a_file_in_the_place_of_a_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"can't be written: .*; name another --out"):
+    with pytest.raises(InputError, match="name another --out"):
         open_store(tmp_path / "file" / "c", MANIFEST).__enter__()
 
 
@@ -218,13 +218,13 @@ def test_frameworks_are_added_and_another_version_belongs_into_another_folder(tm
             pass
     both = {"pytorch": "2.13.0", "tensorflow": "2.21.0 keras 3.15.1"}
     assert read_collection(tmp_path / "c").manifest["frameworks"] == both
-    with pytest.raises(InputError, match=r"holds cells of pytorch 2\.13\.0, not 2\.14\.0: name another --out"):
+    with pytest.raises(InputError, match=r"pytorch 2\.13\.0, not 2\.14\.0"):
         open_store(tmp_path / "c", {**MANIFEST, "frameworks": {"pytorch": "2.14.0"}}).__enter__()
 
 
 def test_another_machine_s_cells_belong_into_another_folder(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
-    with pytest.raises(InputError, match="holds cells of gpu 'none', not 'T4': name another --out"):
+    with pytest.raises(InputError, match="gpu 'none', not 'T4'"):
         open_store(tmp_path / "c", {**MANIFEST, "gpu": "T4"}).__enter__()
     assert numbers(tmp_path / "c") == [0]

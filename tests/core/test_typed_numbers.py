@@ -59,7 +59,7 @@ def test_what_is_no_number_or_out_of_bounds_is_one_line():
         *("nan", "inf", "0x10", "1e", "1e9999", "203,3 ms", "9" * 41, "<b>1</b>", "1\n2"),
     ]
     for text, read in product(no_numbers, (typed_positive, lambda text: typed_whole(text, 0, MOST))):
-        with pytest.raises(InputError, match=r"is not a number: write it like") as refused:
+        with pytest.raises(InputError, match="is not a number") as refused:
             read(text)
         assert "\n" not in str(refused.value) and len(str(refused.value)) < 100
     bounds = {"0": "above 0", "−3,5": "above 0", "1e300": "between 1e-09", "1e-300": "between"}

@@ -54,9 +54,9 @@ def test_one_of_other_models_is_refused():
     checksums = {name: model.checksum for name, model in judged.items()}
     assert read_report(path, "", **checksums)["seed"] == 0
     for name in judged:
-        with pytest.raises(ArtifactError, match=rf"belong to another {name}\.json than that loaded"):
+        with pytest.raises(ArtifactError, match=rf"another {name}\.json"):
             read_report(path, "", **{**checksums, name: "0" * 64})
-    with pytest.raises(ArtifactError, match="belong to other models than those loaded"):
+    with pytest.raises(ArtifactError, match="other models"):
         read_report(SHIPPED / "validation.json", "", models="0" * 64)
 
 
