@@ -359,7 +359,7 @@ for number, batch in enumerate(batches.repeat(2)):
 print("trained, traces", len(glob.glob("logs/*/plugins/profile/*/*.xplane.pb")))
 """,
     ("keras", "update of its own"): """
-# expect: pixels=None parameters=None
+# expect: pixels=None parameters=None precision=None
 # operations: MatMul
 # says: backward pass
 weight = tf.Variable(tf.random.normal((4, 2)))
@@ -394,7 +394,7 @@ class Trainer:
     def step(self, iterator):
         return update(*next(iterator))
 
-trainer, iterator = Trainer(), iter(batches)
+trainer, iterator = Trainer(), iter(batches.unbatch().batch(8, drop_remainder=True))
 for _ in range(12):
     trainer.step(iterator)
 """,
