@@ -71,7 +71,7 @@ SIGNIFICANT |= {0.099999: "0.100", 1e-300: "0", math.inf: "inf"}
 DOLLARS = {0: "$0.00", 0.00002551: "<$0.01", 0.0256: "$0.03", 0.0996: "$0.10", 0.9949: "$0.99", 12.344: "$12.34"}
 DOLLARS |= {99.996: "$100", 999.999: "$1,000", 1234.6: "$1,235"}
 DURATIONS = {0: "0 s", 0.4213: "0.421 s", 9.996: "10 s", 59.6: "1 min 0 s", 3_599.4: "59 min 59 s"}
-DURATIONS |= {3_599.6: "1 h 0 min", 172_799.6: "2 d 0 h", 187_200: "2 d 4 h"}
+DURATIONS |= {3_599.6: "1 h 0 min", 100_000: "27 h 46 min", 172_799.6: "2 d 0 h", 187_200: "2 d 4 h"}
 TABLES = ((format_significant, SIGNIFICANT), (format_usd, DOLLARS), (format_duration, DURATIONS))
 
 

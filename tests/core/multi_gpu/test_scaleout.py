@@ -198,6 +198,14 @@ def test_a_step_by_hand(law, node):
     assert scaled_step(law, GpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING).sharing_ms == half.sharing_ms
 
 
+def test_one_gpu_s_error_comes_on_top_of_scaling_s(law, node):
+    exact, unsure = (
+        scaled_step(law, GpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (None, 0.25)
+    )
+    assert unsure.interval.low_ms < 90 < exact.interval.low_ms and exact.interval.high_ms < unsure.interval.high_ms
+    assert exact.speed_up_range == unsure.speed_up_range
+
+
 def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(law, node):
     def half_width(gpus, strategy=Strategy.RING, gbit=8.0):
         links = replace(node, network_gbit_per_s=gbit)
