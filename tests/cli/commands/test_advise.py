@@ -119,6 +119,15 @@ def test_the_report_is_written_beside_what_is_printed(run, refused, sample, aske
     assert trace.read_bytes() == sample.path.read_bytes()
 
 
+def test_the_text_shows_the_cheapest_offers_and_what_is_picked_or_every_offer(run, document, asked):
+    answer, out = document(*asked), run(*asked)[1].splitlines()
+    plans = {plan["plan"] for plan in answer["plans"]}
+    shown = {line.split()[0] for line in out if line} & plans
+    assert any(line.startswith(f"{len(plans) - len(shown)} more offers of the same GPUs are not") for line in out)
+    assert {answer["answer"]["plan"], answer["fastest"]["plan"], *answer["frontier"]} <= shown < plans
+    assert plans <= {line.split()[0] for line in run(*asked, "--every-offer")[1].splitlines() if line}
+
+
 def test_advice_is_of_the_offers_asked_for(document, asked):
     answer = document(*asked, "--provider", "gcp,verda", "--market", "any", "--gpu", "V100,T4", "--confidence", "good")
     assert {plan["provider"] for plan in answer["plans"]} == {"gcp", "verda"}
