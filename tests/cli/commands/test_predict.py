@@ -163,13 +163,6 @@ def test_a_latency_in_the_meta_that_makes_no_sense_is_questioned(refused, sample
     assert "doesn't fit this profile" in message and " us (" in message
 
 
-def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, repository, tmp_path):
-    text = (repository / "models" / "manifest.json").read_text()
-    (tmp_path / "manifest.json").write_text(text.replace('"near": 6.0', '"near": 7.0'))
-    message = refused("predict", sample.path, "--anchor", sample.anchor, "--models", tmp_path)
-    assert "is damaged or was changed" in message
-
-
 def recorded(sample, tmp_path, gpu: str | None):
     """The sample's file, as recorded on another GPU; None: it doesn't say on which."""
     content = json.loads(sample.data)
