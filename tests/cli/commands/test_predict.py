@@ -125,7 +125,7 @@ def test_offers_are_narrowed_and_each_of_them_is_shown(run, document, sample, co
     ]
     assert {row["basis"] for row in rows[1:]} == {"measured"}
     assert "not shown" not in run(*command)[1]
-    spot = document(*command, "--market", "spot", "--gpu-count", 2)["predictions"][1:]
+    spot = document(*command, "--market", "spot", "--gpu-count", 2, "--min-memory-gib", 16)["predictions"][1:]
     assert [(row["instance"], row["usd_per_hour"], row["usd_per_gpu_hour"]) for row in spot] == [
         ("gcp/n1-standard-8+2xV100", 2.28146, 1.14073)
     ]

@@ -49,9 +49,12 @@ def test_from_a_profile_every_offer_has_its_own_step(document, profiled):
         assert row["latency_ms"] >= row["one_gpu_ms"]
     assert [row["epoch_usd"] for row in found["offers"]] == sorted(row["epoch_usd"] for row in found["offers"])
     assert unexpected(found["warnings"]) == []
+    amp = document("scaleout", *profiled, "--gpus", "1,8", "--precision", "amp", "--gradients", "fp16")
+    step_ms = {row["instance"]: row["one_gpu_ms"] for row in amp["offers"]}
+    assert step_ms.keys() <= by_instance.keys() and step_ms["p3.16xlarge"] != by_instance["p3.16xlarge"]
 
 
-def test_a_batch_of_all_is_shared(document, refused, profiled):
+def test_a_batch_of_all_is_shared(document, run, refused, profiled):
     assert "give one" in refused("scaleout", *profiled, "--batch", 64, "--global-batch", 512)
     sizes = ("--profiled-batch", 16, "--profiled-pixels", 128, "--global-batch", 256)
     found = document("scaleout", *profiled, *sizes, "--instance", "p3.16xlarge")
@@ -62,6 +65,7 @@ def test_a_batch_of_all_is_shared(document, refused, profiled):
     assert curve[8]["one_gpu_ms"] == pytest.approx(own)
     assert curve[8]["over_one"] == pytest.approx(curve[1]["latency_ms"] / curve[8]["latency_ms"])
     assert curve[8]["over_one"] < curve[8]["speed_up"], "small batches keep a GPU less busy"
+    assert "vs. 1 GPU: relative to" in run("scaleout", *profiled, *sizes)[1]
     # Beyond some number the network takes longer than it saves: that is said.
     assert found["last_paying"] == 8
     # Numbers that can't share the batch are left out.
@@ -133,6 +137,7 @@ def test_one_process_needs_the_weight_tensors_and_stays_within_a_node(document, 
     ("arguments", "says"),
     [
         ((*MEASURED, "--gpus", "128"), "at most 64, not 128"),
+        ((*MEASURED, "--gpus", "12", "--instance", "p3.16xlarge"), "don't fill whole machines"),
         ((*MEASURED, "--gpus", "some"), "--gpus: 'some'"),
         ((*MEASURED, "--strategy", "gossip"), "--strategy: invalid choice"),
         ((*MEASURED, "--global-batch", "128", "--gpus", "8"), "batch 64 per GPU, not 16"),

@@ -19,7 +19,8 @@ import pytest
 
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
-from profet_core import load_catalog, load_models, predict
+from profet_core import predict
+from profet_core.answers.served import load_served
 from profet_core.profiles import read_profile
 from profet_lab.datasets.dataset import Dataset, InstanceFacts
 from profet_lab.datasets.write import write_dataset
@@ -108,9 +109,12 @@ def error_percent(found_ms, true_ms) -> float:
 
 @pytest.fixture
 def known(trained, monkeypatch):
-    """Models and catalog that know the machine."""
-    monkeypatch.setenv("PROFET_INSTANCES", str(trained.catalogue))
-    return load_models(trained.models), load_catalog()
+    """Models and catalog that know the machine, as a server loads them."""
+    for name in ("PROFET_INSTANCES", "PROFET_APP_INSTANCES"):
+        monkeypatch.setenv(name, str(trained.catalogue))
+    monkeypatch.setenv("PROFET_HOME", str(trained.models))
+    context = load_served().context
+    return context.models, context.catalog
 
 
 def test_a_held_out_network_is_predicted_to_and_from_the_machine(known, profiles, steps_ms):
