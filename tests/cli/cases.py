@@ -22,22 +22,6 @@ def covering(tmp_path: Path, sample: Sample, steps: int, **meta: object) -> Path
     return written(tmp_path, {"operations": operations, "meta": meta}, f"{steps}.json")
 
 
-def sample_at(samples, axis: str, size: int) -> Sample:
-    """The sample at one end of the pair of `axis`."""
-    other = "pixels" if axis == "batch_size" else "batch_size"
-    ends = {"batch_size": (16, 256), "pixels": (32, 256)}[axis]
-    for one in samples.values():
-        pair = [
-            each
-            for each in samples.values()
-            if (each.model, each.anchor, getattr(each, other)) == (one.model, one.anchor, getattr(one, other))
-        ]
-        sizes = {getattr(each, axis): each for each in pair}
-        if set(ends) <= set(sizes):
-            return sizes[size]
-    raise AssertionError(f"no pair of samples along {axis}")
-
-
 def unexpected(warnings: list[str]) -> list[str]:
     """Warnings beside those that even a recorded sample may earn: TensorFlow cut its profile short."""
     return [text for text in warnings if not text.startswith("operations that every training step has are missing")]

@@ -6,7 +6,7 @@ import pytest
 
 from profet_core.artifacts.samples import Sample
 from profet_core.profiles.record import NO_DEVICE
-from tests.cli.cases import CPU_ONLY, covering, sample_at, written
+from tests.cli.cases import CPU_ONLY, covering, written
 
 BUSY = {"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
 #: Command -> what it asks for beside a trace.
@@ -90,7 +90,7 @@ def test_which_other_trace_has_no_number_is_said(refused, samples, sample, tmp_p
     measured = ("--measured", f"{next(iter(sample.measured_ms))}=50", "--measured-trace", path)
     line = refused("predict", sample.path, "--anchor", sample.anchor, *measured)
     assert line == f"--measured-trace: {NO_DEVICE}"
-    small = sample_at(samples, "batch_size", 16)
+    small = samples["resnet50-128px-b16-g4dn"]
     command = ("cost", small.path, "--anchor", small.anchor, "--images", 9, "--at-batch", 64, "--second", path)
     assert refused(*command) == f"--second: {NO_DEVICE}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import pytest
 
 from profet_cli.dispatch import COMMANDS
 from profet_cli.main import main
-from profet_core import load_catalog
 from profet_core.version import VERSION
 from tests.cli.cases import written
 
@@ -83,12 +81,6 @@ def process(repository: Path, *arguments: object, **environment: str) -> subproc
         text=True,
         timeout=120,
     )
-
-
-def test_the_module_runs_as_a_process(repository, sample):
-    done = process(repository, "predict", sample.path, "--anchor", sample.anchor, "--format", "json")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(json.loads(done.stdout)["predictions"]) == len(load_catalog())
 
 
 def test_a_process_exits_with_2_and_one_line_and_looks_for_models_in_profet_home(repository, sample):

@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import document, refused, run
+
+__all__ = ["document", "refused", "run"]
+
 
 @pytest.fixture(scope="session")
 def in_keras(repository: Path) -> dict[str, Any]:

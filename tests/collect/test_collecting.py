@@ -258,12 +258,10 @@ def test_frameworks_must_see_the_same_gpu(monkeypatch):
         (["--instance", "\n"], "short text"),
     ],
 )
-def test_what_cannot_be_meant_is_one_line_before_anything_starts(arguments, line, tmp_path, capsys, monkeypatch):
+def test_what_cannot_be_meant_is_one_line_before_anything_starts(arguments, line, tmp_path, refused, monkeypatch):
     from profet_cli.commands import collect
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
-    assert main(["collect", "--instance", "x", "--device", "cpu", *arguments]) == 2
-    (said,) = capsys.readouterr().err.splitlines()
-    assert line in said
+    assert line in refused("collect", "--instance", "x", "--device", "cpu", *arguments)
     assert list(tmp_path.iterdir()) == []

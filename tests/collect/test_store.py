@@ -8,8 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,18 +75,6 @@ def test_torn_at_any_byte_no_whole_cell_is_lost_and_no_half_one_read():
         list(whole_lines(b"".join(lines), "cells.jsonl"))
 
 
-def test_a_torn_line_is_cut_before_the_next_is_written(tmp_path):
-    lines = [line_of(result(number)) for number in range(2)]
-    with open_store(tmp_path / "c", MANIFEST):
-        pass
-    for point in random.Random(15).sample(range(len(lines[1])), 40):
-        (tmp_path / "c" / "cells.jsonl").write_bytes(lines[0] + lines[1][:point])
-        with open_store(tmp_path / "c", MANIFEST) as store:
-            assert len(store.finished) == 1
-            store.append(result(99))
-        assert numbers(tmp_path / "c") == [0, 99]
-
-
 def test_killed_at_100_random_points_and_gone_on_with(tmp_path, repository):
     """Kill -9 while a folder is opened or a line written, again and again, on five folders."""
     chance = random.Random(6)
@@ -116,20 +102,18 @@ def test_killed_at_100_random_points_and_gone_on_with(tmp_path, repository):
 def test_two_collectors_into_one_folder_refuse_each_other(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
-        with pytest.raises(InputError, match=r"Another `profet collect` writes to .*: wait for it, or name another"):
+        with pytest.raises(InputError, match="Another `profet collect`"):
             open_store(tmp_path / "c", MANIFEST).__enter__()
     with open_store(tmp_path / "c", MANIFEST) as store:
         assert list(store.finished) == [result(0).cell]
 
 
-def test_beside_a_collection_that_runs_nothing_is_started(tmp_path, capsys, monkeypatch):
+def test_beside_a_collection_that_runs_nothing_is_started(tmp_path, refused, monkeypatch):
     from profet_cli.commands import collect
-    from profet_cli.main import main
 
     monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
     with open_store(tmp_path / "c", MANIFEST):
-        assert main(["collect", "--instance", "test", "--device", "cpu", "--out", str(tmp_path / "c")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+        line = refused("collect", "--instance", "test", "--device", "cpu", "--out", tmp_path / "c")
     assert "Another `profet collect`" in line and str(tmp_path / "c") in line
 
 
@@ -146,7 +130,7 @@ def test_a_folder_into_which_nothing_came_goes_again(tmp_path):
 
 def test_a_file_in_the_place_of_a_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"can't be written: .*; name another --out"):
+    with pytest.raises(InputError, match="name another --out"):
         open_store(tmp_path / "file" / "c", MANIFEST).__enter__()
 
 
@@ -232,37 +216,13 @@ def test_frameworks_are_added_and_another_version_belongs_into_another_folder(tm
             pass
     both = {"pytorch": "2.13.0", "tensorflow": "2.21.0 keras 3.15.1"}
     assert read_collection(tmp_path / "c").manifest["frameworks"] == both
-    with pytest.raises(InputError, match=r"holds cells of pytorch 2\.13\.0, not 2\.14\.0: name another --out"):
+    with pytest.raises(InputError, match=r"pytorch 2\.13\.0, not 2\.14\.0"):
         open_store(tmp_path / "c", {**MANIFEST, "frameworks": {"pytorch": "2.14.0"}}).__enter__()
-
-
-@pytest.fixture
-def read_only() -> Iterator[Path]:
-    """A folder that this process may not write into; root gives its rights up meanwhile."""
-    nobody = 65534
-    # Those above it are open to everybody, as pytest's own are not.
-    with tempfile.TemporaryDirectory(dir="/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o555)
-        before = os.geteuid()
-        if before == 0:
-            os.seteuid(nobody)
-        try:
-            yield folder
-        finally:
-            os.seteuid(before)
-
-
-def test_a_read_only_folder_is_one_line(read_only):
-    for folder in (read_only, read_only / "c"):
-        with pytest.raises(InputError, match="can't be written: Permission denied; name another --out"):
-            open_store(folder, MANIFEST).__enter__()
-    assert list(read_only.iterdir()) == []
 
 
 def test_another_machine_s_cells_belong_into_another_folder(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
-    with pytest.raises(InputError, match="holds cells of gpu 'none', not 'T4': name another --out"):
+    with pytest.raises(InputError, match="gpu 'none', not 'T4'"):
         open_store(tmp_path / "c", {**MANIFEST, "gpu": "T4"}).__enter__()
     assert numbers(tmp_path / "c") == [0]

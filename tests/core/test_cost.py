@@ -96,7 +96,7 @@ def test_the_batch_size_is_the_recorded_one():
     with pytest.raises(InputError, match="give the batch size it was recorded at"):
         check_profiled_batch(None, None)
     for batch in (0, 1.5, True):
-        with pytest.raises(InputError, match=r"^The profiled batch size must be a whole number"):
+        with pytest.raises(InputError, match="profiled batch size"):
             check_profiled_batch(batch, None)
 
 

@@ -76,15 +76,8 @@ def deployed(folder: Path) -> Iterator[Proxy]:
 
 def make_certificate(folder: Path) -> None:
     subject = ["-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}"]
-    key = [
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        str(folder / "privkey.pem"),
-        "-out",
-        str(folder / "fullchain.pem"),
-    ]
+    files = ["-keyout", str(folder / "privkey.pem"), "-out", str(folder / "fullchain.pem")]
+    key = ["-newkey", "rsa:2048", "-nodes", *files]
     subprocess.run(["openssl", "req", "-x509", *key, "-days", "1", *subject], check=True, capture_output=True)
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import venv
 
 from tests.deploy.conftest import ask
 from ui.recorder.wheel import recorder_wheel
@@ -19,20 +16,12 @@ def test_its_pages_say_what_a_browser_may_do_with_them(address):
         assert "frame-ancestors 'self'" in headers["content-security-policy"]
 
 
-def test_pip_installs_the_recorder_from_it(address, tmp_path):
+def test_the_recorder_s_wheel_comes_from_it(address):
     path = f"/recorder/{recorder_wheel().name}"
     status, headers, body = ask(address, path)
     assert (status, body) == (200, recorder_wheel().data)
     assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-cache"
     assert "sandbox" in headers["content-security-policy"]
-    venv.create(tmp_path / "venv", symlinks=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index"]
-    subprocess.run([*pip, f"http://{address}{path}"], check=True, timeout=120)
-    done = subprocess.run(
-        [python.with_name("profet"), "profile", "--help"], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert "Record a profile of your own training script" in done.stdout
 
 
 def test_there_is_nothing_else_where_the_recorder_is(address):

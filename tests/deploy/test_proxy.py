@@ -33,6 +33,17 @@ def ask(proxy: Proxy, method: str, path: str, body: bytes | None = None, **heade
         connection.close()
 
 
+def sent(proxy: Proxy, request: str, *headers: str) -> str:
+    """First line of the answer to a request without a body."""
+    with (
+        socket.create_connection((HOST, proxy.https_port), timeout=30) as plain,
+        TRUSTING.wrap_socket(plain, server_hostname=HOST) as connection,
+    ):
+        head = (request, f"Host: {HOST}:{proxy.https_port}", *headers, "", "")
+        connection.sendall("\r\n".join(head).encode())
+        return connection.recv(2**16).split(b"\r\n")[0].decode()
+
+
 def test_the_page_comes_with_every_header(proxy):
     status, headers, body = ask(proxy, "GET", "/")
     assert status == 200 and b"Streamlit" in body
@@ -76,16 +87,7 @@ def test_what_is_for_the_operator_is_not_public(path, proxy):
     "method, path, most", [("POST", "/v1/predict", 31), ("PUT", "/_stcore/upload_file/a/b", 31), ("POST", "/", 1)]
 )
 def test_a_body_that_is_too_large_is_refused_before_it_is_sent(method, path, most, proxy):
-    with (
-        socket.create_connection((HOST, proxy.https_port), timeout=30) as plain,
-        TRUSTING.wrap_socket(plain, server_hostname=HOST) as connection,
-    ):
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: {HOST}:{proxy.https_port}\r\nContent-Length: {most * 2**20 + 1}\r\n\r\n"
-        )
-        connection.sendall(head.encode())
-        answer = connection.recv(2**16)
-    assert answer.startswith(b"HTTP/1.1 413")
+    assert sent(proxy, f"{method} {path} HTTP/1.1", f"Content-Length: {most * 2**20 + 1}").startswith("HTTP/1.1 413")
 
 
 def test_who_asks_too_often_is_told_to_wait(proxy):
@@ -109,19 +111,13 @@ def test_other_hosts_get_nothing_and_plain_http_is_sent_to_tls(proxy):
     plain.close()
 
 
+UPGRADE = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13")
+
+
 def websocket_status(proxy: Proxy, origin: str) -> str:
     """How a handshake of a page at some origin is answered."""
-    with (
-        socket.create_connection((HOST, proxy.https_port), timeout=30) as plain,
-        TRUSTING.wrap_socket(plain, server_hostname=HOST) as connection,
-    ):
-        head = (
-            f"GET /_stcore/stream HTTP/1.1\r\nHost: {HOST}:{proxy.https_port}\r\nOrigin: {origin}\r\n"
-            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-        )
-        connection.sendall(head.encode())
-        return connection.recv(2**12).split(b"\r\n")[0].decode()
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+    return sent(proxy, "GET /_stcore/stream HTTP/1.1", f"Origin: {origin}", *UPGRADE, key)
 
 
 def test_another_site_s_page_gets_no_session(proxy):

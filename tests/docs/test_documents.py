@@ -203,11 +203,6 @@ def test_the_packages_listed_are_those_that_exist():
     assert listed(text_of("docs/ARCHITECTURE.md")) == expected(), "write the list again: python -m docs.map"
 
 
-def test_the_glossary_is_sorted():
-    words = re.findall(r"^\| (.+?) \|", section(text_of("docs/ARCHITECTURE.md"), "Glossary"), re.MULTILINE)[1:]
-    assert words == sorted(set(words), key=str.lower)
-
-
 def test_pictures_are_small_and_of_both_desktops():
     for scheme in ("light", "dark"):
         path = ROOT / "docs" / "images" / f"predict-{scheme}.png"

@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from urllib.request import urlopen
 import pandas as pd
 import pytest
 
+from benchmarks.served_app import free_port
 from profet_cli.main import main
 from profet_collect.store import open_store
 from profet_core.collected.record import Cell, CellResult, Precision
@@ -102,7 +102,8 @@ def test_what_does_not_run_says_why(name):
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if to_run(name)])
-def test_a_reader_may_do_what_stands_there(name, folder, port, monkeypatch, capsys):
+def test_a_reader_may_do_what_stands_there(name, folder, monkeypatch, capsys):
+    port = str(free_port())
     monkeypatch.chdir(folder)
     with patch.dict(os.environ, {"HOME": str(folder / "home")}), ExitStack() as servers:
         for variable in SETTINGS:
@@ -163,11 +164,3 @@ def is_healthy(port: str) -> bool:
             return answer.status == 200
     except URLError:
         return False
-
-
-@pytest.fixture
-def port() -> str:
-    """Where nobody listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1])

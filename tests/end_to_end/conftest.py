@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,38 +18,18 @@ import pytest
 TIMEOUT_S = 1_800
 
 
-@dataclass(frozen=True)
-class Load:
-    """CPU seconds of the machine's cores since boot, for any program, and the time of the reading."""
-
-    busy_s: float
-    at_s: float
-
-    @classmethod
-    def now(cls) -> Load:
-        """Until now."""
-        with Path("/proc/stat").open() as file:
-            user, nice, system, _idle, _iowait, *rest = map(int, file.readline().split()[1:9])
-        return cls((user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK"), time.monotonic())
-
-    def others_share(self, before: Load, own_s: float) -> float:
-        """Share of all cores since then that went to others than those that took `own_s`."""
-        others_s = max(self.busy_s - before.busy_s - own_s, 0.0)
-        return others_s / ((self.at_s - before.at_s) * (os.cpu_count() or 1))
-
-
 @dataclass
 class Person:
     """Runs commands in a folder, with models and instances of their own.
 
     Attributes
     ----------
-    others_share : of the machine's processors, the most that other programs had during a measurement.
+    load : the highest load average of the machine at the end of a measurement.
     """
 
     folder: Path
     repository: Path
-    others_share: float = field(default=0.0, init=False)
+    load: float = field(default=0.0, init=False)
 
     @property
     def home(self) -> Path:
@@ -88,19 +66,9 @@ class Person:
 
     @contextmanager
     def measuring(self) -> Iterator[None]:
-        """Note what other programs have of the machine meanwhile, where the system tells."""
-        if not Path("/proc/stat").exists():
-            yield
-            return
-        before, own_s = Load.now(), _commands_s()
+        """Note how busy the machine is meanwhile."""
         yield
-        self.others_share = max(self.others_share, Load.now().others_share(before, _commands_s() - own_s))
-
-
-def _commands_s() -> float:
-    """Processor time of all commands that ended, and of what they ran."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+        self.load = max(self.load, os.getloadavg()[0])
 
 
 @pytest.fixture(scope="package")

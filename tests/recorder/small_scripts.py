@@ -1,4 +1,4 @@
-"""The scripts in scripts/: what each expects of its recording, which its first lines say, and how it is run.
+"""The scripts in scripts/ and of `variations`: what each expects of its recording, which its first lines say.
 
 `# expect:` lists facts of the profile (batch, pixels, parameters, precision; None where there is none), the exit
 `status` if it isn't 0, and `compiled`; `needs=` names a framework beyond its own; `fresh`: what it imports, and in what
@@ -21,6 +21,7 @@ import pytest
 from profet_core.profiles.record import NO_WORK
 from tests.recorder.preloaded import TIMEOUT_S, Preloaded
 from tests.recorder.runs import Run, needs
+from tests.recorder.variations import PREFIXES, VARIATIONS
 
 FOLDER = Path(__file__).parent / "scripts"
 #: Few steps, and no threads that wait for each other: these tests run beside others.
@@ -33,20 +34,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
 }
-_FRAMEWORKS = {
-    "keras": ("tensorflow", "keras"),
-    "tf": ("tensorflow", "keras"),
-    "tfkeras": ("tensorflow", "tf_keras"),
-    "torch": ("torch",),
-    "plain": (),
-    "lightning": ("torch", "lightning"),
-    "transformers": ("torch", "transformers"),
-    "accelerate": ("torch", "accelerate"),
-    "timm": ("torch", "timm"),
-    "fastai": ("torch", "fastai"),
-    "ignite": ("torch", "ignite"),
-    "jax": ("jax",),
-}
+_FRAMEWORKS = {"keras": ("tensorflow", "keras"), "tf": ("tensorflow", "keras"), "tfkeras": ("tensorflow", "tf_keras")}
 #: What a training loads besides, whatever it is.
 _LOADED_BY_ANY = {
     ("torch",): ("torch._dynamo", "profet_core.profiles.pytorch.reduction"),
@@ -56,9 +44,10 @@ _LOADED_BY_ANY = {
 
 @dataclass(frozen=True)
 class Script:
-    """A script and what its first lines say."""
+    """A script of a kind ("torch", "keras", ...) and what its first lines say."""
 
-    path: Path
+    kind: str
+    source: str
     facts: dict[str, str]
     lines: dict[str, str]
 
@@ -68,32 +57,46 @@ class Script:
         if self.facts.get("needs") == "torch":
             return ("keras", "torch")
         others = (self.facts["needs"],) if "needs" in self.facts else ()
-        return tuple(dict.fromkeys((*_FRAMEWORKS[self.path.stem.partition("_")[0]], *others)))
+        own = ("torch", self.kind) if self.kind not in ("torch", "jax") else (self.kind,)
+        return tuple(dict.fromkeys((*_FRAMEWORKS.get(self.kind, own), *others)))
 
     @property
     def command(self) -> list[str]:
-        """The arguments of `profet`."""
+        """The arguments of `profet profile` around the script."""
         options, _, arguments = f"{self.lines.get('command', '')} ".partition("-- ")
-        own = ["--", *shlex.split(arguments)] if arguments else []
-        return ["profile", str(self.path), *STEPS, *shlex.split(options), *own]
+        return [*STEPS, *shlex.split(options), *(["--", *shlex.split(arguments)] if arguments else [])]
 
 
-def scripts(*prefixes: str) -> list:
+def scripts(*kinds: str) -> list:
     """A parameter for each script of these kinds, skipped by name where its framework isn't installed."""
-    chosen = sorted(path for path in FOLDER.glob("*.py") if path.stem.partition("_")[0] in prefixes)
-    return [pytest.param(one, id=one.path.stem, marks=needs(*one.modules)) for one in map(read_script, chosen)]
+    found = {path.stem: read_script(path) for path in sorted(FOLDER.glob("*.py"))}
+    found |= {f"{kind}: {name}": _variation(kind, text) for (kind, name), text in VARIATIONS.items()}
+    return [pytest.param(one, id=name, marks=needs(*one.modules)) for name, one in found.items() if one.kind in kinds]
 
 
 def read_script(path: Path) -> Script:
     """A script with what its first lines say."""
+    source = path.read_text()
+    return Script(path.stem.partition("_")[0], source, *_first_lines(source))
+
+
+def _variation(kind: str, text: str) -> Script:
+    facts, lines = _first_lines(text.lstrip())
+    if "status" not in facts:
+        facts = {"batch": "8", "pixels": "16", "parameters": "314", "precision": "fp32", **facts}
+        lines = {"operations": "Conv2DBackpropFilter MatMul", **lines}
+    return Script(kind, PREFIXES[kind] + text, facts, lines)
+
+
+def _first_lines(source: str) -> tuple[dict[str, str], dict[str, str]]:
     lines = {}
-    for line in path.read_text().splitlines():
+    for line in source.splitlines():
         if not line.startswith("# "):
             break
         name, _, text = line.removeprefix("# ").partition(":")
         lines[name] = text.strip()
     words = [word.partition("=") for word in lines.get("expect", "").split()]
-    return Script(path, {name: value for name, _, value in words}, lines)
+    return {name: value for name, _, value in words}, lines
 
 
 class Runner:
@@ -105,13 +108,14 @@ class Runner:
         self._environment = kept | ENVIRONMENT | {"PYTHONPATH": str(repository)}
         self._preloaded: dict[tuple[str, ...], Preloaded] = {}
 
-    def run(self, script: Script, folder: Path, *options: str) -> Run:
+    def run(self, script: Script, folder: Path) -> Run:
         """What the script left."""
         # Beside the folder: that is to hold only what the script and its recording write.
-        out, err = folder.with_suffix(".out"), folder.with_suffix(".err")
+        path, out, err = (folder.with_suffix(ending) for ending in (".py", ".out", ".err"))
+        path.write_text(script.source)
+        arguments = ["profile", str(path), *script.command]
         if "fresh" in script.facts or "plain" in script.facts or not hasattr(os, "fork"):
-            is_plain = "plain" in script.facts or "plain" in options
-            program = [str(script.path)] if is_plain else ["-m", "profet_cli", *script.command]
+            program = [str(path)] if "plain" in script.facts else ["-m", "profet_cli", *arguments]
             with out.open("w") as stdout, err.open("w") as stderr:
                 status = subprocess.run(
                     [sys.executable, *program],
@@ -126,7 +130,7 @@ class Runner:
             modules = (*script.modules, *_LOADED_BY_ANY.get(script.modules[:1], ()))
             if modules not in self._preloaded:
                 self._preloaded[modules] = Preloaded(modules, self._environment, self._repository)
-            status = self._preloaded[modules].run(script.command, folder, out, err)
+            status = self._preloaded[modules].run(arguments, folder, out, err)
         return Run(status, out.read_text(), err.read_text(), folder)
 
     def close(self) -> None:
@@ -142,30 +146,23 @@ def check(script: Script, done: Run) -> None:
     for name, text in (("says", done.err), ("prints", done.out)):
         assert lines.get(name, "") in text, done.err
     assert "silent" not in lines or lines["silent"] not in done.out + done.err, done.err
-    for name in lines.get("keeps", "").split():
-        assert (done.folder / name).is_file()
+    assert all((done.folder / name).is_file() for name in lines.get("keeps", "").split())
     assert (done.folder / "profile.json").is_file() == ("batch" in facts), done.err
     if "batch" not in facts:
         return
     profile = done.profile()
-    found = {
-        "batch": profile.meta.batch_size,
-        "pixels": profile.meta.pixels,
-        "parameters": profile.meta.parameters,
-        "precision": (profile.meta.precision or "None").replace(" ", "_"),
-    }
+    meta = profile.meta
+    precision = (meta.precision or "None").replace(" ", "_")
+    found = {"batch": meta.batch_size, "pixels": meta.pixels, "parameters": meta.parameters, "precision": precision}
     assert {name: str(value) for name, value in found.items() if name in facts} == {
         name: facts[name] for name in found if name in facts
-    }
-    assert profile.meta.compiled is (True if "compiled" in facts else None)
+    }, found
+    assert ("PyTorch" if "torch" in script.modules else "TensorFlow") in meta.framework
+    assert meta.compiled is (True if "compiled" in facts else None)
     missing = [name for name in lines.get("operations", "").split() if f"Host_{name}" not in profile.operations]
     assert not missing, sorted(profile.operations)
-    assert (
-        profile.refusal == ""
-        and NO_WORK not in profile.warnings
-        and profile.steps == 1
-        and profile.meta.step_latency_ms > 0
-    )
+    assert (profile.refusal, profile.steps) == ("", 1) and NO_WORK not in profile.warnings
+    assert meta.step_latency_ms > 0
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def test_what_is_typed_is_what_the_tests_run(shape, typed, example):
     if link[3]:
         assert link[3] == " is refused" and script.facts["status"] == "2" and script.lines["says"]
     elif command is None:
-        assert "plain" in script.facts and typed.strip("`") in script.path.read_text()
+        assert "plain" in script.facts and typed.strip("`") in script.source
     else:
         assert "batch" in script.facts and "plain" not in script.facts
         assert options.keep_running == ("--keep-running" in script.lines.get("command", ""))

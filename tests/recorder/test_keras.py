@@ -83,6 +83,8 @@ def test_with_onednn_or_without_the_operations_are_the_same_and_the_profile_says
     switch = f"import os\nos.environ['TF_ENABLE_ONEDNN_OPTS'] = '{int(onednn)}'\n"
     done = run(switch + NETWORK.format(keras="keras") + FIT, "--timed", 2, "--keep-trace", "kept")
     assert done.status == 0, done.err
+    assert "trained" not in done.out, "it was stopped"
+    assert sorted(path.name for path in done.folder.iterdir()) == ["kept", "profile.json", "train.py"]
     profile = done.profile()
     check(profile, "Keras 3.")
     assert profile.meta.onednn is onednn
@@ -129,16 +131,6 @@ print("steps", steps)
 
 
 @needs("tensorflow", "keras")
-def test_a_script_is_recorded_as_it_is_and_stopped(run):
-    done = run(NETWORK.format(keras="keras") + FIT, "--timed", 4, arguments=["jit", "-o", "theirs"])
-    assert done.status == 0, done.err
-    check(done.profile(), "Keras 3.")
-    assert "trained" not in done.out, "it was stopped"
-    assert any("XLA (jit_compile) is off" in line for line in done.progress)
-    assert sorted(path.name for path in done.folder.iterdir()) == ["profile.json", "train.py"]
-
-
-@needs("tensorflow", "keras")
 def test_a_script_that_may_go_on_ends_as_it_would_have_with_xla_on_again(run):
     done = run(
         NETWORK.format(keras="keras") + FIT,
@@ -147,6 +139,7 @@ def test_a_script_that_may_go_on_ends_as_it_would_have_with_xla_on_again(run):
     )
     assert done.status == 0, done.err
     assert "trained 2 epochs, XLA True arguments ['jit']" in done.out
+    assert any("XLA (jit_compile) is off" in line for line in done.progress)
     profile = done.profile("mine.json")
     assert profile.meta.batch_size == 9, "an option is believed"
     assert not [name for name in profile.operations if "Xla" in name]
@@ -178,37 +171,10 @@ def test_a_training_that_ends_too_early_says_how_many_steps_it_saw(run):
 
 
 @needs("tensorflow", "keras")
-def test_precision_is_the_policy_of_the_model(run):
-    code = NETWORK.format(keras="keras").replace(
-        "model =", 'keras.config.set_dtype_policy("mixed_float16")\nmodel =', 1
-    )
-    done = run(code + FIT, "--timed", 2, "--warm-up", 2)
-    assert done.status == 0, done.err
-    assert done.profile().meta.precision == "mixed fp16"
-
-
-@needs("tensorflow", "keras")
-def test_several_steps_at_once_are_refused(run):
-    done = run(NETWORK.format(keras="keras") + FIT.replace("loss=loss", "loss=loss, steps_per_execution=4"), "--force")
-    assert done.status == 2
-    assert "compile with steps_per_execution=1" in done.progress[-1]
-
-
-@needs("tensorflow", "keras")
 def test_epochs_too_short_for_the_profiled_steps_are_refused(run):
     done = run(NETWORK.format(keras="keras") + FIT, "--profiled", 17)
     assert done.status == 2
     assert done.progress[-1].startswith("An epoch of 17 batches is too short: 17 steps in a row")
-
-
-@needs("tensorflow", "tf_keras")
-def test_tf_keras_shows_its_batch_normalization(run):
-    done = run(NETWORK.format(keras="tf_keras") + FIT, "--keep-running", "--timed", 4, arguments=["jit"])
-    assert done.status == 0, done.err
-    profile = done.profile()
-    check(profile, "tf_keras 2.")
-    assert profile.operations["Host_FusedBatchNormV3"] > 0
-    assert "XLA True" in done.out, "on again after the recording"
 
 
 @needs("tensorflow", "tf_keras")
@@ -217,16 +183,8 @@ def test_the_marks_of_tf_keras_are_no_further_steps(run):
     done = run(NETWORK.format(keras="tf_keras") + FIT, "--timed", 13, "--profiled", 3, "--keep-trace", "kept")
     assert done.status == 0, done.err
     assert recorded_steps(done) == (3, "marked")
-
-
-@needs("keras", "torch")
-def test_keras_on_pytorch_is_recorded_with_pytorchs_profiler(run):
-    code = "import os\nos.environ['KERAS_BACKEND'] = 'torch'\n" + NETWORK.format(keras="keras") + FIT
-    done = run(code, "--timed", 2)
-    assert done.status == 0, done.err
-    meta = done.profile().meta
-    assert meta.framework.startswith("PyTorch 2.") and "Keras 3." in meta.framework
-    assert (meta.batch_size, meta.pixels, meta.parameters) == (8, 32, PARAMETERS)
+    check(done.profile(), "tf_keras 2.")
+    assert done.profile().operations["Host_FusedBatchNormV3"] > 0
 
 
 @needs("tensorflow", "keras")

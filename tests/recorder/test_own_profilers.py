@@ -87,19 +87,11 @@ network = nn.Sequential(
 data = torch.utils.data.TensorDataset(torch.rand(16 * 80, 3, 32, 32), torch.randint(10, (16 * 80,)))
 loader = torch.utils.data.DataLoader(data, batch_size=16)
 
-def profiler():
-    schedule = torch.profiler.schedule(wait=19, warmup=1, active=STEPS)
-    if "own" not in sys.argv:
-        schedule = None
-    return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule)
-
-def tell(own):
-    print(json.dumps({one.key: one.self_cpu_time_total for one in own.key_averages()}))
-"""
-LOOP = """
 optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
-own = profiler() if "own" in sys.argv else None
-if own:
+own = None
+if "own" in sys.argv:
+    schedule = torch.profiler.schedule(wait=19, warmup=1, active=STEPS)
+    own = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule)
     own.start()
 for step, (images, labels) in enumerate(loader):
     optimizer.zero_grad()
@@ -109,41 +101,7 @@ for step, (images, labels) in enumerate(loader):
         own.step()
 if own:
     own.stop()
-    tell(own)
-"""
-LIGHTNING = """
-import lightning as L
-
-class Lit(L.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.network = network
-
-    def training_step(self, batch, index):
-        images, labels = batch
-        return nn.functional.cross_entropy(self.network(images), labels)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.9)
-
-class Own(L.Callback):
-    def on_train_start(self, trainer, module):
-        self.own = profiler()
-        self.own.start()
-
-    def on_train_batch_end(self, trainer, module, outputs, batch, index):
-        if index < 20 + STEPS:
-            self.own.step()
-
-    def on_train_end(self, trainer, module):
-        self.own.stop()
-        tell(self.own)
-
-trainer = L.Trainer(
-    max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
-    enable_model_summary=False, callbacks=[Own()] if "own" in sys.argv else [],
-)
-trainer.fit(Lit(), loader)
+    print(json.dumps({one.key: one.self_cpu_time_total for one in own.key_averages()}))
 """
 
 
@@ -152,8 +110,7 @@ trainer.fit(Lit(), loader)
     [
         pytest.param(KERAS + FIT, id="Keras fit", marks=needs("tensorflow", "keras")),
         pytest.param(KERAS + TAPE, id="GradientTape", marks=needs("tensorflow", "keras")),
-        pytest.param(TORCH + LOOP, id="PyTorch loop", marks=needs("torch")),
-        pytest.param(TORCH + LIGHTNING, id="Lightning", marks=[pytest.mark.frameworks, needs("lightning")]),
+        pytest.param(TORCH, id="PyTorch loop", marks=needs("torch")),
     ],
 )
 def test_the_shares_are_those_of_the_frameworks_own_profiler(run, script):

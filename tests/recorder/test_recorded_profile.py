@@ -39,7 +39,7 @@ def test_what_the_user_knows_goes_before_what_was_found(trace, plan):
 
 
 def test_a_gpu_of_which_the_profiler_saw_nothing_is_refused(trace, plan):
-    with pytest.raises(RecorderError, match="The profiler saw nothing of what Tesla T4 did"):
+    with pytest.raises(RecorderError, match="saw nothing of what Tesla T4"):
         recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(), TIMED, None)
 
 
@@ -51,7 +51,7 @@ def test_a_processor_stands_in_for_a_device_where_it_is_asked_to(trace, plan):
     }
     assert plain.device_busy_us == 0 and found.device_busy_us > 1_000
     assert plain.warnings[0] == NO_DEVICE and found.warnings == (STAND_IN, *plain.warnings[1:])
-    with pytest.raises(RecorderError, match="The step ran on Tesla T4: leave --device cpu"):
+    with pytest.raises(RecorderError, match="leave --device cpu"):
         recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(as_device=True), TIMED, None)
 
 
@@ -60,7 +60,7 @@ def test_warnings_stand_in_order_and_the_summary_names_what_is_unknown(trace, pl
     profile = recorded_profile(trace, facts, plan(), TIMED, "a batch of 4 instead of 8")
     first, *_, framework, odd = profile.warnings
     assert (first, framework) == (NO_DEVICE, "Of the framework.")
-    assert odd == "The profiled step was not like the others: a batch of 4 instead of 8."
+    assert "a batch of 4 instead of 8" in odd
     on_cpu, *warnings, written = summary(profile, plan(), TIMED)
     assert on_cpu == ON_CPU
     assert warnings == [f"warning: {line}" for line in profile.warnings[1:]]

@@ -44,10 +44,6 @@ def expected(sample, models, catalog):
 def test_the_json_says_what_the_library_says(document, asked, expected):
     answer = document(*asked, "--deadline-hours", 3, "--budget-usd", 20, "--include-retired")
     advice = expected(Limits(3, 20), include_retired=True)
-    assert list(answer) == [
-        *("anchor", "workload", "deadline_h", "budget_usd", "answer", "plans", "fastest", "cheapest", "within"),
-        *("frontier", "upgrades", "beaten", "left_out", "comparison", "memory", "warnings"),
-    ]
     assert answer["answer"] == {"plan": advice.answer.label, "sentences": list(answer_sentences(advice))}
     assert [row["plan"] for row in answer["plans"]] == [plan.label for plan in advice.plans]
     for row, plan in zip(answer["plans"], advice.plans, strict=True):
@@ -123,20 +119,13 @@ def test_the_report_is_written_beside_what_is_printed(run, refused, sample, aske
     assert trace.read_bytes() == sample.path.read_bytes()
 
 
-def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_what_is_picked(run, document, asked, catalog):
+def test_the_text_shows_the_cheapest_offers_and_what_is_picked_or_every_offer(run, document, asked):
     answer, out = document(*asked), run(*asked)[1].splitlines()
-    assert all(row["status"] == "available" for row in answer["plans"]) and answer["within"] is None
-    retired = {name for name, row in catalog.items() if row.status == "retired"}
-    assert {row["instance"] for row in answer["left_out"]} >= retired
-    hidden = next(line for line in out if "not shown" in line)
-    shown = {line.split()[0] for line in out if line} & {plan["plan"] for plan in answer["plans"]}
-    assert hidden.startswith(f"{len(answer['plans']) - len(shown)} more offers of the same GPUs are not shown")
-    assert {answer["answer"]["plan"], answer["fastest"]["plan"], *answer["frontier"]} <= shown
-    lowest = {plan["gpu"]: plan["usd_per_hour"] for plan in sorted(answer["plans"], key=lambda p: -p["usd_per_hour"])}
-    prices = {(plan["gpu"], plan["usd_per_hour"]) for plan in answer["plans"] if plan["plan"] in shown}
-    assert set(lowest.items()) <= prices
-    every = run(*asked, "--every-offer")[1].splitlines()
-    assert {plan["plan"] for plan in answer["plans"]} <= {line.split()[0] for line in every if line}
+    plans = {plan["plan"] for plan in answer["plans"]}
+    shown = {line.split()[0] for line in out if line} & plans
+    assert any(line.startswith(f"{len(plans) - len(shown)} more offers of the same GPUs are not") for line in out)
+    assert {answer["answer"]["plan"], answer["fastest"]["plan"], *answer["frontier"]} <= shown < plans
+    assert plans <= {line.split()[0] for line in run(*asked, "--every-offer")[1].splitlines() if line}
 
 
 def test_advice_is_of_the_offers_asked_for(document, asked):

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from profet_cli.main import main
 from profet_core import read_profile
 from tests.made.xplane import GPU_STEP_US, gpu_step, kernel, step_marker, xplane
 
@@ -15,15 +14,10 @@ SECRETS = ("secret", "/host:", "machine", "gradient_tape", "iterator::")
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
+def run(run, tmp_path, monkeypatch):
     """`run("t.pb", "-o", "p.json")` in an empty folder -> exit status, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
-
-    def convert(*arguments: object) -> tuple[int, str, str]:
-        status = main(["convert", *map(str, arguments)])
-        return status, *capsys.readouterr()
-
-    return convert
+    return lambda *arguments: run("convert", *arguments)
 
 
 @pytest.fixture
@@ -46,16 +40,6 @@ def test_every_sample_of_a_format_reads_back_the_same_without_a_name(run, reposi
         assert (converted.meta, converted.steps) == (profile.meta, 1)
         assert (converted.warnings, converted.refusal) == (profile.warnings, profile.refusal)
         assert not [word for word in (*SECRETS, source.name.lower()) if word in data.decode().lower()], source.name
-
-
-def test_no_name_of_the_network_the_file_or_the_machine_is_left(run, trace, tmp_path):
-    assert b"secret" in trace.read_bytes()
-    status, out, err = run(trace, "-o", "out.json")
-    assert (status, err) == (0, "")
-    written = (tmp_path / "out.json").read_bytes()
-    assert read_profile(written).operations == GPU_STEP_US
-    assert not [word for word in SECRETS if word in written.decode().lower()]
-    assert out.startswith("out.json: 9 operation types, 1 step, from TensorFlow xplane.pb\n")
 
 
 def test_what_is_known_of_the_step_goes_into_meta_and_what_the_trace_tells_stays(run, trace, tmp_path):
@@ -110,23 +94,15 @@ def test_a_dash_writes_the_profile_to_stdout(run, trace, tmp_path, form):
 
 def test_json_is_one_document_about_what_was_written(run, trace):
     status, out, _ = run(trace, "-o", "out.json", "--format", "json")
-    assert status == 0
-    assert json.loads(out) == {
-        "written": "out.json",
-        "format": "TensorFlow xplane.pb",
-        "operations": 9,
-        "steps": 1,
-        "steps_basis": read_profile(trace.read_bytes()).steps_basis,
-        "ignored": [],
-        "warnings": [],
-    }
+    found = json.loads(out)
+    assert (status, found["written"], found["operations"], found["steps"]) == (0, "out.json", 9, 1)
+    assert found["steps_basis"] == read_profile(trace.read_bytes()).steps_basis
 
 
-def test_a_file_that_is_there_is_replaced_only_if_told_to(run, trace, tmp_path):
+def test_a_file_that_is_there_is_replaced_only_if_told_to(run, refused, trace, tmp_path):
     target = tmp_path / "out.json"
     target.write_text("mine")
-    status, out, err = run(trace, "-o", "out.json")
-    assert (status, out) == (2, "") and "--force" in err and err.count("\n") == 1
+    assert "--force" in refused(trace, "-o", "out.json")
     assert target.read_text() == "mine"
     assert run(trace, "-o", "out.json", "--force")[0] == 0
     assert read_profile(target.read_bytes()).operations == GPU_STEP_US
@@ -143,9 +119,7 @@ def test_a_file_that_is_there_is_replaced_only_if_told_to(run, trace, tmp_path):
         ([], "required: -o/--output"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(run, trace, tmp_path, arguments, says):
+def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(refused, trace, tmp_path, arguments, says):
     before = trace.read_bytes()
-    status, out, err = run(trace, *arguments)
-    assert (status, out) == (2, "")
-    assert says in err and err.startswith("profet: ") and err[:-1].isprintable()
+    assert says in refused(trace, *arguments)
     assert list(tmp_path.iterdir()) == [trace] and trace.read_bytes() == before

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from profet_core.answers.training import CLASSES_GROW
-from profet_core.cost import CostRow
-from tests.cli.cases import sample_at, unexpected, written
+from tests.cli.cases import unexpected, written
 
 
 @pytest.fixture
@@ -27,11 +26,6 @@ def test_costs_json_has_time_and_money_of_every_instance(document, sample, comma
     predicted = document("predict", *command[1:])["predictions"]
     latencies_ms = {row["instance"]: row["latency_ms"] for row in predicted}
     assert {row["instance"] for row in answer["rows"]} == set(latencies_ms)
-    energy = ("energy_kwh_at_most", "co2e_kg_at_most")
-    rented = ("provider", "gpu", "gpu_count", "usd_per_gpu_hour", "price_note")
-    _, latency, *numbers = CostRow.__slots__
-    known = ("instance", latency, "usd_per_hour", "status", *numbers, *energy, "basis", "note", *rented)
-    assert {tuple(row) for row in answer["rows"]} == {known}, "all that is known"
     for row in answer["rows"]:
         assert row["epoch_s"] == pytest.approx(10 * latencies_ms[row["instance"]] / 1000)
         assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3600 * row["usd_per_hour"])
@@ -54,19 +48,9 @@ def test_own_prices_and_validation_images_count(document, sample, command):
     assert validated["p2.xlarge"]["epoch_s"] == pytest.approx(plain["p2.xlarge"]["epoch_s"] * 4 / 3)
 
 
-def test_another_batch_size_is_carried_there_from_one_profile(document, samples):
-    small = sample_at(samples, "batch_size", 16)
-    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000)
-    own, carried = (document(*command, "--at-batch", at) for at in (16, 64))
-    assert own["rows"] == document(*command)["rows"]
-    there, here = by_instance(carried), by_instance(own)
-    assert carried["batch_size"] == 64 and there[small.anchor]["basis"] == "carried"
-    assert all(there[name]["latency_ms"] >= row["latency_ms"] for name, row in here.items())
-
-
 def test_a_second_profile_is_met_exactly_along_both_axes(document, samples):
     """ResNet-18, batch 64: 32 and 256 pixels were recorded on g4dn.xlarge."""
-    small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
+    small, large = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
     command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--second", large.path)
     for size, there in ((256, large), (16, small)):
         rows = by_instance(document(*command, "--at-batch", size))
@@ -130,20 +114,11 @@ def test_the_text_marks_retired_instances_and_what_each_rests_on(document, run, 
     assert "more offers of the same GPUs are not shown" in run(*command)[1]
 
 
-def test_costs_are_narrowed(document, sample, command):
-    rows = document(*command, "--images", 50_000, "--provider", "verda", "--min-memory-gib", 100)["rows"]
-    names = ["verda/1B200.30V", "verda/1H200.141S.44V", "verda/2H200.141S.88V"]
-    assert sorted(row["instance"] for row in rows if row["instance"] != sample.anchor) == sorted(names)
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--images", "0"], "at least 1, not 0"),
         (["--images", "many"], "--images: invalid int value"),
         (["--images", "1" + "0" * 400], "at most 1e+15"),
-        (["--images", "9", "--epochs", "0"], "number of epochs"),
-        (["--images", "9", "--validation-images", "-1"], "number of images"),
         (["--images", "9", "--profiled-batch", "17"], "not 17"),
         (["--images", "9", "--price", "p2.xlarge"], "'p2.xlarge' is not INSTANCE=NUMBER"),
         (["--images", "9", "--price", "p2.xlarge=cheap"], "INSTANCE=NUMBER"),

@@ -67,14 +67,3 @@ def test_a_runs_folder_is_read_and_the_file_named(document, repository, tmp_path
     found = document("inspect", tmp_path)
     assert found["format"] == "TensorFlow xplane.pb"
     assert f"1 of the 2 files in the folder: plugins/profile/run/{name} was read" in found["ignored"]
-
-
-def test_a_name_too_long_for_the_file_system_is_refused(refused):
-    assert "can't be read: File name too long." in refused("inspect", "x" * 5000)
-
-
-def test_inspect_says_that_nothing_starts_from_a_laptops_gpu(document, tmp_path):
-    gpu = "NVIDIA GeForce RTX 3080 Laptop GPU"
-    path = written(tmp_path, {"operations": {"Device_Conv2D": 750.0}, "meta": {"gpu": gpu}})
-    refusal = document("inspect", path)["refusal"]
-    assert gpu in refusal and "a laptop GPU" in refusal

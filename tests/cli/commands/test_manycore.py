@@ -23,29 +23,22 @@ def test_manycores_json(document):
     assert (found["network"], found["images"], found["test_images"], found["epochs"]) == ("large", 60_000, 10_000, 15)
     (row,) = found["rows"]
     assert (row["threads"], row["cpi"], row["extrapolated"]) == (244, 2, True)
-    assert row["model_a"]["total_s"] / 60 == pytest.approx(155.1, abs=0.05)
-    assert row["model_b"]["total_s"] / 60 == pytest.approx(154.15, abs=0.05)
-    for model in (row["model_a"], row["model_b"]):
-        assert model["preparation_s"] + model["images_s"] + model["contention_s"] == pytest.approx(model["total_s"])
-    assert (row["model_a"]["speedup"], row["model_b"]["speedup"]) == pytest.approx((99.5, 115.1), abs=0.05)
+    for model, minutes, speedup in (("model_a", 155.1, 99.5), ("model_b", 154.15, 115.1)):
+        times = row[model]
+        assert (times["total_s"] / 60, times["speedup"]) == pytest.approx((minutes, speedup), abs=0.05)
+        assert times["preparation_s"] + times["images_s"] + times["contention_s"] == pytest.approx(times["total_s"])
 
 
-def test_a_training_and_times_of_ones_own(document):
-    """Half the epochs of the small network: the same preparation, but for 350 operations of the epochs."""
-    whole, half = (
-        document("manycore", "small", "--threads", "60", "--epochs", epochs)["rows"][0] for epochs in (70, 35)
-    )
-    assert half["model_b"]["images_s"] == pytest.approx(whole["model_b"]["images_s"] / 2)
-    assert half["model_b"]["preparation_s"] == whole["model_b"]["preparation_s"] == 12.56
-    untested = document("manycore", "small", "--threads", 1, "--images", 1000, "--test-images", 0, "--epochs", 1)
-    assert untested["rows"][0]["model_b"]["images_s"] == pytest.approx(1_000 * (2 * 1.45e-3 + 5.3e-3))
-    plain, measured = (
-        document("manycore", "medium", "--threads", "60", *times)["rows"][0]
-        for times in ((), ("--forward-ms", "2", "--backward-ms", "5"))
-    )
-    assert measured["model_a"] == plain["model_a"]
-    # (7 + 2) 60,000 + 2 x 10,000 ms an epoch.
-    assert measured["model_b"]["images_s"] == pytest.approx(70 * 560 / 60)
+@pytest.mark.parametrize(
+    ("asked", "images_s"),
+    [
+        ("small --threads 1 --images 1000 --test-images 0 --epochs 1", 1_000 * (2 * 1.45e-3 + 5.3e-3)),
+        # (7 + 2) 60,000 + 2 x 10,000 ms an epoch.
+        ("medium --threads 60 --forward-ms 2 --backward-ms 5", 70 * 560 / 60),
+    ],
+)
+def test_a_training_and_times_of_ones_own(document, asked, images_s):
+    assert document("manycore", *asked.split())["rows"][0]["model_b"]["images_s"] == pytest.approx(images_s)
 
 
 def test_a_network_by_name_is_scaled_by_its_flops(document):
@@ -88,14 +81,10 @@ def test_a_file_that_can_t_be_read_is_one_line(refused, tmp_path, content, says)
         (("small", "--flops", "1e6"), "Name a network"),
         (("--flops", "1e6", "--pixels", "32"), "remove --pixels"),
         (("small", "--pixels", "32"), "has 29 pixels"),
-        (("--flops", "nan"), "not nan"),
         (("--flops", "many"), "--flops: invalid float value"),
-        (("small", "--threads", "1,3841"), "from 1 to 3840"),
         (("small", "--threads", "\n9" * 5_000), "from 1 to 3840"),
         (("small", "--threads", ","), "at least one number of threads"),
         (("small", "--images", "0"), "at least 1, not 0"),
-        (("small", "--test-images", "-1"), "at least 0"),
-        (("small", "--epochs", "0"), "epochs"),
         (("small", "--forward-ms", "1"), "both --forward-ms and --backward-ms"),
         (("small", "--forward-ms", "1", "--backward-ms", "inf"), "backward time per image"),
         (("\x1b[31mResNet\n",), "unknown network"),

@@ -7,11 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from profet_lab.datasets.dataset import InstanceFacts, Source
-from profet_lab.datasets.sources.draft import dataset_of
+from profet_lab.datasets.dataset import InstanceFacts
 from profet_lab.datasets.sources.tables import read_tables
-from profet_lab.datasets.write import write_dataset
 from profet_lab.measurements.tables import data_folder
+from tests.cli.own_data import write_own
 from tests.recorder.runs import needs
 
 pytestmark = needs("sklearn", "tensorflow")
@@ -27,14 +26,9 @@ def own(tmp_path_factory) -> Path:
     cells = table[(table["instance"] == "p3.2xlarge") & (table["repeat"] == 1) & (table["model"] != "VGG16")]
     cells = cells[cells["steps_profiled"].notna()].sample(20, random_state=1)
     latency_ms = cells["batch_latency_ms"] / FASTER
-    cells = cells.assign(instance=NAME, batch_latency_ms=latency_ms, precision="tf32", steps_profiled=pd.NA)
+    cells = cells.assign(batch_latency_ms=latency_ms, precision="tf32", steps_profiled=pd.NA)
     operations = pd.DataFrame({"cell": [], "operation": [], "time_us": []})
-    source = Source("lab", "collection", {"cells.jsonl": "0" * 64})
-    folder = tmp_path_factory.mktemp("room") / "own"
-    write_dataset(
-        dataset_of(cells.drop(columns=["gpu", "source"]), operations, source, {NAME: InstanceFacts(GPU)}), folder
-    )
-    return folder
+    return write_own(tmp_path_factory.mktemp("room") / "own", cells, operations, NAME, InstanceFacts(GPU))
 
 
 def h100_ms(document, models):

@@ -19,13 +19,12 @@ import pytest
 
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
-from profet_core import load_models, predict
+from profet_core import predict
+from profet_core.answers.served import load_served
 from profet_core.profiles import read_profile
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
-from profet_lab.datasets.sources.draft import dataset_of
-from profet_lab.datasets.sources.tables import read_tables
+from profet_lab.datasets.dataset import Dataset, InstanceFacts
 from profet_lab.datasets.write import write_dataset
-from profet_lab.measurements.tables import data_folder
+from tests.cli.own_data import published_of, write_own
 from tests.made.uncompiled import without_compiling
 from tests.recorder.runs import needs
 
@@ -38,29 +37,10 @@ OTHERS = ("g3s.xlarge", "p2.xlarge", "p3.2xlarge")
 STEPS = 60
 
 
-def written(dataset: Dataset, cells, folder: Path, **facts: InstanceFacts) -> Path:
-    """A folder of the data layout with some of the cells."""
-    operations = dataset.operations[dataset.operations["cell"].isin(cells["cell"])]
-    if facts:
-        name = next(iter(facts))
-        cells = cells.assign(instance=name).drop(columns=["gpu", "source"])
-        write_dataset(
-            dataset_of(cells, operations, Source(name, "collection", {"cells.jsonl": "0" * 64}), facts), folder
-        )
-    else:
-        kept, its_own = ordered(cells, operations)
-        instances = {name: dataset.instances[name] for name in kept["instance"].unique()}
-        write_dataset(Dataset(kept, its_own, dataset.sources, instances), folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def published() -> Dataset:
     """One run of each workload of six networks."""
-    whole = read_tables(data_folder() / "profet")
-    cells = whole.cells[(whole.cells["repeat"] == 1) & whole.cells["model"].isin([*NETWORKS, LEFT_OUT])]
-    operations = whole.operations[whole.operations["cell"].isin(cells["cell"])]
-    return Dataset(*ordered(cells, operations), whole.sources, whole.instances)
+    return published_of([*NETWORKS, LEFT_OUT])
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +49,14 @@ def folders(published, tmp_path_factory):
     room = tmp_path_factory.mktemp("data")
     table = published.cells
     profiled = table[(table["instance"] == TWIN) & table["steps_profiled"].notna() & (table["model"] != LEFT_OUT)]
+    write_dataset(published, room / "published")
 
     def own(count: int) -> Path:
-        folder = room / f"own-{count}"
         cells = profiled.sample(count, random_state=1)
-        name = InstanceFacts(GPU, "", "cascade-lake")
-        return folder if folder.exists() else written(published, cells, folder, **{NAME: name})
+        facts = InstanceFacts(GPU, "", "cascade-lake")
+        return write_own(room / f"own-{count}", cells, published.operations, NAME, facts)
 
-    return SimpleNamespace(published=written(published, table, room / "published"), own=own, most=len(profiled))
+    return SimpleNamespace(published=room / "published", own=own, most=len(profiled))
 
 
 @pytest.fixture(scope="module")
@@ -128,32 +108,27 @@ def error_percent(found_ms, true_ms) -> float:
 
 
 @pytest.fixture
-def served(trained):
-    """What the app predicts with."""
-    import streamlit as st
-
-    from ui.state.resources import load_resources
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PROFET_HOME", str(trained.models))
-        patch.setenv("PROFET_APP_INSTANCES", str(trained.catalogue))
-        st.cache_resource.clear()
-        yield load_resources()
-    st.cache_resource.clear()
+def known(trained, monkeypatch):
+    """Models and catalog that know the machine, as a server loads them."""
+    for name in ("PROFET_INSTANCES", "PROFET_APP_INSTANCES"):
+        monkeypatch.setenv(name, str(trained.catalogue))
+    monkeypatch.setenv("PROFET_HOME", str(trained.models))
+    context = load_served().context
+    return context.models, context.catalog
 
 
-def test_a_left_out_network_is_told_to_and_from_the_machine(served, profiles, steps_ms):
+def test_a_held_out_network_is_predicted_to_and_from_the_machine(known, profiles, steps_ms):
     found = {"to": [], "from": []}
     for anchor in OTHERS:
         for path, latency_ms, workload in profiles(anchor):
             profile = read_profile(path.read_bytes(), path.name)
-            answer = predict(served.models, served.catalog, profile, anchor, latency_ms=latency_ms)
+            answer = predict(*known, profile, anchor, latency_ms=latency_ms)
             row = next(row for row in answer.predictions if row.instance == NAME)
             assert (row.basis, row.note) == ("measured", "") and row.interval.low_ms < row.latency_ms
             found["to"].append((row.latency_ms, steps_ms[TWIN][workload]))
     for path, latency_ms, workload in profiles(TWIN):
         profile = read_profile(path.read_bytes(), path.name)
-        answer = predict(served.models, served.catalog, profile, NAME, latency_ms=latency_ms)
+        answer = predict(*known, profile, NAME, latency_ms=latency_ms)
         rows = {row.instance: row for row in answer.predictions}
         assert rows[NAME].basis == "given" and {rows[name].basis for name in OTHERS} == {"measured"}
         assert not any("no profiles of" in text for text in answer.warnings)
@@ -163,8 +138,7 @@ def test_a_left_out_network_is_told_to_and_from_the_machine(served, profiles, st
     assert errors["to"] < 12 and errors["from"] < 12, errors
 
 
-def test_every_channel_shows_it_as_target_and_as_anchor(trained, served, document, profiles, tmp_path, monkeypatch):
-    monkeypatch.setenv("PROFET_INSTANCES", str(trained.catalogue))
+def test_every_channel_shows_it_as_target_and_as_anchor(trained, known, document, profiles, tmp_path):
     (to, to_ms, _), (back, back_ms, _) = profiles("p3.2xlarge")[-1], profiles(TWIN)[-1]
     asked = [(to, "p3.2xlarge", to_ms, NAME), (back, NAME, back_ms, "g3s.xlarge"), (back, GPU, back_ms, "p2.xlarge")]
     with served_endpoint(PROFET_HOME=str(trained.models), PROFET_APP_INSTANCES=str(trained.catalogue)) as port:
@@ -180,15 +154,14 @@ def test_every_channel_shows_it_as_target_and_as_anchor(trained, served, documen
             with urllib.request.urlopen(sent, timeout=60) as reply:
                 assert row in json.load(reply)["predictions"]
             profile = read_profile(path.read_bytes(), path.name)
-            shown = predict(served.models, served.catalog, profile, anchor, latency_ms=latency_ms)
+            shown = predict(*known, profile, anchor, latency_ms=latency_ms)
             assert {one.instance: one.latency_ms for one in shown.predictions}[target] == row["latency_ms"]
     advised = ["--images", 50_000, "--epochs", 1, "--profiled-batch", 64, "--report", tmp_path / "report.html"]
     advice = document("advise", to, "--anchor", "p3.2xlarge", "--models", trained.models, *advised)
     assert NAME in json.dumps(advice) and NAME in (tmp_path / "report.html").read_text()
 
 
-def test_what_has_too_few_cells_is_told_by_the_law_and_why(folders, tmp_path, document, profiles, monkeypatch, trained):
-    monkeypatch.setenv("PROFET_INSTANCES", str(trained.catalogue))
+def test_too_few_cells_calibrate_and_say_why(folders, tmp_path, document, profiles, known):
     data = ["--data", folders.published, "--data", folders.own(20), "--out", tmp_path / "few"]
     found = document("train", *data)
     assert found["pairs"] == [] and [row["cells"] for row in found["gpus"]] == [20]
@@ -199,11 +172,3 @@ def test_what_has_too_few_cells_is_told_by_the_law_and_why(folders, tmp_path, do
     models = ["--models", tmp_path / "few"]
     rows = document("predict", path, "--anchor", "p3.2xlarge", "--latency-ms", latency_ms, *models)["predictions"]
     assert {row["instance"]: row["basis"] for row in rows}[NAME] == "calibrated"
-
-
-def test_the_shipped_models_are_in_it_byte_by_byte(trained, repository):
-    there, shipped = load_models(trained.models), load_models(repository / "models")
-    for name in ("manifest.json", "transfer.json", *shipped.manifest["files"]):
-        assert (trained.models / name).read_bytes() == (repository / "models" / name).read_bytes(), name
-    assert shipped.own_layers == () and len(there.own_layers) == 1
-    there.verify()

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from profet_cli.main import main
 from profet_collect.cloud.plan import SETUP_S, task_name
 from profet_core.catalog import load_catalog
 
 BUCKET = ("--bucket", "s3://some-bucket")
 
 
-def document(capsys, *arguments: str) -> dict:
-    assert main(["collect", "--format", "json", *arguments]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def refused(capsys, *arguments: str) -> str:
-    assert main(["collect", *arguments]) != 0
-    shown = capsys.readouterr()
-    assert shown.out == "" and shown.err.count("\n") == 1
-    return shown.err
+@pytest.fixture
+def planned(document, tmp_path):
+    """`planned("--gpu", "T4", ...)` -> the document of a fleet in `tmp_path / "f"`."""
+    return lambda *arguments: document("collect", "--cloud", tmp_path / "f", *arguments)
 
 
 def price(instance: str, market: str) -> float:
     return next(offer.usd_per_hour for offer in load_catalog().offers(instance) if offer.market == market)
 
 
-def test_of_each_gpu_the_cheapest_machine_is_rented_at_its_price_for_the_planned_time(tmp_path, capsys):
-    found = document(
-        capsys, "--cloud", str(tmp_path / "f"), "--gpu", "t4,l4", "--provider", "aws,gcp", "--quick", "--plan"
-    )
+def test_of_each_gpu_the_cheapest_machine_is_rented_at_its_price_for_the_planned_time(tmp_path, planned):
+    found = planned("--gpu", "t4,l4", "--provider", "aws,gcp", "--quick", "--plan")
     assert found["out"] is None and not (tmp_path / "f").exists()
     rented = [(one["instance"], one["accelerator"]) for one in found["tasks"]]
     assert rented == [("g4dn.xlarge", "T4"), ("gcp/g2-standard-4", "L4")]
@@ -43,20 +32,18 @@ def test_of_each_gpu_the_cheapest_machine_is_rented_at_its_price_for_the_planned
     assert found["usd"] == pytest.approx(sum(one["usd_spot"] for one in found["tasks"]), abs=0.011)
 
 
-def test_market_and_cells_are_those_asked_for(tmp_path, capsys):
+def test_market_and_cells_are_those_asked_for(planned):
     grid = ("--models-list", "ResNet50,VGG16", "--pixels", "64", "--batch", "16,32", "--precision", "fp32,tf32")
-    asked = ("--cloud", str(tmp_path / "f"), "--gpu", "T4", "--market", "on-demand", *grid, "--plan")
-    (one,) = document(capsys, *asked)["tasks"]
+    asked = ("--gpu", "T4", "--market", "on-demand", *grid, "--plan")
+    (one,) = planned(*asked)["tasks"]
     # The T4 has no TF32.
     assert one["cells"] == 4
-    both = document(capsys, *asked, "--frameworks", "pytorch,tensorflow")
+    both = planned(*asked, "--frameworks", "pytorch,tensorflow")
     assert both["tasks"][0]["cells"] == 8 and both["usd"] == both["tasks"][0]["usd_on_demand"]
 
 
-def test_named_instances_are_taken_as_they_are(tmp_path, capsys):
-    found = document(
-        capsys, "--cloud", str(tmp_path / "f"), "--instance", "g5.xlarge,gcp/n1-standard-4+1xV100", "--quick", *BUCKET
-    )
+def test_named_instances_are_taken_as_they_are(tmp_path, planned):
+    found = planned("--instance", "g5.xlarge,gcp/n1-standard-4+1xV100", "--quick", *BUCKET)
     assert [one["instance"] for one in found["tasks"]] == ["g5.xlarge", "gcp/n1-standard-4+1xV100"]
     files = sorted(path.name for path in (tmp_path / "f").iterdir())
     tasks = ["profet-g5-xlarge.yaml", "profet-gcp-n1-standard-4-1xv100.yaml"]
@@ -87,19 +74,17 @@ def test_named_instances_are_taken_as_they_are(tmp_path, capsys):
         (["--gpu", "T4", "--precision", "tf32", *BUCKET], "No cells remain"),
     ],
 )
-def test_what_can_not_be_done_is_one_line_and_writes_nothing(arguments, said, tmp_path, capsys):
-    assert said in refused(capsys, "--cloud", str(tmp_path / "f"), *arguments)
+def test_what_can_not_be_done_is_one_line_and_writes_nothing(arguments, said, tmp_path, refused):
+    assert said in refused("collect", "--cloud", tmp_path / "f", *arguments)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_there_and_a_fleets_options_alone_are_refused(tmp_path, capsys):
+def test_a_folder_that_is_there_and_a_fleets_options_alone_are_refused(tmp_path, refused):
     (tmp_path / "f").mkdir()
-    assert "exists: name a new folder" in refused(
-        capsys, "--cloud", str(tmp_path / "f"), "--gpu", "T4", "--quick", *BUCKET
-    )
-    assert list((tmp_path / "f").iterdir()) == []
-    assert "--cloud DIR" in refused(capsys, "--instance", "x", "--gpu", "T4")
-    assert "--instance NAME" in refused(capsys, "--plan", "--device", "cpu", "--frameworks", "tensorflow")
+    there = refused("collect", "--cloud", tmp_path / "f", "--gpu", "T4", "--quick", *BUCKET)
+    assert "exists: name a new folder" in there and list((tmp_path / "f").iterdir()) == []
+    assert "--cloud DIR" in refused("collect", "--instance", "x", "--gpu", "T4")
+    assert "--instance NAME" in refused("collect", "--plan", "--device", "cpu", "--frameworks", "tensorflow")
 
 
 def test_a_job_has_a_name_that_clouds_take():

@@ -23,18 +23,6 @@ def shipped(name: str) -> Any:
     return json.loads((SHIPPED / name).read_text())
 
 
-@pytest.fixture
-def written(tmp_path):
-    """Writes a report on cells, signed anew, and returns its folder."""
-
-    def write(content: dict) -> Any:
-        content.pop("checksum", None)
-        (tmp_path / NAME).write_text(json.dumps({**content, "checksum": manifest_checksum(content)}))
-        return tmp_path
-
-    return write
-
-
 def test_a_missing_or_torn_one_is_one_line_that_says_what_writes_it(tmp_path):
     with pytest.raises(ArtifactError, match=rf"{NAME} is missing: .*`profet validate --cells --card`"):
         load_cells_rows(tmp_path)
@@ -45,16 +33,17 @@ def test_a_missing_or_torn_one_is_one_line_that_says_what_writes_it(tmp_path):
         assert "\n" not in str(error.value)
 
 
-def test_a_changed_one_is_damaged(tmp_path):
-    (tmp_path / NAME).write_text(json.dumps({**shipped(NAME), "made": "2020-01-01"}))
+@pytest.mark.parametrize(
+    "change", [{"rows": None}, {"rows": [{"cells": 1}]}, {"rows": [{"cells": 1, "mean": "much"}]}, {"checksum": "0"}]
+)
+def test_one_with_something_else_for_a_figure_or_a_checksum_is_damaged(tmp_path, change):
+    content = {**shipped(NAME), **change}
+    if "rows" in change:
+        del content["checksum"]
+        content["checksum"] = manifest_checksum(content)
+    (tmp_path / NAME).write_text(json.dumps(content))
     with pytest.raises(ArtifactError, match="is damaged"):
         load_cells_rows(tmp_path)
-
-
-@pytest.mark.parametrize("rows", [None, [{"cells": 1}], [{"cells": 1, "mean": "much"}]])
-def test_one_with_something_else_for_a_figure_is_damaged(written, rows):
-    with pytest.raises(ArtifactError, match="is damaged"):
-        load_cells_rows(written({**shipped(NAME), "rows": rows}))
 
 
 def test_one_of_other_models_is_refused():
@@ -65,9 +54,9 @@ def test_one_of_other_models_is_refused():
     checksums = {name: model.checksum for name, model in judged.items()}
     assert read_report(path, "", **checksums)["seed"] == 0
     for name in judged:
-        with pytest.raises(ArtifactError, match=rf"belong to another {name}\.json than that loaded"):
+        with pytest.raises(ArtifactError, match=rf"another {name}\.json"):
             read_report(path, "", **{**checksums, name: "0" * 64})
-    with pytest.raises(ArtifactError, match="belong to other models than those loaded"):
+    with pytest.raises(ArtifactError, match="other models"):
         read_report(SHIPPED / "validation.json", "", models="0" * 64)
 
 

@@ -55,12 +55,12 @@ def test_a_missing_torn_changed_or_newer_one_is_one_line(folder, name):
         LOADERS[name](folder)
     for text in ("", "{", "[]", "null", '{"checksum": NaN}', "[" * 100_000):
         (folder / name).write_text(text)
-        with pytest.raises(ArtifactError, match=rf"{name} is damaged or was changed") as error:
+        with pytest.raises(ArtifactError, match=rf"{name} is damaged") as error:
             LOADERS[name](folder)
         assert str(error.value).isprintable()
-    with pytest.raises(ArtifactError, match=r"is damaged or was changed"):
+    with pytest.raises(ArtifactError, match=r"is damaged"):
         read(folder, name, {**content, "fitted_on": {"more": "data"}}, sign=False)
-    with pytest.raises(ArtifactError, match=r"has version 99, this program reads"):
+    with pytest.raises(ArtifactError, match=r"has version 99"):
         read(folder, name, {**content, "schema_version": 99})
 
 
@@ -145,16 +145,6 @@ def test_the_shipped_transfer_says_what_stands_behind_a_gpu(models):
     assert "L40S" not in model.points and "external/cloud_hw_trainpred.csv" in model.fitted_on
     basis = {name: model.basis_of(model.gpus[name]) for name in ("A10G", "Tesla T4", "H100-SXM5-80GB", "L4")}
     assert basis == {"A10G": "derived", "Tesla T4": "derived", "H100-SXM5-80GB": "transferred", "L4": "transferred"}
-
-
-def test_the_shipped_memory_law_is_that_of_a_plain_training_step():
-    found, content = load_memory(SHIPPED), shipped("memory.json")
-    assert found.law.fixed_gib == content["law"]["fixed_gib"] and 0.1 < found.law.fixed_gib < 1.5
-    assert found.traffic.log_offset["K80"] == content["traffic"]["log_offset"]["K80"]
-    assert found.traffic.weights["pooling"] == content["traffic"]["weights"]["pooling"]
-    assert 2 < found.law.per_parameter < 4, "weights, gradients, and a little more"
-    assert 0.2 < found.law.per_other < found.law.per_convolution < 1.6
-    assert found.certain == 0.9 and 0.99 < found.ran_probability < 1
 
 
 def test_the_shipped_law_of_several_gpus_is_less_sure_of_more_and_least_through_host_memory():

@@ -53,15 +53,15 @@ def test_a_layer_is_read_as_it_was_written(layered, tiny_folder):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"base_checksum": "of others"}, "was made for other models: run `profet train` with its data again"),
-        ({"checksum": "of another one"}, "don't match: run `profet train` with its data again"),
+        ({"base_checksum": "of others"}, "was made for other models"),
+        ({"checksum": "of another one"}, "don't match"),
         ({"machines": [{"instance": "desk", "gpu": "T4", "tf32": False}]}, "don't match"),
         ({"schema_version": 99}, "has version 99, this program reads 1"),
-        ({"folder": "own_pairs/../../elsewhere"}, "is damaged or was changed"),
-        ({"folder": "/etc"}, "is damaged or was changed"),
-        ({"law_share": 1.5}, "is damaged or was changed"),
-        ({"machines": None}, "is damaged or was changed"),
-        ({"layers": [{}]}, "is damaged or was changed"),
+        ({"folder": "own_pairs/../../elsewhere"}, "is damaged"),
+        ({"folder": "/etc"}, "is damaged"),
+        ({"law_share": 1.5}, "is damaged"),
+        ({"machines": None}, "is damaged"),
+        ({"layers": [{}]}, "is damaged"),
     ],
 )
 def test_what_does_not_belong_to_it_is_one_line(layered, changes, said):

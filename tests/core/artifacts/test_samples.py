@@ -86,6 +86,6 @@ def test_left_out_predictions_are_not_the_shipped_models_answers(samples, models
 def test_a_missing_or_damaged_index_is_refused_in_one_line(tmp_path, content):
     if content is not None:
         (tmp_path / "index.json").write_text(content)
-    with pytest.raises(ArtifactError, match=r"are missing or damaged: git checkout sample_traces\.$") as caught:
+    with pytest.raises(ArtifactError, match=r"git checkout sample_traces") as caught:
         load_samples(tmp_path)
     assert str(caught.value).isprintable()

@@ -1,4 +1,4 @@
-"""Energy and emissions of a training, by hand."""
+"""Energy and emissions of a training, by hand, and the shipped table of regions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from profet_core.catalog import load_gpus
-from profet_core.energy.estimate import load_regions, machine_power_w, training_energy
+from profet_core.energy.estimate import Region, load_regions, machine_power_w, training_energy
+from profet_core.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +23,6 @@ def test_an_hour_on_a_t4_by_hand(catalog, gpus):
     assert energy.power_w == 84
     assert energy.kwh == pytest.approx(0.084)
     assert energy.co2e_kg == pytest.approx(0.03827775)
-
-
-def test_the_idle_gpus_of_a_node_count_as_idle(catalog, gpus):
-    # 400 W that train, 7 x 46 W idle, 96 processors of 3.5 W.
-    assert machine_power_w(catalog["p4d.24xlarge"], gpus) == pytest.approx(400 + 7 * 46 + 96 * 3.5)
 
 
 def test_an_unknown_region_has_no_emissions_and_unknown_hardware_no_energy(catalog, gpus):
@@ -51,3 +47,26 @@ def test_a_node_with_all_its_gpus_at_work_takes_all_their_power(catalog, gpus):
     one, every = machine_power_w(node, gpus), machine_power_w(node, gpus, 4)
     assert every == pytest.approx(4 * board_w + 3.5 * node.vcpus)
     assert every - one == pytest.approx(3 * board_w * (1 - 46 / 400))
+
+
+def test_every_row_has_its_year_and_source_and_a_plausible_figure():
+    regions = load_regions()
+    assert len(regions) > 60
+    for region in regions.values():
+        assert region.year == 2023 and "Green Software Foundation" in region.source, region.name
+        # Hydropower and nuclear at one end, coal at the other.
+        assert 20 < region.grid_g_per_kwh < 800 and 1.05 < region.pue <= 1.5, region.name
+
+
+def test_figures_as_their_source_has_them():
+    virginia, stockholm, iowa = (load_regions()[name] for name in ("us-east-1", "eu-north-1", "us-central1"))
+    assert (virginia.grid_g_per_kwh, virginia.pue, virginia.provider) == (396.25, 1.15, "AWS")
+    assert (stockholm.grid_g_per_kwh, stockholm.pue) == (24.71, 1.12)
+    assert (iowa.grid_g_per_kwh, iowa.pue, iowa.provider) == (501.42, 1.1, "Google Cloud")
+
+
+def test_an_impossible_figure_is_refused_by_its_name():
+    with pytest.raises(InputError, match=r"north: pue must be at least 1, not 0\.9"):
+        Region("north", "mine", 30, 0.9, 2023, "made up")
+    with pytest.raises(InputError, match="north: grid_g_per_kwh"):
+        Region("north", "mine", 0, 1.1, 2023, "made up")

@@ -10,9 +10,6 @@ from profet_core.errors import InputError
 from profet_core.manycore.models import XEON_PHI_7120P, Machine, Network, Training, time_by_images, time_by_operations
 from profet_core.manycore.published import (
     LARGE,
-    PUBLISHED,
-    PUBLISHED_PREDICTIONS_MIN,
-    PUBLISHED_SPEEDUP_THREADS,
     PUBLISHED_TRAINING,
     scaled_network,
 )
@@ -56,21 +53,6 @@ def test_model_b_by_hand():
     assert time_by_images(TOY, TOY_MACHINE, untested, 1).images_s == pytest.approx(100.0)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_model_a_gives_the_published_predictions_to_the_printed_digit(name):
-    published = PUBLISHED_PREDICTIONS_MIN[name]
-    assert list(published) == [480, 960, 1_920, 3_840]
-    for threads, minutes in published.items():
-        time = time_by_operations(PUBLISHED[name], XEON_PHI_7120P, PUBLISHED_TRAINING[name], threads)
-        assert f"{time.total_s / 60:.1f}" == f"{minutes:.1f}"
-
-
-def test_model_b_of_the_large_network_at_3840_threads_by_hand():
-    """2 x (1008.07 x 60,000 + 148.88 x 70,000) ms x 15 / 3840 = 553.9 s, 13.5 s before, 2.19 x 15 x 60,000 / 3840."""
-    time = time_by_images(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], 3_840)
-    assert time.total_s == pytest.approx(13.5 + 553.9 + 513.3, abs=0.1)
-
-
 def test_threads_that_share_a_core_slow_each_other_down():
     threads = (1, 122, 123, 183, 184, 244, 245, 3_840)
     assert [XEON_PHI_7120P.cycles_per_instruction(each) for each in threads] == [1, 1, 1.5, 1.5, 2, 2, 2, 2]
@@ -87,48 +69,24 @@ def test_more_threads_are_slower_only_where_a_core_takes_one_more(model, network
     assert all(times[1] / times[threads] <= threads for threads in times)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_no_thread_helps_the_preparation_and_every_epoch_costs_the_same(model):
-    once, twice = (model(LARGE, XEON_PHI_7120P, Training(60_000, 10_000, epochs), 240) for epochs in (15, 30))
-    assert twice.images_s == pytest.approx(2 * once.images_s)
-    assert twice.contention_s == pytest.approx(2 * once.contention_s)
-    assert twice.preparation_s == pytest.approx(once.preparation_s, rel=1e-6)
-    alone = model(LARGE, XEON_PHI_7120P, Training(60_000, 10_000, 15), 1)
-    assert alone.preparation_s == once.preparation_s
-
-
-def test_the_published_speed_up_lies_between_the_models():
-    """Measured 103.5 with 244 threads: (a) says 99.5, (b) 115.1."""
-    ratios = [
-        model(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], 1).total_s
-        / model(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], PUBLISHED_SPEEDUP_THREADS).total_s
-        for model in MODELS
-    ]
-    assert [f"{ratio:.1f}" for ratio in ratios] == ["99.5", "115.1"]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_numbers_of_threads_out_of_bounds_are_refused(model):
-    for threads, says in ((0, "of at least 1, not 0"), (3_841, "at most 3,840"), (10**30, "at most 1e")):
-        with pytest.raises(InputError, match=f"^The number of threads must be .*{says}"):
-            model(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], threads)
-
-
 @pytest.mark.parametrize(
     ("numbers", "says"),
     [
-        ((0, 0, 1), "images must be a whole number of at least 1"),
-        ((1, -1, 1), "test images must be a whole number of at least 0"),
-        ((1, 0, 0), "epochs must be a whole number of at least 1"),
-        ((10**9 + 1, 0, 1), "images must be at most 1,000,000,000"),
+        ((0, 0, 1, 1), "images .* at least 1"),
+        ((1, -1, 1, 1), "test images .* at least 0"),
+        ((1, 0, 0, 1), "epochs .* at least 1"),
+        ((10**9 + 1, 0, 1, 1), "images .* at most 1,000,000,000"),
+        ((1, 0, 1, 0), "threads .* at least 1, not 0"),
+        ((1, 0, 1, 3_841), "threads .* at most 3,840"),
+        ((1, 0, 1, 10**30), "threads .* at most 1e"),
     ],
 )
-def test_trainings_out_of_bounds_are_refused(numbers, says):
-    with pytest.raises(InputError, match=says):
-        Training(*numbers)
-
-
-def test_the_largest_training_that_can_be_asked_has_finite_times():
-    training = Training(10**9, 10**9, 10**6)
+def test_what_is_out_of_bounds_is_refused(numbers, says):
+    *training, threads = numbers
     for model in MODELS:
-        assert math.isfinite(model(scaled_network("own", 1e16), XEON_PHI_7120P, training, 1).total_s)
+        with pytest.raises(InputError, match=says):
+            model(LARGE, XEON_PHI_7120P, Training(*training), threads)
+    largest = Training(10**9, 10**9, 10**6)
+    assert all(
+        math.isfinite(model(scaled_network("own", 1e16), XEON_PHI_7120P, largest, 1).total_s) for model in MODELS
+    )

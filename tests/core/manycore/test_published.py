@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple
-from itertools import pairwise
 
 import pytest
 
@@ -57,15 +55,7 @@ def test_beyond_the_published_networks_an_images_part_grows_in_proportion(end, t
     assert (own.preparation_operations, own.preparation_s) == (end.preparation_operations, end.preparation_s)
 
 
-def test_more_flops_never_make_a_parameter_smaller():
-    flops = [10 ** (3 + step / 50) for step in range(0, 651)]
-    rows = [astuple(scaled_network("own", each)) for each in flops]
-    for column in range(1, len(rows[0]) - 1):
-        values = [row[column] for row in rows]
-        assert all(low <= high * (1 + 1e-12) for low, high in pairwise(values))
-
-
 def test_flops_out_of_bounds_are_refused():
     for flops in (999, 1.1e16, math.nan):
-        with pytest.raises(InputError, match=r"The FLOPs per image must be from 1000 to 1e\+16, not"):
+        with pytest.raises(InputError, match=r"from 1000 to 1e\+16"):
             scaled_network("own", flops)

@@ -163,12 +163,6 @@ def test_no_speed_up_beyond_the_number_of_gpus(step, node, gpus, strategy):
     assert 0 < found.speed_up <= gpus
     assert found.speed_up_range[0] <= found.speed_up <= found.speed_up_range[1] <= gpus
     assert step.latency_ms <= found.interval.low_ms <= found.latency_ms <= found.interval.high_ms
-    # No slower than one GPU after the other, once what is shared came on top.
-    assert found.latency_ms <= 2 * step.latency_ms + sum(found.sharing_ms) + _copy_ms(step, node)
-
-
-def _copy_ms(step, node):
-    return 8 * step.input_bytes / (node.pcie_gb_per_s * SHIPPED.host_efficiency * 1e6)
 
 
 @given(STEPS, NODES, COUNTS, st.sampled_from(BETWEEN), st.floats(1, 10))
@@ -205,10 +199,10 @@ def test_a_step_by_hand(law, node):
 
 
 def test_one_gpu_s_error_comes_on_top_of_scaling_s(law, node):
-    exact = scaled_step(law, GpuStep(90, 32, 25e6), node, 4, Strategy.RING)
-    unsure = scaled_step(law, GpuStep(90, 32, 25e6, log_sd=0.25), node, 4, Strategy.RING)
-    assert exact.interval.high_ms < unsure.interval.high_ms
-    assert unsure.interval.low_ms < 90 < exact.interval.low_ms
+    exact, unsure = (
+        scaled_step(law, GpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (None, 0.25)
+    )
+    assert unsure.interval.low_ms < 90 < exact.interval.low_ms and exact.interval.high_ms < unsure.interval.high_ms
     assert exact.speed_up_range == unsure.speed_up_range
 
 

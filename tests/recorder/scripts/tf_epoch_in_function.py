@@ -2,19 +2,18 @@
 # says: tf.function
 import tensorflow as tf
 
-w = tf.keras.layers.Dense(2)
-w.build((None, 4))
-optimizer = tf.keras.optimizers.SGD()
-optimizer.build(w.trainable_variables)
+dense, optimizer = tf.keras.layers.Dense(2), tf.keras.optimizers.SGD()
+dense.build((None, 4))
+optimizer.build(dense.trainable_variables)
 
 
 @tf.function
 def train(dataset):
     for x in dataset:
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(w(x) ** 2)
-        grads = tape.gradient(loss, w.trainable_variables)
-        optimizer.apply_gradients(zip(grads, w.trainable_variables))
+            loss = tf.reduce_mean(dense(x) ** 2)
+        grads = tape.gradient(loss, dense.trainable_variables)
+        optimizer.apply_gradients(zip(grads, dense.trainable_variables))
 
 
 for epoch in range(20):

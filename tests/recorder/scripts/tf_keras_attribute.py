@@ -2,9 +2,7 @@
 # operations: Conv2DBackpropFilter MaxPoolGrad MatMul
 import tensorflow as tf
 
-images = tf.random.uniform((96, 28, 28, 1))
-labels = tf.random.uniform((96,), maxval=10, dtype=tf.int32)
-
+images, labels = tf.random.uniform((96, 28, 28, 1)), tf.random.uniform((96,), maxval=10, dtype=tf.int32)
 model = tf.keras.models.Sequential(
     [
         tf.keras.layers.Conv2D(4, (3, 3), activation="relu", input_shape=(28, 28, 1)),
@@ -15,10 +13,7 @@ model = tf.keras.models.Sequential(
         tf.keras.layers.Dense(10),
     ]
 )
-model.compile(
-    optimizer="adam",
-    loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-    metrics=["accuracy"],
-)
+loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+model.compile(optimizer="adam", loss=loss, metrics=["accuracy"])
 model.fit(images, labels, epochs=3, batch_size=16)
 model.evaluate(images, labels, verbose=2)

@@ -6,19 +6,11 @@ os.environ["TF_USE_LEGACY_KERAS"] = "1"
 
 import tensorflow as tf
 
-train = tf.data.Dataset.from_tensor_slices(
-    (tf.random.uniform((100, 32, 32, 3)), tf.random.uniform((100,), maxval=10, dtype=tf.int32))
-)
-train = train.shuffle(100).batch(8).prefetch(tf.data.AUTOTUNE)
-
+images, labels = tf.random.uniform((100, 32, 32, 3)), tf.random.uniform((100,), maxval=10, dtype=tf.int32)
+train = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(100).batch(8).prefetch(tf.data.AUTOTUNE)
+layers = tf.keras.layers
 model = tf.keras.Sequential(
-    [
-        tf.keras.layers.Conv2D(8, 3, input_shape=(32, 32, 3)),
-        tf.keras.layers.BatchNormalization(),
-        tf.keras.layers.ReLU(),
-        tf.keras.layers.GlobalAveragePooling2D(),
-        tf.keras.layers.Dense(10),
-    ]
+    [layers.Conv2D(8, 3), layers.BatchNormalization(), layers.ReLU(), layers.GlobalAveragePooling2D(), layers.Dense(10)]
 )
 model.compile(optimizer="sgd", loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 model.fit(train, epochs=2, verbose=2)

@@ -5,21 +5,10 @@ import tensorflow as tf
 strategy = tf.distribute.MirroredStrategy()
 print("Number of devices:", strategy.num_replicas_in_sync)
 batch_size = 8 * strategy.num_replicas_in_sync
-train_dataset = tf.data.Dataset.from_tensor_slices((tf.random.uniform((96, 16, 16, 3)), tf.zeros((96,)))).batch(
-    batch_size
-)
-
+images, labels = tf.random.uniform((96, 16, 16, 3)), tf.zeros((96,))
 with strategy.scope():
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Conv2D(8, 3, activation="relu", input_shape=(16, 16, 3)),
-            tf.keras.layers.GlobalAveragePooling2D(),
-            tf.keras.layers.Dense(10),
-        ]
-    )
-    model.compile(
-        loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        optimizer=tf.keras.optimizers.Adam(),
-        metrics=["accuracy"],
-    )
-model.fit(train_dataset, epochs=2)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.Conv2D(8, 3), layers.GlobalAveragePooling2D(), layers.Dense(10)])
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(loss=loss, optimizer=tf.keras.optimizers.Adam(), metrics=["accuracy"])
+model.fit(tf.data.Dataset.from_tensor_slices((images, labels)).batch(batch_size), epochs=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -157,24 +156,6 @@ def test_tables_that_hold_something_else_are_one_line(column, value, said, refus
     assert files_of(tmp_path) == ["tables"]
 
 
-def test_infinite_times_are_found_and_told_as_json(document, run, tables, tmp_path):
-    for name in ("profiles.parquet", "latencies.parquet"):
-        table = pd.read_parquet(tables / name)
-        table.loc[0, "batch_latency_ms"] = float("inf")
-        table.to_parquet(tables / name)
-    assert run("data", "import", tables, "--out", tmp_path / "out")[0] == 0
-    (finding,) = document("data", "check", tmp_path / "out")["findings"]
-    assert (finding["kind"], finding["instance"], finding["cells"]) == ("time", "p2.xlarge", 1)
-
-
-def test_a_pickle_that_calls_something_is_one_line_and_calls_nothing(refused, tmp_path):
-    left = tmp_path / "left"
-    (tmp_path / "a.pickle").write_bytes(f"cos\nsystem\n(Vtouch {left}\ntR.".encode())
-    said = refused("data", "import", tmp_path / "a.pickle", "--out", tmp_path / "out")
-    assert said.endswith("a.pickle: it refers to 'os.system', which measurements don't need: it is not opened.")
-    assert files_of(tmp_path) == ["a.pickle"]
-
-
 def test_what_is_there_is_not_replaced(refused, imported, tables):
     before = (imported / "dataset.json").read_bytes()
     for command in (("import", tables), ("merge", imported)):
@@ -183,32 +164,3 @@ def test_what_is_there_is_not_replaced(refused, imported, tables):
         "data", "import", imported, "--out", imported / "x"
     )
     assert (imported / "dataset.json").read_bytes() == before
-
-
-def test_a_full_disk_is_one_line_and_leaves_nothing(refused, tables, tmp_path, monkeypatch):
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("pyarrow.parquet.write_table", full)
-    said = refused("data", "import", tables, "--out", tmp_path / "out")
-    assert "out can't be written: No space left on device" in said
-    assert files_of(tmp_path) == ["tables"]
-
-
-def test_another_version_and_no_action_are_one_line(refused, imported):
-    document = json.loads((imported / "dataset.json").read_text())
-    (imported / "dataset.json").write_text(json.dumps({**document, "layout_version": 2}))
-    assert "layout version 2" in refused("data", "check", imported)
-    assert "ACTION" in refused("data") and "invalid choice" in refused("data", "export")
-
-
-def test_check_reads_the_published_measurements_as_they_are(document, repository):
-    found = document("data", "check", repository / "data")
-    assert {one["instance"]: (one["ok"], one["profiled"]) for one in found["instances"]} == {
-        "g3s.xlarge": (2763, 2763),
-        "g4dn.xlarge": (3024, 2763),
-        "p2.xlarge": (2925, 2763),
-        "p3.2xlarge": (3024, 2763),
-    }
-    assert {pair["missing"] for pair in found["pairs"]} == {0}
-    assert [(finding["kind"], finding["cells"]) for finding in found["findings"]] == [("noise", 1)] * 2

@@ -1,4 +1,4 @@
-"""`profet instances add`: rows of your own are added and shown everywhere; wrong ones are refused in one line."""
+"""`profet instances add` and `remove`: rows of your own are shown everywhere; wrong ones are refused in one line."""
 
 from __future__ import annotations
 
@@ -84,3 +84,12 @@ def test_an_instance_of_one_s_own_may_say_who_rents_it_out(run, document, refuse
     assert "g4dn.xlarge is from aws, not gcp: remove --provider." in refused(
         "add", "g4dn.xlarge", "--usd-per-hour", 1, "--provider", "gcp"
     )
+
+
+def test_removing_takes_own_rows_only(run, document, refused):
+    run("add", "g4dn.xlarge", "--usd-per-hour", 0.2, "--market", "spot")
+    run("add", "g4dn.xlarge", "--usd-per-hour", 0.4)
+    assert [row["market"] for row in document("remove", "g4dn.xlarge", "--market", "spot")["removed"]] == ["spot"]
+    run("remove", "g4dn.xlarge")
+    assert [row["usd_per_hour"] for row in document() if row["name"] == "g4dn.xlarge"] == [0.526]
+    assert "has no such row for 'g4dn.xlarge'" in refused("remove", "g4dn.xlarge")

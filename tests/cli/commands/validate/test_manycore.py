@@ -7,11 +7,6 @@ import pytest
 from profet_core.manycore.checks import check_rows
 
 
-def test_what_does_not_go_with_it_is_refused(refused):
-    line = refused("validate", "--manycore", "--method", "profet", "--transfer", "--sizes", "--real", "DIR")
-    assert line.endswith("remove --method, --real, --sizes, --transfer.")
-
-
 def test_it_prints_the_published_predictions_and_both_models(run):
     status, out, _ = run("validate", "--manycore")
     assert status == 0

@@ -6,11 +6,9 @@ from functools import partial
 
 import pytest
 
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
-from profet_lab.datasets.sources.draft import dataset_of
-from profet_lab.datasets.sources.tables import read_tables
+from profet_lab.datasets.dataset import Dataset, InstanceFacts
 from profet_lab.datasets.write import write_dataset
-from profet_lab.measurements.tables import data_folder
+from tests.cli.own_data import published_of, write_own
 from tests.made.uncompiled import without_compiling
 from tests.recorder.runs import needs
 
@@ -21,11 +19,7 @@ GPU = "GeForce RTX 2080 Ti"
 
 @pytest.fixture(scope="module")
 def published() -> Dataset:
-    """Two runs of each workload of three networks."""
-    whole = read_tables(data_folder() / "profet")
-    cells = whole.cells[(whole.cells["repeat"] <= 2) & whole.cells["model"].isin(NETWORKS)]
-    operations = whole.operations[whole.operations["cell"].isin(cells["cell"])]
-    return Dataset(*ordered(cells, operations), whole.sources, whole.instances)
+    return published_of(NETWORKS, repeats=2)
 
 
 @pytest.fixture
@@ -35,11 +29,7 @@ def own(published, tmp_path):
     def write(name: str, of: str, each: int):
         table = published.cells[(published.cells["instance"] == of) & published.cells["steps_profiled"].notna()]
         sizes = table[["model", "pixels", "batch_size"]].drop_duplicates().groupby("model").tail(each)
-        cells = table.merge(sizes).assign(instance=name).drop(columns=["gpu", "source"])
-        operations = published.operations[published.operations["cell"].isin(cells["cell"])]
-        source = Source(name, "collection", {f"{name}.jsonl": "0" * 64})
-        write_dataset(dataset_of(cells, operations, source, {name: InstanceFacts(GPU)}), tmp_path / name)
-        return tmp_path / name
+        return write_own(tmp_path / name, table.merge(sizes), published.operations, name, InstanceFacts(GPU))
 
     return write
 

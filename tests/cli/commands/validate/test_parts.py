@@ -32,10 +32,19 @@ def measured(monkeypatch, models):
     return measure
 
 
-def test_what_does_not_go_with_a_part_is_one_line(refused):
-    assert "remove --scaler" in refused("validate", "--transfer", "--scaler")
-    # Parts in the order of their names; one of them is what is done.
-    assert "--memory validates" in refused("validate", "--memory", "--scaler", "--transfer")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("--transfer --scaler", "remove --scaler"),
+        # Parts in the order of their names; one of them is what is done.
+        ("--memory --scaler --transfer", "--memory validates"),
+        ("--scaleout --transfer --anchor g3s.xlarge", "remove --anchor, --transfer"),
+        ("--manycore --method profet --transfer --sizes --real DIR", "remove --method, --real, --sizes, --transfer."),
+        ("--real DIR --transfer --anchor T4 --no-clustering", "remove --anchor, --no-clustering, --transfer."),
+    ],
+)
+def test_what_does_not_go_with_a_part_is_one_line(refused, arguments, says):
+    assert says in refused("validate", *arguments.split())
 
 
 def test_a_damaged_file_is_said_before_the_work(refused, tmp_path):

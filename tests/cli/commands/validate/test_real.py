@@ -60,8 +60,6 @@ def test_the_card_s_report_is_of_the_models(run, folder, repository, tmp_path):
     assert "## Third-party profiles" in (models / "MODEL_CARD.md").read_text()
 
 
-def test_what_does_not_go_with_real_and_a_bad_index_are_one_line(refused, folder):
-    line = refused("validate", "--real", folder, "--transfer", "--anchor", "g3s.xlarge", "--no-clustering")
-    assert line.endswith("remove --anchor, --no-clustering, --transfer.")
+def test_a_bad_index_is_one_line(refused, folder):
     (folder / "t4.json").unlink()
     assert "lists t4.json, which is missing" in refused("validate", "--real", folder)
