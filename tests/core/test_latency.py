@@ -84,7 +84,7 @@ def test_many_latencies_are_each_as_alone():
     assert (second.latency_ms, second.log_sd) == pytest.approx((20.0, math.hypot(0.2, 0.1)))
     assert (second.relative.log_sd, second.reach.weights) == (pytest.approx(math.hypot(0.4, 0.1)), {"b": 1.0})
     assert second.limited_by_host and not made.at(0).limited_by_host
-    assert second.noted(Note(Code.KERNELS)).note == "limited by CPU launch overhead; " + Note(Code.KERNELS).words
+    assert second.noted(Note(Code.GENERATION)).note == "limited by CPU launch overhead; " + Note(Code.GENERATION).words
 
 
 @pytest.mark.parametrize("code", list(Code))

@@ -435,10 +435,10 @@ def test_what_the_reader_says_goes_first(models, catalog):
 
 
 def test_a_gpu_that_hardly_worked_ran_no_step(models, catalog):
-    idle = {"Device_Conv2D": 4_900.0, "Device_IDLE": 95_100.0}
+    idle = {"Device_Conv2D": 900.0, "Device_IDLE": 99_100.0}
     said = refused(models, catalog, Profile(idle))
-    assert "4.9%" in said and "record a whole step" in said
-    assert refusal(Profile({"Device_Conv2D": 5_100.0, "Device_IDLE": 94_900.0})) == ""
+    assert "0.9%" in said and "record a whole step" in said
+    assert refusal(Profile({"Device_Conv2D": 1_100.0, "Device_IDLE": 98_900.0})) == ""
 
 
 # --- doubted --------------------------------------------------------------------------------------------------------

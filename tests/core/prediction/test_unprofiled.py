@@ -179,7 +179,8 @@ def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalo
     )
     rows = rows_of(prediction)
     assert without["p4d.24xlarge"].latency_ms > rows["p4d.24xlarge"].latency_ms
-    assert without["p4d.24xlarge"].interval.log_half_width > rows["p4d.24xlarge"].interval.log_half_width
+    # A100 has a published FP32 speed, H100 none.
+    assert without["p5.4xlarge"].interval.log_half_width > rows["p5.4xlarge"].interval.log_half_width
     assert without["p3.2xlarge"] == rows["p3.2xlarge"]
 
 
@@ -269,7 +270,7 @@ def test_the_own_gpus_offers_take_the_given_latency_and_the_hosts_doubt_alone(mo
         assert 0 < half(row) < quantile() * 0.26
         assert row.note.startswith("latency of A10G, which has the same GPU")
     guessed = rows_of(predict(models, catalog, profile, "A10G"))
-    assert all(half(guessed[row.instance]) > 0.3 for row in own)
+    assert all(half(guessed[row.instance]) > 0.2 for row in own)
     # An offer as anchor has its row, and its GPU's other offers follow it.
     first, *others = predict(models, catalog, profile, "g5.xlarge", latency_ms=90.0).predictions
     assert (first.instance, first.basis, first.latency_ms) == ("g5.xlarge", Basis.GIVEN, 90.0)
