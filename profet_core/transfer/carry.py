@@ -18,10 +18,8 @@ from profet_core.transfer.law import (
     InstanceStep,
     StepLaw,
     StepParts,
-    gaps_ms,
     gpu_time_ms,
     host_share,
-    launches_ms,
     least_bound_ms,
     shares,
 )
@@ -357,14 +355,14 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
 def _launches_ms(law: StepLaw, steps: ForeignSteps) -> FloatArray:
     """Launch time on the steps' own host, (profiles,), with typical values of the profiled instances."""
     parts = steps.parts
-    above_ms = parts.idle_ms - _typical(law, lambda row: row.idle_ms)
-    above_ms = np.maximum(above_ms - _typical(law, lambda row: row.idle_per_copy) * parts.copy_ms, 0)
+    gaps_ms = parts.idle_ms - _typical(law, lambda row: row.idle_ms)
+    gaps_ms = np.maximum(gaps_ms - _typical(law, lambda row: row.idle_per_copy) * parts.copy_ms, 0)
     slowdown = _typical(law, lambda row: row.profiling_slowdown)
     start_ms = law.start_ms * steps.target.host.launch
     return least_bound_ms(
         [
             (parts.busy_ms + parts.idle_ms) / slowdown,
-            start_ms + _typical(law, lambda row: row.floor_per_idle) * launches_ms(above_ms, parts.busy_ms),
+            start_ms + _typical(law, lambda row: row.floor_per_idle) * gaps_ms,
             parts.host_ms / slowdown,
         ]
     )
@@ -386,10 +384,8 @@ def _as_recorded(
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
     # Gaps that launches leave there: between kernels, or the whole of a launch-bound step.
     launch_ms = floor_ms * host.launch
-    busy_ms = kinds_ms.sum(axis=1)
-    left_ms = gaps_ms(launch_ms / max(row.floor_per_idle, LEAST_FLOOR_PER_IDLE), busy_ms)
-    left_ms = left_ms + row.idle_ms + row.idle_per_copy * copy_ms
-    idle_ms = np.maximum(left_ms, row.profiling_slowdown * launch_ms - busy_ms)
+    gaps_ms = launch_ms / max(row.floor_per_idle, LEAST_FLOOR_PER_IDLE) + row.idle_ms + row.idle_per_copy * copy_ms
+    idle_ms = np.maximum(gaps_ms, row.profiling_slowdown * launch_ms - kinds_ms.sum(axis=1))
     return AsRecorded(
         latency_ms=smooth_max(free_ms, launch_ms),
         parts=StepParts(kinds_ms, copy_ms, idle_ms, parts.host_ms),

@@ -122,7 +122,7 @@ class InstanceStep:
     gpu : its full name. host : name of the host CPU. multiprocessors : of the GPU.
     idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : gaps per millisecond of copy,
         in which the GPU waits for the batch: these grow with it, launches don't.
-    floor_per_idle : launch time over the launches that the gaps above both indicate, `launches_ms`.
+    floor_per_idle : launch time in milliseconds per millisecond of gaps above both.
     profiling_slowdown : factor on a launch-bound step while it is profiled.
     gpu_per_busy : GPU time of an unprofiled step over the profile's work, median.
     own_log_half_width : 90% of steps are within this of the latency inferred from their own profile, in the logarithm.
@@ -193,13 +193,13 @@ class StepLaw:
         """Launch time alone on the reference host, (profiles,).
 
         It is the smallest of its bounds: the latency itself if known (a step can't be shorter than its launches), the
-        profiled step and the host's own time over the slowdown (for the same reason), and the launches that the gaps
-        indicate, also those that the GPU hides.
+        profiled step and the host's own time over the slowdown (for the same reason), and the time inferred from the
+        gaps where the GPU hides its launches.
         """
         step, launch = self.instances[anchor], self.host(anchor).launch
         bounds = [
             (parts.busy_ms + parts.idle_ms) / step.profiling_slowdown,
-            self.start_ms * launch + step.floor_per_idle * launches_ms(step.launch_gaps_ms(parts), parts.busy_ms),
+            self.start_ms * launch + step.floor_per_idle * step.launch_gaps_ms(parts),
             parts.host_ms / step.profiling_slowdown,
         ]
         least_ms = least_bound_ms(bounds)
@@ -229,44 +229,6 @@ class StepLaw:
 def relative_tails(multiprocessors: int, benchmark_ms: float) -> float:
     """Kernel tails of a GPU over V100's, from its multiprocessors and the time of the benchmark's kernels."""
     return (multiprocessors / TAIL_MULTIPROCESSORS) ** 2 * benchmark_ms / TAIL_BENCHMARK_MS
-
-
-#: Newton steps that find `launches_ms` to eight digits.
-_NEWTON_STEPS = 5
-#: Least gaps over GPU work.
-_LEAST_GAPS = 1e-9
-
-
-def gaps_ms(launches_ms: FloatArray, busy_ms: FloatArray) -> FloatArray:
-    """Gaps between kernels that the GPU's work doesn't hide, of launches one after the other, (profiles,).
-
-    A kernel hides the launch of the next one while it runs. If kernels take an exponentially distributed time of mean d
-    and a launch takes l, the gap is l - d (1 - exp(-l / d)) on average.
-
-    >>> gaps_ms(np.array([100.0, 1.0]), np.array([1.0, 10.0])).round(3).tolist()
-    [99.0, 0.048]
-    """
-    ratio = launches_ms / np.maximum(busy_ms, 1e-9)
-    gaps: FloatArray = launches_ms + busy_ms * np.expm1(-ratio)
-    return gaps
-
-
-def launches_ms(gaps_ms: FloatArray, busy_ms: FloatArray) -> FloatArray:
-    """Launches that leave these gaps, the inverse of `gaps_ms`, (profiles,).
-
-    A network has as many launches in a large step as in a small one. The gaps alone shrink as its kernels grow.
-
-    >>> launches_ms(np.array([99.0, 0.048374]), np.array([1.0, 10.0])).round(3).tolist()
-    [100.0, 1.0]
-    """
-    wanted = np.maximum(gaps_ms / np.maximum(busy_ms, 1e-9), _LEAST_GAPS)
-    # The function is convex and this start is above its root, so every step stays above it.
-    ratio = wanted + np.sqrt(2 * wanted)
-    for _ in range(_NEWTON_STEPS):
-        decay = -np.expm1(-ratio)
-        ratio = ratio - (ratio - decay - wanted) / decay
-    launches: FloatArray = ratio * busy_ms
-    return launches
 
 
 def least_bound_ms(bounds: Sequence[FloatArray]) -> FloatArray:

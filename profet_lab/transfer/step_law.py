@@ -20,8 +20,8 @@ from profet_lab.transfer.steps import HOST_OF, Steps, gpu_of
 GPU_BOUND, LAUNCH_BOUND = 0.5, 0.8
 #: Minimum milliseconds of a kind's work, and minimum steps, to fit its speed.
 _LEAST_MS, _LEAST_STEPS = 0.3, 5
-#: Where the search for the slope of floors over launches starts, in the logarithm, and how long it goes on.
-_LOG_SLOPES = (-2.0, -1.0, 0.0)
+#: Where the search for the slope of floors over gaps starts, in the logarithm, and how long it goes on.
+_LOG_SLOPES = (-0.5, 0.5, 1.5)
 _ITERATIONS = 1500
 _MOST_LOG_SLOPE = 10.0
 
@@ -30,7 +30,7 @@ _MOST_LOG_SLOPE = 10.0
 class LawSetting:
     """Settings chosen by leave-one-GPU-out among any three (`python -m profet_lab.transfer.weights`)."""
 
-    tail_share: float = 0.05
+    tail_share: float = 0.1
     bandwidth_tilt: float = 0.5
     scattered_power: float = 0.3
 

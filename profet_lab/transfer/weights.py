@@ -30,7 +30,7 @@ from profet_lab.transfer.step_law import SETTING, LawSetting, benchmark_work_ms,
 from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
 
 LAW_SETTINGS = tuple(
-    LawSetting(*values) for values in product((0.0, 0.05, 0.1, 0.2), (0.0, 0.25, 0.5, 1.0), (0.0, 0.3, 1.0))
+    LawSetting(*values) for values in product((0.0, 0.1, 0.2, 0.4), (0.0, 0.25, 0.5, 1.0), (0.0, 0.3, 1.0))
 )
 WEIGHT_SETTINGS = tuple(KernelWeights(*values) for values in product((0.0, 1.0, 2.0), (0.0, 1.5, 3.0, 5.0)))
 

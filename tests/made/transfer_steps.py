@@ -14,7 +14,7 @@ from profet_lab.transfer.steps import HOST_OF, Steps, gpu_of
 
 #: Work of every network on each instance over that on V100: what one benchmark point tells.
 SLOWNESS = {"g3s.xlarge": 4.9, "g4dn.xlarge": 2.9, "p2.xlarge": 8.6, "p3.2xlarge": 1.0}
-START_MS, COPY_FACTOR, TAIL_SHARE, PROFILED = 1.5, 1.25, 0.05, 1.7
+START_MS, COPY_FACTOR, TAIL_SHARE, PROFILED = 1.5, 1.25, 0.1, 1.7
 #: Network -> work of an image at 224 pixels on V100, and launches on the reference host, milliseconds.
 NETWORKS = {"ResNet50": (2.6, 12.0), "B": (4.0, 8.0), "C": (1.0, 14.0), "D": (0.02, 10.0)}
 

@@ -46,7 +46,7 @@ def trials(made) -> dict[Setting, Trial]:
 
 
 def test_the_setting_that_made_the_steps_errs_less(trials):
-    """Tails are a twentieth of the launches in these steps, not six tenths."""
+    """Tails are a tenth of the launches in these steps, not six tenths."""
     right, wrong = (Setting(law, WEIGHTS) for law in LAWS)
     assert right.law.tail_share == TAIL_SHARE
     assert np.mean(list(trials[right].outside.values())) < np.mean(list(trials[wrong].outside.values()))
