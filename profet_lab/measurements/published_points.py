@@ -79,7 +79,7 @@ def _against_reference(table: pd.DataFrame, name: str) -> list[tuple[str, bool, 
     if reference is None:
         return []
     return [
-        (gpu, tf32, name, _log_speed(own) - reference)
+        (str(gpu), bool(tf32), name, _log_speed(own) - reference)
         for (gpu, tf32), own in _in_catalog(table).groupby(["gpu", "tf32"])
     ]
 
@@ -102,7 +102,7 @@ def published_steps(folder: Path, repositories: Sequence[str] = (*_TABLES, _SCRI
         own = _in_catalog(same)
         own = own[own.tf32 == own.gpu.map(lambda gpu: load_gpus()[gpu].tf32_tensor_dense_tflops is not None)]
         for (gpu, batch_size), one in own.groupby(["gpu", "batch_size"]):
-            reference = _reference_log_speed(_nearest_batch(same, float(batch_size)))
+            reference = _reference_log_speed(_nearest_batch(same, float(one.batch_size.iloc[0])))
             if reference is not None:
                 rows.append((gpu, name, network, pixels, batch_size, reference - _log_speed(one)))
     return pd.DataFrame(rows, columns=["gpu", "table", "network", "pixels", "batch_size", "log_ratio"])

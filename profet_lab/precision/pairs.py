@@ -120,8 +120,8 @@ def peaks() -> Mapping[str, tuple[float, float, float]]:
 def capability_of(name: str) -> float:
     """Compute capability of a GPU of the pairs."""
     gpus = load_gpus()
-    if name in gpus:
-        return gpus[name].compute_capability
+    if name in gpus and (capability := gpus[name].compute_capability) is not None:
+        return capability
     table = pd.read_csv(PEAKS_FILE)
     return float(table.loc[table["gpu"] == name, "compute_capability"].iloc[0])
 

@@ -6,9 +6,9 @@ import pytest
 
 from profet_core.catalog.gpus import load_gpus
 from profet_core.precision.model import has_tensor_cores, load_precision, supported_precisions
-from profet_core.prediction import predict as unasked
 from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.in_precision import gpu_of, predict, work_of
+from profet_core.prediction.predict import predict_many
 
 MOST_SLOWER = 1.1
 SHARES = (0.69, 0.01, 0.1, 0.0, 0.2)
@@ -34,19 +34,38 @@ def test_amp_is_between_its_tensor_core_bound_and_a_little_slower_than_fp32(mode
             assert row.latency_ms <= MOST_SLOWER * fp32[name].latency_ms * (1 + 1e-9)
             peak = gpu.fp16_tensor_dense_tflops / gpu.fp32_tflops
             assert speedup <= 1 / (share / peak + (1 - share) / min(2, peak)) + 1e-9
-            # Small steps are bound by launches, which gain nothing.
-            if share > 0.5 and sample.batch_size * sample.pixels**2 > 10**6 and "launch" not in row.note:
+            # Launches gain nothing: on a fast GPU they bound all but large steps.
+            assert speedup > 1 / MOST_SLOWER - 1e-9
+            if share > 0.5 and sample.batch_size * sample.pixels**2 > 3 * 10**6:
                 assert speedup > 1, f"{sample.name} on {name}"
 
 
 def test_fp32_of_measured_gpus_is_what_it_was_to_the_last_digit(models, catalog, samples):
     for sample in samples.values():
-        known = {"latency_ms": sample.latency_ms, "targets": sorted(models.instances)}
-        plain = unasked.predict(models, catalog, sample.profile, sample.anchor, tf32=False, **known)
-        asked = predict(models, catalog, sample.profile, sample.anchor, precision="fp32", **known)
-        assert asked.predictions == plain.predictions
-        default = unasked.predict(models, catalog, sample.profile, sample.anchor, **known)
-        assert predict(models, catalog, sample.profile, sample.anchor, **known).predictions == default.predictions
+        targets = sorted(models.instances)
+        plain, default = (
+            predict_many(
+                models,
+                catalog,
+                [sample.profile],
+                sample.anchor,
+                latencies_ms=[sample.latency_ms],
+                targets=targets,
+                tf32=tf32,
+            )[0]
+            for tf32 in (False, True)
+        )
+        for precision, expected in (("fp32", plain), ("as profiled", default)):
+            found = predict(
+                models,
+                catalog,
+                sample.profile,
+                sample.anchor,
+                latency_ms=sample.latency_ms,
+                targets=targets,
+                precision=precision,
+            )
+            assert found.predictions == expected.predictions
 
 
 def test_a_profile_in_amp_answers_every_precision_on_every_gpu(models, catalog, amp_sample):
