@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property
 from typing import final
 
 from profet_core.advice.certainty import chance_at_most, surest_certainty
@@ -21,7 +21,7 @@ from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_numbe
 CERTAINTY = 0.90
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Workload:
     """Training images and validation images per epoch, and epochs.
 
@@ -39,10 +39,11 @@ class Workload:
     validation_images: int = 0
     with_loading: bool = False
 
-    @property
+    @cached_property
     def steps(self) -> float:
         """Number of training steps with the same total duration. Raises InputError for counts that aren't positive."""
-        return _steps(self)
+        epochs = whole_number("The number of epochs", self.epochs)
+        return epochs * epoch_steps(self.images, self.batch_size, self.validation_images)
 
     @property
     def loading_factors(self) -> tuple[float, float, float]:
@@ -57,13 +58,6 @@ class Workload:
             return 1.0, 1.0, 1.0
         low, high = MEASURED_EPOCH_FACTOR
         return low, (low + high) / 2, high
-
-
-@lru_cache(maxsize=64)
-def _steps(work: Workload) -> float:
-    """The same for each of many offers."""
-    epochs = whole_number("The number of epochs", work.epochs)
-    return epochs * epoch_steps(work.images, work.batch_size, work.validation_images)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import combined_sd, quantile
 from profet_core.memory.model import MemoryModel
@@ -64,7 +65,7 @@ def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: Me
         promised_misses=_PROMISED_MISSES,
         beaten=[row for row in directions if row["one_constant"] < row["mape_with_latency"]],
         by_gpu=gpus,
-        unchecked=[row.gpu.name for row in gpus if not row.measured],
+        unchecked=[row.gpu.name for row in gpus if not row.measured and row.gpu.name in _rented(transfer)],
         law_by_network={name: [found["law_by_model"].get(name) for found in derived.values()] for name in networks},
         correction_log_sd=sorted({f"{law.bias_log_sd:.3f}" for law in transfer.derived.values()}),
         weights=WEIGHTS,
@@ -77,6 +78,11 @@ def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: Me
         sha256={**transfer.fitted_on, **{name: value for name, value in memory.fitted_on.items() if "/" in name}},
         **_memory_figures(report["memory"], memory),
     )
+
+
+def _rented(transfer: TransferModel) -> set[str]:
+    """GPUs that a cloud offers."""
+    return {transfer.gpus.find(row.gpu, row.gpu_memory_gib).name for row in load_shipped().values()}
 
 
 def memory_section(report: Mapping[str, Any], memory: MemoryModel) -> str:

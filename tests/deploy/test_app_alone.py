@@ -34,7 +34,7 @@ def test_the_endpoint_is_on_its_port_and_its_health_means_something(address):
     status, _, body = ask(address, "/v1/health")
     assert status == 200 and json.loads(body)["status"] == "ok"
     status, headers, body = ask(address, "/v1/nothing")
-    assert status == 404 and list(json.loads(body)) == ["error"]
+    assert status == 404 and list(json.loads(body)) == ["error", "code"]
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
 
 

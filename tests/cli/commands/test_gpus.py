@@ -136,4 +136,4 @@ def test_the_folder_that_models_names_brings_its_lists(document, sample, home, m
     assert INSTANCE not in {row["instance"] for row in document(*asked)["predictions"]}
     rows = {row["instance"]: row for row in document(*asked, "--models", home)["predictions"]}
     assert (rows[INSTANCE]["gpu"], rows[INSTANCE]["basis"]) == (GPU, "calibrated")
-    assert rows["quadro-rtx-5000"]["latency_ms"] == rows[INSTANCE]["latency_ms"]
+    assert rows["quadro-rtx-4000"]["latency_ms"] == rows[INSTANCE]["latency_ms"]

@@ -11,7 +11,7 @@ from profet_lab.datasets.dataset import Dataset, InstanceFacts
 
 GPUS = {
     "lab.t4": "Tesla T4",
-    "lab.desk": "Quadro RTX 5000",
+    "lab.desk": "Quadro RTX 4000",
     "lab.cpu": "one thread of this CPU",
     "p2.xlarge": "Tesla K80",
 }
@@ -25,7 +25,7 @@ def test_each_is_told_by_what_is_known_of_its_gpu(document, tmp_path, monkeypatc
     asked = [line.split("needs a price to be shown: ")[1] for line in said]
     assert asked == [
         "profet instances add lab.t4 --gpu 'Tesla T4' --usd-per-hour N",
-        "profet instances add lab.desk --gpu 'Quadro RTX 5000' --other-gpu --memory-gib N --usd-per-hour N",
+        "profet instances add lab.desk --gpu 'Quadro RTX 4000' --other-gpu --memory-gib N --usd-per-hour N",
         "profet instances add lab.cpu --gpu 'one thread of this CPU' --other-gpu --memory-gib N --usd-per-hour N",
         "profet instances add lab.new --gpu GPU --usd-per-hour N",
     ]

@@ -81,7 +81,7 @@ def test_an_offer_is_an_anchor_in_its_own_host(models, catalog, offer, instance,
             "a GPU slice",
         ),
         (
-            ("NVIDIA GeForce RTX 3070 Laptop GPU", "Quadro RTX 5000 with Max-Q Design", "GeForce RTX 3080 Mobile"),
+            ("NVIDIA GeForce RTX 3070 Laptop GPU", "Quadro RTX 4000 with Max-Q Design", "GeForce RTX 3080 Mobile"),
             "a laptop GPU",
             "a laptop GPU",
         ),

@@ -17,7 +17,7 @@ from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
-from profet_lab.cards.transfer import OWN_POINT, accuracy_by_gpu, transfer_card
+from profet_lab.cards.transfer import accuracy_by_gpu, transfer_card
 from tests.lab.cards.conftest import number_paths, one_more
 from tests.made.transfer_report import made_transfer_report, signed
 
@@ -57,19 +57,18 @@ def test_each_gpu_is_a_row_of_what_it_rests_on(files):
     held_out, anchor = REPORT["left_out_gpus"]["by_gpu"]["g4dn.xlarge"], REPORT["left_out_anchors"]["by_anchor"]
     errors = f"{held_out['mape_with_latency']:.1f}; {anchor['g4dn.xlarge']['mape_with_latency']:.1f}"
     assert found["Tesla T4"][2:4] == ["held out; held out as anchor", errors]
-    assert found["L4"][1:3] == ["its kernels", "nothing"]
-    assert found["H200-SXM-141GB"][2] == "own point alone"
-    assert found["GeForce RTX 2080 Ti"][2] == "its table's other networks"
-    (unchecked,) = (line for line in lines if line.startswith("- **No measurement of these GPUs"))
-    assert "H200-SXM-141GB" in unchecked and "A100-PCIE-40GB" not in unchecked
+    assert found["L4"][1:3] == ["specs, and published speeds of its generation", "nothing"]
+    assert found["H200-SXM-141GB"][2] == "its speed left out"
+    assert found["GeForce RTX 2080 Ti"][2] == "published steps; its speed left out"
+    (unchecked,) = (line for line in lines if line.startswith("- **Nothing checks the numbers of these rented GPUs"))
+    assert "L40S" in unchecked and "H200-SXM-141GB" not in unchecked and "Laptop" not in unchecked
 
 
-def test_a_table_says_whether_it_was_held_back(files):
-    report = copy.deepcopy(REPORT)
-    (row,) = (one for one in report["published"]["tables"] if not one["held_back"])
-    row["held_back"] = True
-    for one, said in ((REPORT, "no"), (report, "yes")):
-        assert f"| {row['gpu']} | {row['table']} | {said} |" in card_of(one, files)
+def test_published_speeds_stand_beside_what_the_law_says_without_them(files):
+    point = files[0].points["H100-SXM5-80GB"]
+    off = [100 * math.expm1(value - point.published) for value in (point.log_speed, point.held_out)]
+    row = f"| H100-SXM5-80GB | 1 | {math.exp(point.published):.2f} | {off[0]:+.1f} | {off[1]:+.1f} |"
+    assert row in card_of(REPORT, files).splitlines()
 
 
 @pytest.fixture
@@ -206,12 +205,19 @@ def test_a_profiled_gpu_is_checked_both_ways(rows):
     assert row.half_width == as_target["median_interval_pct_with_latency"]
 
 
+def left_out(files, gpu: str) -> float:
+    """Error of a GPU's published speed by the law without it, percent of the latency."""
+    point = files[0].points[gpu]
+    return abs(100 * math.expm1(point.published - point.held_out))
+
+
 def test_a_derived_gpu_is_checked_by_its_source_and_by_tables(rows, files):
     row, (table,) = rows["Tesla P100-PCIE-16GB"], tables_of("Tesla P100-PCIE-16GB")
     source = REPORT["derived"]["gpus"]["Tesla P100-PCIE-16GB"]["mean_with_latency"]
     assert [(check.how, check.mape) for check in row.checks] == [
         ("another source", source),
-        ("tables held back", pytest.approx(table["mape"])),
+        ("published steps", pytest.approx(table["mape"])),
+        ("its speed left out", pytest.approx(left_out(files, row.gpu.name))),
     ]
     assert row.checks[0].bias is None and row.checks[1].bias == pytest.approx(table["bias"])
     law = files[0].derived["Tesla P100-PCIE-16GB"]
@@ -220,20 +226,19 @@ def test_a_derived_gpu_is_checked_by_its_source_and_by_tables(rows, files):
 
 def test_several_tables_count_by_their_rows(rows):
     one, other = tables_of("A100-PCIE-40GB")
-    (check,) = rows["A100-PCIE-40GB"].checks
+    check = rows["A100-PCIE-40GB"].checks[0]
     total = one["n"] + other["n"]
     assert check.mape == pytest.approx((one["n"] * one["mape"] + other["n"] * other["mape"]) / total)
     logs = [row["n"] * math.log(1 + row["bias"] / 100) for row in (one, other)]
     assert check.bias == pytest.approx(100 * (math.exp(sum(logs) / total) - 1))
 
 
-def test_an_own_point_measures_nothing(rows, files):
+def test_a_gpu_with_a_point_alone_is_checked_without_it(rows, files):
     row = rows["H200-SXM-141GB"]
-    (own,) = (one for one in REPORT["published"]["self_checks"] if one["gpu"] == row.gpu.name)
     (check,) = row.checks
-    assert check.how == OWN_POINT and not row.measured
-    # Half as fast again is a third less latency.
-    assert check.bias == pytest.approx(100 * (1 / (1 + own["own_point"] / 100) - 1)) and check.mape == -check.bias
+    assert check.how == "its speed left out" and row.measured
+    assert check.mape == pytest.approx(left_out(files, "H200-SXM-141GB")) and abs(check.bias) == check.mape
     width = quantile() * known_speed(files[0], row.gpu, True).step_log_sd
     assert row.half_width == pytest.approx(100 * (math.exp(width) - 1))
-    assert rows["L4"].checks == () and rows["L4"].evidence.source is Source.KERNELS
+    assert rows["L4"].checks == () and not rows["L4"].measured
+    assert rows["L4"].evidence.source is Source.GENERATION

@@ -95,13 +95,14 @@ def test_all_clouds_are_refreshed_at_once(run, own):
 
 
 def test_new_offers_come_if_asked_for_and_if_their_gpu_is_known(run, own):
-    assert "4 more offers have a known GPU: --new adds them" in run("refresh", "--provider", "all", "--dry-run")[1]
+    assert "5 more offers have a known GPU: --new adds them" in run("refresh", "--provider", "all", "--dry-run")[1]
     changes(run, "--provider", "all", "--new")
     catalog = load_catalog()
     new = {name: row for name, row in catalog.items() if name not in load_shipped()}
     assert {name: (row.gpu, row.gpu_count, row.usd_per_hour, row.provider, row.host) for name, row in new.items()} == {
         "azure/Standard_NC8as_T4_v3": ("Tesla T4", 1, 0.752, "azure", "rome"),
         "gcp/g2-standard-8": ("L4", 1, 0.85, "gcp", "cascade-lake"),
+        "lambda/gpu_1x_gh200": ("GH200-96GB", 1, 1.49, "lambda", ""),
         "runpod/2x-GeForce_RTX_4090": ("GeForce RTX 4090", 2, 1.48, "runpod", ""),
         "vast/2x-L4": ("L4", 2, 0.6, "vast", ""),
     }
