@@ -306,7 +306,7 @@ def test_whoever_waits_sees_the_place_in_line_and_how_far_it_is(open_app, monkey
     monkeypatch.setattr("ui.inputs.profile.read_guarded", read)
     texts.clear()
     app = upload(open_app(), ("net*.json", b'{"Device_Conv2D": 1000.0}'))
-    assert [value for value, _ in texts] == [0.0, 0.0, 0.5] and "2nd in line" in texts[0][1]
+    assert [value for value, _ in texts] == [0.0, 0.0, 0.5] and "number 2 in the queue" in texts[0][1]
     assert all(r"net\*\.json" in text for _, text in texts)
     # A pasted text is read within limits too, joins the list, and leaves the field if it was good.
     app.segmented_control(key="source").set_value("paste").run()
