@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from profet_core.from_layers.costs import WORK
+from profet_core.from_layers.estimate import FRAMEWORK_LOG_SD
 from profet_core.from_layers.model import METHODS
 from profet_core.manycore.checks import CheckRow, mean_apart_percent
 from profet_core.manycore.models import XEON_PHI_7120P
@@ -48,6 +49,7 @@ def estimate_card(report: Report, coefficients: Report) -> str:
         intercept=coefficients["methods"]["log-linear"]["intercept"],
         splits={name: coefficients["methods"][name]["splits"] for name in ("xgboost", "lightgbm")},
         widths=coefficients["regimes"],
+        framework_log_sd=FRAMEWORK_LOG_SD,
     )
 
 

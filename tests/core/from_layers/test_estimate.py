@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,9 +12,9 @@ import pytest
 from profet_core import InputError
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, with_offers_of
-from profet_core.from_layers.estimate import counted_fit, counted_need, estimate
+from profet_core.from_layers.estimate import FRAMEWORK_LOG_SD, counted_fit, counted_need, estimate
 from profet_core.from_layers.model import DEFAULT, METHODS, Regime, load_estimate, measured_network, regime_of
-from profet_core.latency import Basis
+from profet_core.latency import Basis, quantile
 from profet_core.layers.networks import counts_of
 from profet_core.memory.fit import Verdict
 from profet_core.transfer.own_gpu import with_own_gpus
@@ -125,7 +126,8 @@ def test_regimes_say_what_was_not_measured():
 
 def test_intervals_are_as_wide_as_the_regime_and_the_doubt_about_the_gpu(models, ask):
     model = load_estimate(models.folder)
-    rules = {regime: widths[model.default] for regime, widths in model.log_half_widths.items()}
+    framework = quantile() * FRAMEWORK_LOG_SD
+    rules = {regime: math.hypot(widths[model.default], framework) for regime, widths in model.log_half_widths.items()}
     found = ask(counts_of("DenseNet-121", 224), targets=None)
     widths = {row.instance: row.interval.log_half_width for row in found.rows}
     assert widths["p3.2xlarge"] == pytest.approx(rules[Regime.UNSEEN_NETWORK])
