@@ -34,6 +34,7 @@ from ui.charts.scales import LATENCY, size_axis
 from ui.charts.style import show_chart
 from ui.result_table.columns import Cell, Column
 from ui.result_table.show import result_table
+from ui.state.session import session
 
 PLANS = (("g5.xlarge", "A10G", 612.0, 0.17), ("<i>own</i>", "L4", 90.0, None), ("p4d.24xlarge", "A100", 210.0, 1.63))
 
@@ -46,7 +47,7 @@ opened = result_table(
         Column(key="usd", title="Cost", cell=lambda p: "–" if p[3] is None else f"${p[3]}", value=lambda p: p[3]),
         Column(key="sure", title="How sure", cell=lambda p: Cell("fair", mark="●●○"), value=lambda p: 2),
     ),
-    key="made",
+    choices=session.predict_table,
     stem="made",
     title="Made plans",
     row_key=lambda plan: plan[0],

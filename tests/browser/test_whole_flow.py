@@ -117,10 +117,11 @@ def type_number(page: Page, label: str, value: str) -> None:
 def press(page: Page, label: str, key: str, times: int) -> int:
     """Move a slider by keys; returns the size it then shows."""
     slider = page.get_by_role("slider", name=label)
-    slider.focus()
     for _ in range(times):
+        # One at a time: on a busy machine, keys pressed while the page is redrawn are lost.
+        slider.focus()
         page.keyboard.press(key)
-    settle(page)
+        settle(page)
     return int(slider.get_attribute("aria-valuetext") or 0)
 
 
