@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from profet_core.errors import InputError
@@ -40,10 +41,22 @@ def add_fields(parser: argparse.ArgumentParser, fields: Fields, *, positional: s
             )
 
 
+def _reader(field: Field) -> Callable[[str], str]:
+    """The field's own reader, with its refusal as argparse shows it."""
+
+    def read(text: str) -> str:
+        try:
+            return field.read(text)
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
 def _taken(field: Field) -> dict[str, Any]:
     """How argparse takes a kind of field."""
     if field.choices:
-        return {"choices": field.choices}
+        return {"choices": field.choices, "type": _reader(field)}
     taken: dict[Kind, dict[str, Any]] = {
         Kind.TEXT: {},
         Kind.WHOLE: {"type": int, "metavar": "N"},

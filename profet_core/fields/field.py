@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
@@ -30,7 +30,7 @@ class Field:
     Attributes
     ----------
     help : what it is for, and its default. unit : of the value, as help pages show it.
-    choices : what a text can be; empty: anything.
+    choices : what a text can be; empty: anything. read : the choice that a text names, under any of its names.
     """
 
     kind: Kind
@@ -38,6 +38,7 @@ class Field:
     unit: str = ""
     required: bool = False
     choices: tuple[str, ...] = ()
+    read: Callable[[str], str] = str
 
 
 Fields: TypeAlias = Mapping[str, Field]

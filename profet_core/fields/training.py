@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES
 from profet_core.fields.field import Field, Fields, Kind, some
-from profet_core.precision.names import PRECISIONS
+from profet_core.precision.names import PRECISIONS, asked_precision
 
 OFFERS: Fields = {
     "provider": Field(
@@ -46,11 +46,15 @@ _PROFILE: Fields = {
     "precision": Field(
         Kind.TEXT,
         "precision of the training (default: as profiled, with TF32 on Ampere and later; fp32 is without TF32)",
-        choices=PRECISIONS[1:],
+        choices=PRECISIONS,
+        read=asked_precision,
     ),
     "profiled_batch": Field(Kind.WHOLE, "batch size of the profile"),
     "profiled_precision": Field(
-        Kind.TEXT, "precision of the profile, if the file does not state it (default: fp32)", choices=PRECISIONS[1:]
+        Kind.TEXT,
+        "precision of the profile, if the file does not state it (default: fp32)",
+        choices=PRECISIONS[1:],
+        read=asked_precision,
     ),
     "profiled_pixels": Field(Kind.WHOLE, "pixel size of the profile"),
     "measured": Field(

@@ -138,7 +138,7 @@ def _tf32_of_resnet50(pairs: Pairs) -> dict[str, float]:
 
 
 def _by_generation(judged: pd.DataFrame, by: str) -> dict[str, float]:
-    """Scores with half widths by generation of tensor cores instead, and the least coverage of a GPU, both ways."""
+    """Scores with intervals by generation of tensor cores instead, and the least coverage of a GPU, both ways."""
     generation = judged["gpu"].map(lambda name: min(int(2 * capability_of(name)), 2 * AMPERE))
     width = np.zeros(len(judged))
     for name in judged[by].unique():

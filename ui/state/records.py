@@ -81,7 +81,7 @@ class Held:
 
     Attributes
     ----------
-    name : what a person knows it by; of an upload it is a stranger's text.
+    name : as shown; of an upload, text that the visitor wrote.
     origin : "sample", "upload", "paste" or "link".
     identity : differs for two profiles that differ.
     sample, own : one of them, the other is None.
