@@ -1,20 +1,13 @@
-"""Limits of waiting connections, and an even share of connections for each worker: uvicorn has neither."""
+"""Connections that wait too long for a request, or are too many, are closed: uvicorn has no such limits."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from profet_http.limits import HEAD_LIMIT_S, MAX_WAITING
-
-
-class SharingLoop(asyncio.SelectorEventLoop):
-    """asyncio's own; of connections that come together it takes one at a time, so that each worker takes some."""
-
-    def _start_serving(self, factory: Any, sock: Any, ssl: Any, server: Any, _: int, *timeouts: Any) -> None:
-        super()._start_serving(factory, sock, ssl, server, 1, *timeouts)  # type: ignore[misc]
 
 
 class TimedConnection(H11Protocol):

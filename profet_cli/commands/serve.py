@@ -41,7 +41,6 @@ def run(options: argparse.Namespace) -> None:
         workers=options.workers,
         access_log=False,
         server_header=False,
-        loop="profet_http.connection:SharingLoop",
         http="profet_http.connection:TimedConnection",
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=STOP_WITHIN_S,
