@@ -23,6 +23,7 @@ from profet_core.latency import (
     combined_sd,
     join,
     log_sd_of,
+    smooth_max,
 )
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import without_input_wait
@@ -158,15 +159,16 @@ def _check(name: str, value: object, between: tuple[int, int]) -> int:
 
 
 def joint_predictions(known: Sequence[KnownStep]) -> tuple[KnownStep, ...]:
-    """Return the known steps so that none is faster than one with a smaller batch and no more pixels.
+    """Return the known steps with equal launch overhead, none faster than one with a smaller batch and no more pixels.
 
-    If an instance is predicted faster at the larger size, both rows get one latency. It is the geometric mean weighted
+    Launches belong to the network, so both steps get the geometric mean of their overheads on an unprofiled GPU. If an
+    instance is predicted faster at the larger size, both rows get one latency. It is the geometric mean weighted
     by inverse variance (a measured one alone counts), with an interval that covers their disagreement, and a note.
     Everything else stays unchanged, as does a single step.
     """
     if len(known) != 2:
         return tuple(known)
-    first, second = known
+    first, second = known = _with_equal_launches(*known)
     smaller, larger = (second, first) if _is_within(second, first) and not _is_within(first, second) else known
     if not _is_within(smaller, larger):
         return first, second
@@ -186,6 +188,32 @@ def joint_predictions(known: Sequence[KnownStep]) -> tuple[KnownStep, ...]:
         for place, step in enumerate((smaller, larger))
     }
     return changed[id(first)], changed[id(second)]
+
+
+def _with_equal_launches(first: KnownStep, second: KnownStep) -> tuple[KnownStep, KnownStep]:
+    """Both steps with the mean of their launch overheads on each unprofiled GPU."""
+    others = {row.instance: row.reach for row in second.prediction.predictions}
+    launch_ms = {
+        row.instance: math.sqrt(row.reach.launch_ms * other.launch_ms)
+        for row in first.prediction.predictions
+        if row.reach and (other := others.get(row.instance)) and row.reach.launch_ms != other.launch_ms
+    }
+
+    def equal(step: KnownStep) -> KnownStep:
+        rows = step.prediction.predictions
+        return _with_rows(
+            step, {row.instance: _launched(row, ms) for row in rows if (ms := launch_ms.get(row.instance))}
+        )
+
+    return equal(first), equal(second)
+
+
+def _launched(row: InstancePrediction, launch_ms: float) -> InstancePrediction:
+    """A row of an unprofiled GPU with another launch overhead."""
+    assert row.reach is not None
+    reach = replace(row.reach, launch_ms=launch_ms)
+    factor = smooth_max(reach.free_ms, launch_ms) / smooth_max(reach.free_ms, row.reach.launch_ms)
+    return replace(row.scaled(factor), latency_ms=_ms(row) * factor, reach=reach)
 
 
 def _is_within(one: KnownStep, other: KnownStep) -> bool:
@@ -214,6 +242,7 @@ def _pooled(
             one.scaled(latency_ms / _ms(one)).noted(Note.of(Code.COMBINED, size=away.words, how=wrongly)),
             latency_ms=latency_ms,
             log_sd=None if one.log_sd is None else log_sd,
+            reach=one.reach and _reach_at(one.reach, latency_ms),
         )
 
     return joined(row, weights[0], other_step, "faster"), joined(other, weights[1], step, "slower")

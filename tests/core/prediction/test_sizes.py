@@ -163,6 +163,10 @@ def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size)
 def test_joined_steps_agree_and_stay_as_they_are(models, steps):
     joined = joint_predictions(steps)
     assert joint_predictions(joined) == joined
+    first, second = ({row.instance: row.reach for row in step.prediction.predictions} for step in joined)
+    for name in first.keys() & second.keys():
+        # Launches belong to the network, not to one of its profiles.
+        assert (first[name] and first[name].launch_ms) == (second[name] and second[name].launch_ms)
     for step in joined:
         rows = steps_at(models, steps, batch_size=step.batch_size, pixels=step.pixels).step_times
         assert {row.latency_ms for row in rows} >= set(step.prediction.latencies_ms.values())
