@@ -8,11 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.arrays import FloatArray
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import Gpu, Gpus
 
 #: TF32 makes a step faster by this power of the ratio of the TF32 to the FP32 peak: A100's published steps in both give
 #: 0.27. Networks gain far less than the peak suggests.
 TF32_POWER = 0.25
+
+
+def log_tf32_gain(gpus: Gpus, gpu: Gpu) -> float:
+    """Log speedup of a step by TF32: 0 without it.
+
+    The ratio of peaks is the median of the GPU's generation, because the law's TF32 speed doesn't depend on the TF32
+    peak either: a GPU is then never slower in FP32 than a smaller one of its generation.
+    """
+    if gpu.tf32_tensor_dense_tflops is None:
+        return 0.0
+    same = [one for one in {**gpus, gpu.name: gpu}.values() if one.compute_capability == gpu.compute_capability]
+    ratios = [one.tf32_tensor_dense_tflops / one.fp32_tflops for one in same if one.tf32_tensor_dense_tflops]
+    return TF32_POWER * math.log(max(float(np.median(ratios)), 1.0))
 
 
 @dataclass(frozen=True)
@@ -47,12 +60,9 @@ class SpecsLaw:
         """Whether it was fitted on a GPU of the same generation."""
         return gpu.compute_capability in self.generations
 
-    def log_speed(self, gpu: Gpu, reference: Gpu, *, tf32: bool) -> float:
-        """Log speed of the benchmark's work over the reference's."""
-        found = float(self.columns(gpu, reference) @ self.coefficients)
-        if tf32 or gpu.tf32_tensor_dense_tflops is None:
-            return found
-        return found - TF32_POWER * math.log(max(gpu.tf32_tensor_dense_tflops / gpu.fp32_tflops, 1.0))
+    def log_speed(self, gpu: Gpu, reference: Gpu) -> float:
+        """Log speed of the benchmark's work over the reference's, in TF32 where the GPU has it."""
+        return float(self.columns(gpu, reference) @ self.coefficients)
 
     def log_sd(self, gpu: Gpu, reference: Gpu) -> float:
         """Standard deviation of `log_speed`."""

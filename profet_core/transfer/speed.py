@@ -11,6 +11,7 @@ from profet_core.messages import Code, Note
 from profet_core.transfer.carry import Targets
 from profet_core.transfer.law import BANDWIDTH, InstanceStep, relative_tails
 from profet_core.transfer.model import CalibratedGpu
+from profet_core.transfer.specs import log_tf32_gain
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
     if point := points.get(gpu.name):
         return _speed(model, point.log_speed, point.log_sd, point.evidence(gpu.name), in_tf32)
     reference = model.gpus[model.reference_gpu]
-    log_speed, log_sd = model.specs.log_speed(gpu, reference, tf32=in_tf32), model.specs.log_sd(gpu, reference)
+    log_speed, log_sd = model.specs.log_speed(gpu, reference), model.specs.log_sd(gpu, reference)
     if has_tf32 and not in_tf32:
-        log_speed = min(log_speed, known_speed(model, gpu, True).log_speed)
+        log_speed = min(log_speed - log_tf32_gain(model.gpus, gpu), known_speed(model, gpu, True).log_speed)
     source = Source.GENERATION if model.specs.knows(gpu) else Source.SPECS
     return _speed(model, log_speed, log_sd, Evidence(source, gpu.name), in_tf32)
 

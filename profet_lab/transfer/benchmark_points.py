@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from profet_core.catalog.gpus import Gpu, Gpus
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import BenchmarkPoint
-from profet_core.transfer.specs import SpecsLaw
+from profet_core.transfer.specs import SpecsLaw, log_tf32_gain
 from profet_lab.measurements.published_points import POINTS_TABLE
 
 #: Prior standard deviation of the intercept and of both powers: wide.
@@ -145,7 +145,7 @@ def benchmark_points(
             log_sd=log_sd,
             tables=len(tables),
             published=_mean(tables),
-            held_out=held_out.log_speed(gpus[str(name)], sheet, tf32=True),
+            held_out=held_out.log_speed(gpus[str(name)], sheet),
         )
     fp32_points = {}
     for name, tables in ratios[~ratios.tf32 & has_tf32].groupby("gpu"):
@@ -155,7 +155,7 @@ def benchmark_points(
             log_sd=noise / math.sqrt(len(tables)),
             tables=len(tables),
             published=published,
-            held_out=specs.log_speed(gpu, sheet, tf32=False),
+            held_out=specs.log_speed(gpu, sheet) - log_tf32_gain(gpus, gpu),
         )
     return specs, points, fp32_points
 

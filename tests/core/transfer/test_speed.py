@@ -9,11 +9,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.messages import words_of
 from profet_core.transfer.law import relative_tails
 from profet_core.transfer.model import TransferModel, load_transfer
-from profet_core.transfer.specs import TF32_POWER, SpecsLaw
+from profet_core.transfer.specs import TF32_POWER, SpecsLaw, log_tf32_gain
 from profet_core.transfer.speed import known_speed, log_bandwidth, mix_log_sd, target_of
 from profet_core.transfer.targets import Source, host_named
 
@@ -46,17 +46,23 @@ def larger(v100: Gpu, **changed) -> Gpu:
 
 def test_the_specs_law_by_hand(v100):
     unknown = larger(v100)
-    assert LAW.log_speed(unknown, v100, tf32=True) == pytest.approx(0.1 + 0.5 * math.log(2) + 0.25 * math.log(4))
+    assert LAW.log_speed(unknown, v100) == pytest.approx(0.1 + 0.5 * math.log(2) + 0.25 * math.log(4))
     variance = 0.01 + 0.04 * math.log(2) ** 2 + 0.09 * math.log(4) ** 2 + 0.05**2
     assert LAW.log_sd(unknown, v100) == pytest.approx(math.sqrt(variance + 0.3**2))
     known = larger(v100, compute_capability=8.0)
-    assert LAW.log_speed(known, v100, tf32=True) == pytest.approx(LAW.log_speed(unknown, v100, tf32=True) + 0.4)
+    assert LAW.log_speed(known, v100) == pytest.approx(LAW.log_speed(unknown, v100) + 0.4)
     assert LAW.log_sd(known, v100) == pytest.approx(math.sqrt(variance + 0.0025))
     assert (LAW.knows(known), LAW.knows(unknown), LAW.knows(larger(v100, compute_capability=None))) == (1, 0, 0)
-    # TF32 has 16 times the peak.
-    tensor = larger(v100, tf32_tensor_dense_tflops=32 * v100.fp32_tflops)
-    gain = LAW.log_speed(tensor, v100, tf32=True) - LAW.log_speed(tensor, v100, tf32=False)
-    assert gain == pytest.approx(TF32_POWER * math.log(16))
+
+
+def test_tf32_gains_by_the_generation_s_ratio_of_peaks(v100):
+    cards = [
+        larger(v100, name=f"Card {ratio}", tf32_tensor_dense_tflops=ratio * 2 * v100.fp32_tflops)
+        for ratio in (1, 8, 16)
+    ]
+    gains = {log_tf32_gain(Gpus([v100, *cards]), card) for card in cards}
+    assert gains == {TF32_POWER * math.log(8)}
+    assert log_tf32_gain(Gpus([v100, *cards]), v100) == 0
 
 
 def test_a_card_far_from_all_others_is_less_certain(shipped, v100):
@@ -87,7 +93,7 @@ def test_rented_gpus_follow_their_points_and_the_law_agrees_without_them(shipped
 
 def test_other_gpus_go_by_their_specs(shipped, v100):
     l40s = known_speed(shipped, shipped.gpus["L40S"], True)
-    assert l40s.log_speed == shipped.specs.log_speed(shipped.gpus["L40S"], v100, tf32=True)
+    assert l40s.log_speed == shipped.specs.log_speed(shipped.gpus["L40S"], v100)
     assert l40s.evidence.source is Source.GENERATION
     amd = known_speed(shipped, shipped.gpus["AMD Instinct MI300X"], True)
     assert amd.evidence.source is Source.SPECS and amd.log_sd > 3 * l40s.log_sd
@@ -112,18 +118,16 @@ def test_fp32_is_never_faster_than_tf32(shipped):
     assert known_speed(shipped, p100, True) == known_speed(shipped, p100, False)
 
 
-def test_more_of_everything_in_one_generation_is_not_slower(shipped):
-    """A twentieth more multiprocessors, peak and bandwidth, and at least as much power and tensor peak."""
+@pytest.mark.parametrize("tf32", [True, False])
+def test_more_of_everything_in_one_generation_is_not_slower(shipped, tf32):
+    """A twentieth more multiprocessors, peak and bandwidth, and at least as much power."""
     columns = ("sm_count", "fp32_tflops", "bandwidth_gb_per_s")
     pairs = 0
     for gpu, other in permutations(load_gpus().values(), 2):
-        tensor = [one.tf32_tensor_dense_tflops or 0.0 for one in (gpu, other)]
         if gpu.compute_capability is None or gpu.compute_capability != other.compute_capability:
             continue
-        if gpu.tdp_w < other.tdp_w or tensor[0] < tensor[1]:
-            continue
-        if all(getattr(gpu, name) > 1.05 * getattr(other, name) for name in columns):
-            speeds = [known_speed(shipped, one, True).log_speed for one in (gpu, other)]
+        if gpu.tdp_w >= other.tdp_w and all(getattr(gpu, name) > 1.05 * getattr(other, name) for name in columns):
+            speeds = [known_speed(shipped, one, tf32).log_speed for one in (gpu, other)]
             assert speeds[0] > speeds[1], (gpu.name, other.name)
             pairs += 1
     assert pairs > 50

@@ -49,7 +49,7 @@ def test_the_law_is_found_again_and_tells_of_a_card_that_it_never_saw():
     law, known, _ = fit_specs(speeds_of(gpus), gpus, V100, without=["card 3"])
     assert law.coefficients[1:3] == pytest.approx([0.3, 0.6], abs=0.01)
     assert "card 3" not in known and law.gpus == 19
-    assert law.log_speed(gpus["card 3"], V100, tf32=True) == pytest.approx(truth(gpus["card 3"]), abs=0.02)
+    assert law.log_speed(gpus["card 3"], V100) == pytest.approx(truth(gpus["card 3"]), abs=0.02)
     assert law.log_sd(gpus["card 3"], V100) < 0.1
     other = replace(gpus["card 3"], compute_capability=12.0)
     assert law.log_sd(other, V100) > 2 * law.log_sd(gpus["card 3"], V100)
