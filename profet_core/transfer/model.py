@@ -258,7 +258,7 @@ def calibrated_content(gpu: CalibratedGpu) -> dict[str, object]:
 
 
 TRANSFER_NAME = "transfer.json"
-TRANSFER_VERSION = 4
+TRANSFER_VERSION = 5
 #: File in the same folder for GPUs with a few measured workloads.
 CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 1
 
@@ -326,7 +326,6 @@ class TransferModel:
     specs : speed of a GPU without published points.
     points, fp32_points, derived : by full GPU name; `fp32_points` for GPUs whose `points` are TF32.
     calibrated : by full GPU name and TF32, GPUs calibrated with a few measured workloads.
-    kernels : full GPU name -> kind -> speed of its kernels over the reference GPU's, in the logarithm, in FP32.
     checksum : of the file's content.
     """
 
@@ -337,7 +336,6 @@ class TransferModel:
     specs: SpecsLaw
     points: Mapping[str, BenchmarkPoint]
     fp32_points: Mapping[str, BenchmarkPoint]
-    kernels: Mapping[str, Mapping[str, float]]
     derived: Mapping[str, DerivedLaw]
     calibrated: Mapping[tuple[str, bool], CalibratedGpu]
     gpus: Gpus
@@ -423,12 +421,6 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
         specs=_specs(content["specs"]),
         points=_points(content["points"]),
         fp32_points=_points(content["fp32_points"]),
-        kernels=MappingProxyType(
-            {
-                name: MappingProxyType({kind: finite_number(value) for kind, value in row.items()})
-                for name, row in content["kernels"].items()
-            }
-        ),
         derived=MappingProxyType({name: _record(DerivedLaw, row) for name, row in content["derived"].items()}),
         calibrated=MappingProxyType({}),
         gpus=gpus,

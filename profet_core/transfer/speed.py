@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from profet_core.catalog.gpus import Gpu
 from profet_core.messages import Code, Note
 from profet_core.transfer.carry import Targets
-from profet_core.transfer.law import BANDWIDTH, InstanceStep, relative_tails
+from profet_core.transfer.law import InstanceStep, relative_tails
 from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.specs import log_tf32_gain
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
@@ -63,14 +63,6 @@ def _speed(model: TransferModel, log_speed: float, log_sd: float, evidence: Evid
     return Speed(log_speed, log_sd, model.spread.log_sd(log_sd), evidence, notes)
 
 
-def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
-    """Log speed of bandwidth-bound work over the reference's, from kernels or specs."""
-    measured = model.kernels.get(gpu.name, {}).get(BANDWIDTH)
-    if measured is not None:
-        return measured
-    return math.log(gpu.bandwidth_gb_per_s / model.gpus[model.reference_gpu].bandwidth_gb_per_s)
-
-
 def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
     """Target of a GPU in a host for `carry`, and the known speed."""
     key = gpu, host, tf32
@@ -108,13 +100,14 @@ def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[
     if calibrated is not None:
         return _calibrated_target(calibrated, model.step.instances[model.reference], gpu, host)
     speed = _beside_cells(model, gpu, known_speed(model, gpu, tf32), tf32)
+    reference = model.gpus[model.reference_gpu]
     target = Target(
         host=host,
         tails=tails_of(model.step.instances[model.reference], gpu, speed.log_speed),
         log_speed=speed.log_speed,
-        log_bandwidth=log_bandwidth(model, gpu),
+        log_bandwidth=math.log(gpu.bandwidth_gb_per_s / reference.bandwidth_gb_per_s),
         log_sd=speed.step_log_sd,
-        mix_log_sd=mix_log_sd(gpu, model.gpus[model.reference_gpu], tf32),
+        mix_log_sd=mix_log_sd(gpu, reference, tf32),
     )
     return target, speed
 

@@ -1,14 +1,14 @@
-"""Leave-one-GPU-out: the target's specs, kernels and at most its benchmark latency are known."""
+"""Leave-one-GPU-out: the target's specs and at most its benchmark latency are known."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, quantile
 from profet_core.transfer.carry import (
     WEIGHTS,
@@ -24,15 +24,12 @@ from profet_core.transfer.law import StepLaw, gpu_time_ms
 from profet_core.transfer.model import Spread
 from profet_core.transfer.speed import mix_log_sd, tails_of
 from profet_core.transfer.targets import Host, Target, host_named
-from profet_lab.measurements.kernels import log_bandwidth
 from profet_lab.transfer.log_errors import root_mean_square
 from profet_lab.transfer.step_law import benchmark_floor_ms, fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, HOST_OF, Steps, gpu_of
 
 #: (anchor, instance, anchor's latency known) -> latencies on the instance, (rows,).
 KnownLatencies = Callable[[str, str, bool], Estimate]
-#: Full GPU name -> kind -> speed of its kernels over V100's, in the logarithm.
-Kernels = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -57,16 +54,15 @@ def reference_of(law: StepLaw) -> str:
     return min(law.instances, key=lambda name: law.instances[name].benchmark_work_ms)
 
 
-def target_of(law: StepLaw, medians: Steps, kernels: Kernels, target: TargetGpu, log_sd: float) -> Target:
+def target_of(law: StepLaw, medians: Steps, target: TargetGpu, log_sd: float) -> Target:
     """The held-out GPU as the analytical model takes it."""
     reference = reference_of(law)
     beside, log_speed = gpu_of(reference), _log_speed(law, medians, target, reference)
-    bandwidths = {name: gpu.bandwidth_gb_per_s for name, gpu in load_gpus().items()}
     return Target(
         host=target.host,
         tails=tails_of(law.instances[reference], target.gpu, log_speed),
         log_speed=log_speed,
-        log_bandwidth=log_bandwidth(kernels, target.gpu.name, bandwidths, beside.name),
+        log_bandwidth=math.log(target.gpu.bandwidth_gb_per_s / beside.bandwidth_gb_per_s),
         log_sd=log_sd,
         mix_log_sd=mix_log_sd(target.gpu, beside, tf32=False),
     )
@@ -109,7 +105,7 @@ def predict_target(law: StepLaw, known: KnownSteps, target: Target, weights: Ker
     return Estimate(latency_ms=found.latency_ms[0], log_sd=found.log_sd[0])
 
 
-def spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.ndarray) -> Spread:
+def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) -> Spread:
     """Log errors on the GPUs of `instances`, each held out in turn; latencies on the others known.
 
     Parameters
@@ -121,14 +117,14 @@ def spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.
     for held_out in instances:
         others = [name for name in instances if name != held_out]
         law = fit_step_law(medians, others, rows)
-        target = target_of(law, medians, kernels, profiled_target(medians, held_out, sheet_only=False), 0.0)
+        target = target_of(law, medians, profiled_target(medians, held_out, sheet_only=False), 0.0)
         known = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in others]
         found = [predict_target(law, one, target).latency_ms for one in known]
         errors.append(np.log(np.array(found) / medians.latency_ms[held_out])[:, judged])
     return _spread_of(errors)
 
 
-def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.ndarray) -> Spread:
+def anchor_spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) -> Spread:
     """Log errors of the analytical model alone from each of `instances`, held out as anchor, to the others.
 
     Parameters
@@ -138,7 +134,7 @@ def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], ro
     judged = rows & (medians.architectures != BENCHMARK[0])
     errors = []
     for held_out in instances:
-        law, steps = foreign_steps(medians, kernels, instances, held_out, rows)
+        law, steps = foreign_steps(medians, instances, held_out, rows)
         back = carry_back(law, reference_of(law), steps)
         found = [np.log(one.latency_ms / medians.latency_ms[name]) for name, one in back.by_instance.items()]
         errors.append(np.array(found)[:, judged])
@@ -146,11 +142,11 @@ def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], ro
 
 
 def foreign_steps(
-    medians: Steps, kernels: Kernels, instances: Sequence[str], held_out: str, rows: np.ndarray
+    medians: Steps, instances: Sequence[str], held_out: str, rows: np.ndarray
 ) -> tuple[StepLaw, ForeignSteps]:
     """The analytical model of the others, and all steps recorded on the one that is held out as anchor."""
     law = fit_step_law(medians, [name for name in instances if name != held_out], rows)
-    target = target_of(law, medians, kernels, profiled_target(medians, held_out, sheet_only=False), 0.0)
+    target = target_of(law, medians, profiled_target(medians, held_out, sheet_only=False), 0.0)
     return law, ForeignSteps(target, medians.with_latency[held_out], medians.latency_ms[held_out])
 
 

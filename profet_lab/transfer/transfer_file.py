@@ -14,7 +14,6 @@ from profet_core.transfer.model import TRANSFER_NAME, TRANSFER_VERSION, Transfer
 from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.epoch_times import EPOCHS_FILE, load_epochs
-from profet_lab.measurements.kernels import KERNELS_FILE, load_kernel_speeds
 from profet_lab.measurements.published_points import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE, published_ratios
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
 from profet_lab.transfer.benchmark_points import benchmark_points
@@ -23,7 +22,7 @@ from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import all_steps, median_steps
 
-_FILES = (ARCHITECTURES_FILE, EPOCHS_FILE, KERNELS_FILE, POINTS_FILE, MORE_POINTS_FILE, THROUGHPUT_FILE)
+_FILES = (ARCHITECTURES_FILE, EPOCHS_FILE, POINTS_FILE, MORE_POINTS_FILE, THROUGHPUT_FILE)
 #: Instance with the GPU that published points are relative to.
 REFERENCE = "p3.2xlarge"
 
@@ -37,7 +36,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
     """
     epochs = load_epochs(folder, measurements.all_latencies)
     medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
-    kernels, gpus = load_kernel_speeds(folder), load_gpus()
+    gpus = load_gpus()
     everything = np.ones(len(medians.workloads), bool)
     law = fit_step_law(medians, medians.instances, everything)
     specs, points, fp32_points = benchmark_points(published_ratios(folder), law, REFERENCE, gpus)
@@ -45,8 +44,8 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
         "schema_version": TRANSFER_VERSION,
         "reference": REFERENCE,
         "step": asdict(law),
-        "spread": asdict(spread(medians, kernels, medians.instances, everything)),
-        "anchor_spread": asdict(anchor_spread(medians, kernels, medians.instances, everything)),
+        "spread": asdict(spread(medians, medians.instances, everything)),
+        "anchor_spread": asdict(anchor_spread(medians, medians.instances, everything)),
         "specs": {
             **asdict(specs),
             "coefficients": specs.coefficients.tolist(),
@@ -54,7 +53,6 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
         },
         "points": {name: asdict(row) for name, row in points.items()},
         "fp32_points": {name: asdict(row) for name, row in fp32_points.items()},
-        "kernels": kernels,
         "derived": {name: asdict(row) for name, row in fit_derived(epochs).items()},
         "fitted_on": {
             **measurements.sha256,

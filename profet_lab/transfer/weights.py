@@ -16,10 +16,8 @@ from profet_core.transfer.carry import WEIGHTS, KernelWeights, KnownSteps
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.targets import Target
 from profet_lab.classes.bank import class_bank
-from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import data_folder, load_measurements
 from profet_lab.transfer.leave_one_gpu_out import (
-    Kernels,
     known_of,
     measured_latencies,
     predict_target,
@@ -71,7 +69,7 @@ def settings(laws: Iterable[LawSetting], weights: Sequence[KernelWeights]) -> li
     return [Setting(law, one) for law in laws for one in weights]
 
 
-def try_settings(medians: Steps, kernels: Kernels, wanted: Sequence[Setting]) -> dict[Setting, Trial]:
+def try_settings(medians: Steps, wanted: Sequence[Setting]) -> dict[Setting, Trial]:
     """Every setting's errors; what the settings don't change is fitted once."""
     names = medians.instances
     laws: dict[tuple[str, ...], StepLaw] = {}
@@ -80,7 +78,7 @@ def try_settings(medians: Steps, kernels: Kernels, wanted: Sequence[Setting]) ->
         known = tuple(name for name in names if name not in (held_out, inner))
         if known not in laws:
             laws[known] = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
-        found[held_out, inner] = _Case(medians, kernels, laws[known], inner).errors(wanted)
+        found[held_out, inner] = _Case(medians, laws[known], inner).errors(wanted)
     return {
         setting: Trial(
             inside={
@@ -109,7 +107,6 @@ class _Case:
     """One target GPU and the known GPUs that `law` is fitted on."""
 
     medians: Steps
-    kernels: Kernels
     law: StepLaw
     target: str
 
@@ -137,7 +134,7 @@ class _Case:
     def _make(self, setting: LawSetting) -> tuple[StepLaw, Target, list[KnownSteps]]:
         medians = self.medians
         law = with_setting(self.law, medians, setting)
-        target = target_of(law, medians, self.kernels, profiled_target(medians, self.target, sheet_only=False), 0.0)
+        target = target_of(law, medians, profiled_target(medians, self.target, sheet_only=False), 0.0)
         known = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in law.instances]
         return law, target, known
 
@@ -163,7 +160,7 @@ def main() -> None:
     folder = data_folder()
     measurements = load_measurements(folder)
     medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
-    trials = try_settings(medians, load_kernel_speeds(folder), settings(LAW_SETTINGS, WEIGHT_SETTINGS))
+    trials = try_settings(medians, settings(LAW_SETTINGS, WEIGHT_SETTINGS))
     print("tails  tilt  scattered  free  near  outside %  " + "  ".join(f"inside {name}" for name in medians.instances))
     for setting, trial in sorted(trials.items(), key=lambda item: np.mean(list(item[1].inside.values()))):
         cells = "  ".join(f"{value:6.2f}" for value in trial.inside.values())

@@ -14,14 +14,12 @@ from profet_core.transfer.law import StepLaw
 from profet_core.transfer.targets import Target
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks
 from profet_lab.transfer.calibrate import Calibrated, MeasuredCells, calibrate, steps_of
 from profet_lab.transfer.cell_choice import choose_cells
 from profet_lab.transfer.leave_one_gpu_out import (
-    Kernels,
     KnownLatencies,
     known_of,
     measured_latencies,
@@ -91,7 +89,7 @@ class Fold:
 
 
 def folds(
-    medians: Steps, kernels: Kernels, predicted: Callable[[str], KnownLatencies], gpu: str, networks: Sequence[str]
+    medians: Steps, predicted: Callable[[str], KnownLatencies], gpu: str, networks: Sequence[str]
 ) -> dict[str, Fold]:
     """By network held out, `gpu` being the instance that is new.
 
@@ -104,7 +102,7 @@ def folds(
     for network in networks:
         law = fit_step_law(medians, others, medians.architectures != network)
         sheet = profiled_target(medians, gpu, sheet_only=True)
-        prior = replace(target_of(law, medians, kernels, sheet, 0.0), mix_log_sd=0.0)
+        prior = replace(target_of(law, medians, sheet, 0.0), mix_log_sd=0.0)
         found[network] = Fold(
             medians=medians,
             gpu=gpu,
@@ -125,12 +123,11 @@ def measured_cells_report(
     steps = all_steps(bank, measurements.workloads)
     medians = median_steps(steps)
     ensemble = ensemble_latencies(bank, seed=seed, steps=STEPS, progress=progress, cases=(True,)).medians(steps)
-    return cells_report(medians, load_kernel_speeds(folder), ensemble.known, seed=seed, progress=progress)
+    return cells_report(medians, ensemble.known, seed=seed, progress=progress)
 
 
 def cells_report(
     medians: Steps,
-    kernels: Kernels,
     predicted: Callable[[str], KnownLatencies],
     *,
     seed: int,
@@ -148,7 +145,7 @@ def cells_report(
     asked = [(count, draw) for count in counts for draw in range(draws)]
     of_gpus: dict[str, dict[int, dict[str, float]]] = {}
     for gpu in medians.instances:
-        of_gpu = folds(medians, kernels, predicted, gpu, networks)
+        of_gpu = folds(medians, predicted, gpu, networks)
         # Each fold's own generator: what is drawn in one depends on no other.
         tasks = [
             (fold, [(draw, count, [seed + draw, at]) for count, draw in asked])

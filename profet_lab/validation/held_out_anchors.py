@@ -1,6 +1,6 @@
 """Accuracy from an unprofiled anchor: each profiled GPU held out.
 
-Known of it are its specs, its kernels and ResNet-50's step. Neither the analytical model nor the trained models saw its
+Known of it are its specs and ResNet-50's step. Neither the analytical model nor the trained models saw its
 profiles or the architecture asked for. Serving differs: members have the manifest's weights and know batch and pixel
 size where the profile has them, and a published point replaces the GPU's own ResNet-50 step.
 """
@@ -24,7 +24,7 @@ from profet_lab.classes.stacked import StackedNetworks
 from profet_lab.measurements.tables import pairs
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks
-from profet_lab.transfer.leave_one_gpu_out import Kernels, anchor_spread, foreign_steps, reference_of
+from profet_lab.transfer.leave_one_gpu_out import anchor_spread, foreign_steps, reference_of
 from profet_lab.transfer.steps import BENCHMARK, Steps
 from profet_lab.validation.judged import figures, judged, mape, over
 
@@ -85,9 +85,9 @@ def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | 
     return FoldModels(bank, folds, dict(zip(MEMBERS, fitted, strict=True)))
 
 
-def held_out_anchors(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels) -> dict:
+def held_out_anchors(models: FoldModels, steps: Steps, medians: Steps) -> dict:
     """Errors and interval misses of the 12 directions from a held-out anchor."""
-    tasks = [(models, steps, medians, kernels, held_out) for held_out in steps.instances]
+    tasks = [(models, steps, medians, held_out) for held_out in steps.instances]
     directions = [row for rows in run_tasks(_directions, tasks) for row in rows]
     return {
         "directions": directions,
@@ -99,7 +99,7 @@ def held_out_anchors(models: FoldModels, steps: Steps, medians: Steps, kernels: 
     }
 
 
-def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels, held_out: str) -> list[dict]:
+def _directions(models: FoldModels, steps: Steps, medians: Steps, held_out: str) -> list[dict]:
     others = [name for name in steps.instances if name != held_out]
     count = len(steps.workloads)
     rows: dict[str, dict] = {name: {"anchor": held_out, "target": name, "n": count} for name in others}
@@ -108,8 +108,8 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
     half = {case: np.empty(count) for case in CASES.values()}
     for architecture in np.unique(steps.architectures):
         own, seen = np.flatnonzero(steps.architectures == architecture), medians.architectures != architecture
-        law, published = foreign_steps(medians, kernels, steps.instances, held_out, seen)
-        width = quantile() * anchor_spread(medians, kernels, others, seen).log_sd()
+        law, published = foreign_steps(medians, steps.instances, held_out, seen)
+        width = quantile() * anchor_spread(medians, others, seen).log_sd()
         for known, case in CASES.items():
             latency_ms = steps.latency_ms[held_out][own] if known else None
             recorded = ForeignSteps(published.target, steps.parts(held_out, known).of(own), latency_ms)

@@ -18,7 +18,6 @@ from profet_lab.measurements.epoch_times import DERIVED
 from profet_lab.measurements.tables import WORKLOAD
 from profet_lab.tasks import run_tasks
 from profet_lab.transfer.leave_one_gpu_out import (
-    Kernels,
     TargetGpu,
     known_of,
     plain_specs_log_speed,
@@ -50,10 +49,10 @@ def laws_held_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw
 class _Fitted:
     """Everything fitted on some instances alone, once an architecture held out."""
 
-    def __init__(self, medians: Steps, kernels: Kernels, instances: Sequence[str]) -> None:
-        self.medians, self.kernels = medians, kernels
+    def __init__(self, medians: Steps, instances: Sequence[str]) -> None:
+        self.medians = medians
         self.laws = laws_held_out(medians, instances)
-        self.spreads = {name: spread(medians, kernels, instances, medians.architectures != name) for name in self.laws}
+        self.spreads = {name: spread(medians, instances, medians.architectures != name) for name in self.laws}
 
     def predict(self, steps: Steps, ensemble: EnsembleLatencies, anchor: str, way: Way, known: bool) -> Estimate:
         """Out-of-fold predictions for every row: neither GPU nor architecture seen, but for the benchmark's point."""
@@ -61,7 +60,7 @@ class _Fitted:
         latency_ms, log_sds = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
         for name, law in self.laws.items():
             rows = steps.architectures == name
-            there = target_of(law, self.medians, self.kernels, target, self.spreads[name].log_sd(*more))
+            there = target_of(law, self.medians, target, self.spreads[name].log_sd(*more))
             found = predict_target(law, known_of(law, steps, anchor, ensemble.known(name), known), there)
             latency_ms[rows], log_sds[rows] = found.latency_ms[rows], found.log_sd[rows]
         return Estimate(latency_ms=latency_ms, log_sd=log_sds)
@@ -103,16 +102,14 @@ def plain_specs_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, refer
     )
 
 
-def profiled_gpus(
-    steps: Steps, medians: Steps, kernels: Kernels, ensemble: EnsembleLatencies, sheet_log_sd: float
-) -> dict:
+def profiled_gpus(steps: Steps, medians: Steps, ensemble: EnsembleLatencies, sheet_log_sd: float) -> dict:
     """The 12 directions: error, misses of the interval, and what one plain constant gives.
 
     Parameters
     ----------
     sheet_log_sd : error of a speed that specs alone indicate.
     """
-    tasks = [(steps, medians, kernels, ensemble, sheet_log_sd, held_out) for held_out in steps.instances]
+    tasks = [(steps, medians, ensemble, sheet_log_sd, held_out) for held_out in steps.instances]
     found = [one for each in run_tasks(_to_held_out, tasks) for one in each]
     directions = [row for row, _ in found]
     by_model = pd.DataFrame([rows.groupby("model").apply(mape) for _, rows in found]).mean()
@@ -128,11 +125,11 @@ def profiled_gpus(
 
 
 def _to_held_out(
-    steps: Steps, medians: Steps, kernels: Kernels, ensemble: EnsembleLatencies, sheet_log_sd: float, held_out: str
+    steps: Steps, medians: Steps, ensemble: EnsembleLatencies, sheet_log_sd: float, held_out: str
 ) -> list[tuple[dict, pd.DataFrame]]:
     """Of each direction to one GPU its figures, and what was predicted there with everything known."""
     others = [name for name in steps.instances if name != held_out]
-    fitted = _Fitted(medians, kernels, others)
+    fitted = _Fitted(medians, others)
     ways: dict[str, Way] = {
         "": (profiled_target(medians, held_out, sheet_only=False), ()),
         _SHEET_ONLY: (profiled_target(medians, held_out, sheet_only=True), (sheet_log_sd,)),
@@ -150,7 +147,6 @@ def _to_held_out(
 
 def other_gpus(
     medians: Steps,
-    kernels: Kernels,
     ensemble: EnsembleLatencies,
     epochs: pd.DataFrame,
     points: Mapping[str, BenchmarkPoint],
@@ -166,7 +162,7 @@ def other_gpus(
     ensemble : one row a workload. epochs : with the corrected `step_ms`.
     points : published, relative to the `reference` instance.
     """
-    fitted, found = _Fitted(medians, kernels, medians.instances), []
+    fitted, found = _Fitted(medians, medians.instances), []
     for source, gpu in DERIVED.items():
         own = epochs[epochs["instance"] == source]
         true_ms = medians.workloads.merge(own[[*WORKLOAD, "step_ms"]], on=WORKLOAD, how="left")["step_ms"].to_numpy()

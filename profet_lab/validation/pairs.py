@@ -16,13 +16,12 @@ from profet_core.transfer.carry import ForeignSteps, carry_back
 from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.classes.folds import ClassFold, OutOfFold, fold_inputs, predict_folds
-from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair, pairs
 from profet_lab.own_gpus.pair_models import LAW_SHARE
 from profet_lab.progress import Progress
 from profet_lab.transfer.calibrate import steps_of
 from profet_lab.transfer.cell_choice import choose_cells
-from profet_lab.transfer.leave_one_gpu_out import Kernels, reference_of
+from profet_lab.transfer.leave_one_gpu_out import reference_of
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.cells import folds
 from profet_lab.validation.ensemble_latencies import of_folds, weights_by_others
@@ -47,7 +46,6 @@ class _Bench:
 
     bank: ClassBank
     medians: Steps
-    kernels: Kernels
     whole: FoldModels
     by_whole: OutOfFold
     seed: int
@@ -78,7 +76,6 @@ def pairs_report(
     bench = _Bench(
         bank=bank,
         medians=median_steps(all_steps(class_bank(measurements), measurements.workloads)),
-        kernels=load_kernel_speeds(folder),
         whole=whole,
         by_whole=_predicted(whole),
         seed=seed,
@@ -150,7 +147,7 @@ def _of_gpu(bench: _Bench, gpu: str, count: int, models_ms: Mapping[Pair, np.nda
     others = [name for name in bench.bank.instances if name != gpu]
     law_ms = {pair: np.empty(len(bench.medians.workloads)) for one in others for pair in ((one, gpu), (gpu, one))}
     known_elsewhere = of_folds(bench.bank, bench.by_whole, True).known
-    for network, fold in folds(bench.medians, bench.kernels, known_elsewhere, gpu, bench.networks).items():
+    for network, fold in folds(bench.medians, known_elsewhere, gpu, bench.networks).items():
         fitted, reference = fold.fit(bench.cells(network, count)), reference_of(fold.law)
         own = np.flatnonzero(~fold.allowed)
         for anchor, known in fold.unseen.items():

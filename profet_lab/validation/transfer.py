@@ -15,13 +15,11 @@ from profet_core.transfer.model import BenchmarkPoint, transfer_model
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.measurements.epoch_times import load_epochs
-from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.published_points import published_ratios
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
 from profet_lab.transfer.benchmark_points import benchmark_points
 from profet_lab.transfer.epoch_correction import corrected_held_out
-from profet_lab.transfer.leave_one_gpu_out import Kernels
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE, transfer_content
@@ -84,11 +82,6 @@ class TransferData:
         return plain_specs_log_sd(self.points, self.law, REFERENCE, load_gpus())
 
     @cached_property
-    def kernels(self) -> Kernels:
-        """Speeds of single kernels."""
-        return load_kernel_speeds(self.folder)
-
-    @cached_property
     def epochs(self) -> pd.DataFrame:
         """The other source's rows."""
         return load_epochs(self.folder, self.measurements.all_latencies)
@@ -96,7 +89,7 @@ class TransferData:
 
 def transfer_report(data: TransferData) -> dict:
     """The seed; GPUs held out as target and as anchor; published tables; derived GPUs; memory fit."""
-    gpus, medians, kernels = load_gpus(), data.medians, data.kernels
+    gpus, medians = load_gpus(), data.medians
     model = transfer_model(transfer_content(data.measurements, data.folder), gpus)
     epochs = data.epochs.assign(step_ms=corrected_held_out(data.epochs))
     models = fold_models(data.bank, seed=data.seed, steps=data.network_steps, progress=data.progress)
@@ -104,10 +97,10 @@ def transfer_report(data: TransferData) -> dict:
     return {
         "seed": data.seed,
         "left_out_gpus": {
-            **profiled_gpus(data.steps, medians, kernels, data.ensemble, sheet_log_sd),
-            "other_gpus": other_gpus(medians, kernels, ensemble, epochs, data.points, REFERENCE, sheet_log_sd),
+            **profiled_gpus(data.steps, medians, data.ensemble, sheet_log_sd),
+            "other_gpus": other_gpus(medians, ensemble, epochs, data.points, REFERENCE, sheet_log_sd),
         },
-        "left_out_anchors": held_out_anchors(models, data.steps, medians, kernels),
+        "left_out_anchors": held_out_anchors(models, data.steps, medians),
         "published": {
             "tables": published_report(model, medians, data.folder, gpus),
             "self_checks": self_checks(model, medians, gpus),

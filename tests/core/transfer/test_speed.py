@@ -14,7 +14,7 @@ from profet_core.messages import words_of
 from profet_core.transfer.law import relative_tails
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_core.transfer.specs import TF32_POWER, SpecsLaw, log_tf32_gain
-from profet_core.transfer.speed import known_speed, log_bandwidth, mix_log_sd, target_of
+from profet_core.transfer.speed import known_speed, mix_log_sd, target_of
 from profet_core.transfer.targets import Source, host_named
 
 #: Twice the FP32 peak makes 2 ** 0.5 as fast, twice the bandwidth 2 ** 0.25; generation 8.0 is e ** 0.4 times as fast.
@@ -97,11 +97,6 @@ def test_other_gpus_go_by_their_specs(shipped, v100):
     assert l40s.evidence.source is Source.GENERATION
     amd = known_speed(shipped, shipped.gpus["AMD Instinct MI300X"], True)
     assert amd.evidence.source is Source.SPECS and amd.log_sd > 3 * l40s.log_sd
-
-
-def test_bandwidth_is_of_kernels_where_they_were_measured(shipped):
-    assert math.exp(log_bandwidth(shipped, shipped.gpus["L4"])) == pytest.approx(0.288, abs=5e-4)
-    assert math.exp(log_bandwidth(shipped, shipped.gpus["H100-SXM5-80GB"])) == pytest.approx(3350 / 900, rel=0.01)
 
 
 def test_fp32_is_never_faster_than_tf32(shipped):
