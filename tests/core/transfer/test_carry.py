@@ -57,11 +57,11 @@ def latency_ms(*args, **given) -> float:
 def test_only_the_work_scales_with_the_gpu():
     # 108 ms are 100 of work and 8 of copy and start; twice as fast a GPU leaves 50 + 8.
     assert latency_ms(made_target(math.log(2))) == pytest.approx(58.0, abs=1e-3)
-    # Gaps give 6.994 ms of launches, a tenth of it tails on V100. The fast one's are 100 / 168 of those: 99.58 of work,
-    # then 49.79 and one and a half times V100's tails, 1.049, and 8.
+    # Gaps give 6.162 ms of launches, a tenth of it tails on V100. The fast one's are 100 / 168 of those: 99.63 of work,
+    # then 49.82 and one and a half times V100's tails, 0.924, and 8.
     law = replace(LAW, tail_share=0.1)
     found = carried(made_target(math.log(2), tails=1.5), law=law, idle=3.0).free_ms[0, 0]
-    assert found == pytest.approx(58.841, abs=1e-3)
+    assert found == pytest.approx(58.741, abs=1e-3)
 
 
 @given(st.floats(0.01, 1e4), st.floats(0.01, 1e4))
@@ -108,7 +108,8 @@ def test_the_interval_adds_up_by_hand():
     target = made_target(-math.log(2), log_sd=0.2, mix_log_sd=0.5)
     found = carried(target, others={"slow": (408.0, 0.3)}, convolution=80.0, bandwidth=20.0)
     work = found.free_ms[0, 0] - 8
-    weights = np.array([1 - 2 / 408, 1 - 2 / 108])
+    floor_ms = 1 / (1 / 2 + 1 / 51)
+    weights = np.array([1 - floor_ms / 408, 1 - floor_ms / 108])
     known_sd = 0.3 * weights[0] / weights.sum()
     share = 8 / (work + 8)
     # 80 % of convolutions where the benchmark has 60: a fifth of the spread.
@@ -136,13 +137,13 @@ def test_the_benchmark_gains_exactly_its_speed_whatever_the_kinds(log_speed, log
 
 
 def test_a_step_bound_by_launches_stays_as_long_on_any_faster_gpu():
-    bound = {"latency_ms": 15.0, "convolution": 5.0, "bandwidth": 0.0, "copy": 0.0, "idle": 25.0}
+    bound = {"latency_ms": 13.0, "convolution": 5.0, "bandwidth": 0.0, "copy": 0.0, "idle": 25.0}
     found = carried(made_target(math.log(10)), made_target(math.log(1000)), **bound)
-    assert found.latency_ms[:, 0] == pytest.approx([15.0, 15.0], rel=2e-3)
+    assert found.latency_ms[:, 0] == pytest.approx([13.0, 13.0], rel=2e-3)
     # Launches take as long on every GPU of one host.
     gpus = [made_target(speed, tails=tails) for speed, tails in ((-2.0, 0.2), (0.0, 1.0), (3.0, 0.5))]
     found = carried(*gpus, idle=6.0)
-    assert len(set(found.launch_ms[:, 0])) == 1 and found.launch_ms[0, 0] == pytest.approx(22.0, rel=0.05)
+    assert len(set(found.launch_ms[:, 0])) == 1 and found.launch_ms[0, 0] == pytest.approx(1 / (1 / 22 + 1 / 53))
     assert np.all(np.diff(found.free_ms[:, 0]) < 0)
 
 
@@ -220,13 +221,13 @@ def test_the_profile_there_shows_the_work_of_each_kind_as_long_as_it_takes_there
 
 def test_a_step_bound_by_launches_takes_as_long_on_every_instance_of_one_host():
     bound = {"convolution": 1.0, "bandwidth": 0.0, "copy": 0.0, "idle": 29.0}
-    found = back(made_target(math.log(4)), latency_ms=15.0, **bound)
-    assert found.floor_ms[0] == pytest.approx(15.0, rel=0.01)
-    assert found.by_instance["fast"].latency_ms[0] == pytest.approx(15.0, rel=0.02)
-    # At most 1.05 ms of the 15 are work: 16.8 there and 2 to start, combined with 15.
-    assert found.by_instance["slow"].latency_ms[0] == pytest.approx(20.5, abs=0.05)
-    elsewhere = back(made_target(math.log(4), host=host_named("cascade-lake")), latency_ms=15.0, **bound)
-    assert elsewhere.by_instance["fast"].latency_ms[0] == pytest.approx(15.0 / 0.7918, rel=0.02)
+    found = back(made_target(math.log(4)), latency_ms=13.0, **bound)
+    assert found.floor_ms[0] == pytest.approx(13.0, rel=0.01)
+    assert found.by_instance["fast"].latency_ms[0] == pytest.approx(13.0, rel=0.02)
+    # At most 1.05 ms of the 13 are work: 16.8 there and 2 to start, combined with 13.
+    assert found.by_instance["slow"].latency_ms[0] == pytest.approx((18.8**4 + 13**4) ** 0.25, abs=0.05)
+    elsewhere = back(made_target(math.log(4), host=host_named("cascade-lake")), latency_ms=13.0, **bound)
+    assert elsewhere.by_instance["fast"].latency_ms[0] == pytest.approx(13.0 / 0.7918, rel=0.02)
     for idle in (0.0, 20.0, 2000.0):
         assert 0 < back(made_target(), latency_ms=12.0, convolution=5.0, bandwidth=0.0, idle=idle).floor_ms[0] <= 12.0
 
@@ -267,7 +268,8 @@ def test_carrying_there_and_back_leaves_a_step_of_the_benchmarks_mix_where_it_wa
     there = carry(known, anchor, [target])
     found = carry_back(law, anchor, recorded_there(law, target, known, float(there.latency_ms[0, 0])))
     assert found.by_instance[anchor].latency_ms[0] == pytest.approx(here_ms[0], rel=0.01)
-    assert found.floor_ms[0] == pytest.approx(known.floor_ms[0], rel=0.02)
+    # The profiled step itself is another bound, and differs there.
+    assert found.floor_ms[0] == pytest.approx(known.floor_ms[0], rel=0.1)
 
 
 def test_many_steps_at_once_are_each_as_alone():

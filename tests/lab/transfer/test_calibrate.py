@@ -29,7 +29,7 @@ def law(steps):
 
 def fit(steps, law, rows, factor=1.0):
     known = {name: known_of(law, steps, name, measured_latencies(steps), True) for name in law.instances}
-    prior = target_of(law, steps, {}, profiled_target(steps, NEW, sheet_only=True), 0.0)
+    prior = target_of(law, steps, profiled_target(steps, NEW, sheet_only=True), 0.0)
     cells = MeasuredCells(rows, factor * steps.latency_ms[NEW][rows], steps.architectures[rows])
     return calibrate(known, reference_of(law), replace(prior, mix_log_sd=0.0), cells), known, prior
 
@@ -80,7 +80,7 @@ def test_one_cell_leaves_the_spread_that_was_known(steps, law):
 def test_the_report_judges_each_gpu_and_more_cells_err_less(steps):
     from profet_lab.validation.cells import cells_report
 
-    report = cells_report(steps, {}, lambda name: measured_latencies(steps), seed=0, counts=(1, 12), draws=1)
+    report = cells_report(steps, lambda name: measured_latencies(steps), seed=0, counts=(1, 12), draws=1)
     few, many = report["rows"]
     assert list(few["gpus"]) == list(steps.instances)
     assert many["mean"] < few["mean"] < 30
@@ -100,7 +100,7 @@ def test_the_held_out_network_changes_no_prediction_of_itself(steps):
     )
 
     def predicted(made):
-        fold = folds(made, {}, lambda _: measured_latencies(steps), NEW, ["B"])["B"]
+        fold = folds(made, lambda _: measured_latencies(steps), NEW, ["B"])["B"]
         return fold.judge(0, 6, np.random.default_rng(0)).query("to_new")["predicted_ms"]
 
     np.testing.assert_allclose(predicted(steps), predicted(spoilt))

@@ -42,7 +42,7 @@ def made() -> Steps:
 
 @pytest.fixture(scope="module")
 def trials(made) -> dict[Setting, Trial]:
-    return try_settings(made, {}, WANTED)
+    return try_settings(made, WANTED)
 
 
 def test_the_setting_that_made_the_steps_errs_less(trials):
@@ -67,7 +67,7 @@ def test_another_setting_is_the_law_as_if_fitted_with_it(made):
 def test_an_error_is_that_of_the_law_fitted_on_the_others(trials, made):
     target, others = "p3.2xlarge", ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge"]
     law = fit_step_law(made, others, np.ones(len(made.workloads), bool))
-    there = target_of(law, made, {}, profiled_target(made, target, sheet_only=False), 0.0)
+    there = target_of(law, made, profiled_target(made, target, sheet_only=False), 0.0)
     found_ms = [
         predict_target(law, known_of(law, made, anchor, measured_latencies(made), True), there).latency_ms
         for anchor in others
@@ -79,7 +79,7 @@ def test_an_error_is_that_of_the_law_fitted_on_the_others(trials, made):
 def test_the_choice_does_not_look_at_the_gpu_held_out(trials, made):
     held_out = "p3.2xlarge"
     spoilt_ms = np.where(made.benchmark, made.latency_ms[held_out], 777.0)
-    after = try_settings(replace(made, latency_ms={**made.latency_ms, held_out: spoilt_ms}), {}, WANTED)
+    after = try_settings(replace(made, latency_ms={**made.latency_ms, held_out: spoilt_ms}), WANTED)
     assert [trial.inside[held_out] for trial in trials.values()] == [trial.inside[held_out] for trial in after.values()]
     assert chosen(trials, held_out) == chosen(after, held_out)
     assert all(after[setting].outside[held_out] > trials[setting].outside[held_out] for setting in WANTED)
