@@ -16,20 +16,16 @@ from profet_core.prediction.unprofiled import basis_by_instance
 from profet_core.sizes.axes import axis_range
 from profet_core.units import listed_price
 from profet_core.version import VERSION
-from ui.basis import SHORT_BASIS
-from ui.errors import one_line_errors
 from ui.frame import run_page
-from ui.inputs.own_instances import say_whose
+from ui.inputs.own_catalog import say_whose
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
-from ui.own_component import own_component
-from ui.phrases import rule_phrase
-from ui.recorder.route import recorder_address
-from ui.recorder.wheel import recorder_wheel
+from ui.notices import one_line_errors, quick_row
+from ui.recorder import recorder_address, recorder_wheel
+from ui.result_table.show import own_component
 from ui.state.resources import Resources
 from ui.state.session import session
-from ui.surer import quick_row
 from ui.tables import MISSING, price_source, show_table
-from ui.texts import plain, show_code, show_text
+from ui.words import SHORT_BASIS, plain, rule_phrase, show_code, show_text
 
 _HERE = Path(__file__)
 

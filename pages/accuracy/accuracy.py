@@ -15,7 +15,7 @@ from ui.inputs.fields import choice
 from ui.state.resources import Resources
 from ui.state.session import Texts, session
 from ui.tables import show_table
-from ui.texts import plain, read_text
+from ui.words import plain, read_text
 
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 #: The rows of a table.

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from profet_core import InstancePrediction, NoPredictionError, Prediction, Profile
 from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
 from profet_core.precision.names import AS_PROFILED
-from ui.inputs.steps import besides_steps
-from ui.predicted.network import current_network
-from ui.predicted.outcome import Outcome, context_of
-from ui.state.held import held_in
-from ui.state.own_profiles import own_profiles
+from ui.inputs.profile import besides_steps
+from ui.predicted import Outcome, context_of, current_network
+from ui.state.profiles import held_in, own_profiles
 from ui.state.records import OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import session

@@ -16,12 +16,12 @@ from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX
 from profet_core.units import US_PER_MS, format_ms
 from ui.charts.style import show_chart
-from ui.errors import show_warning
-from ui.inputs.steps import steps_words
-from ui.predicted.outcome import context_of
+from ui.inputs.profile import steps_words
+from ui.notices import show_warning
+from ui.predicted import context_of
 from ui.state.resources import Resources
 from ui.tables import MISSING, download_buttons, show_table
-from ui.texts import plain
+from ui.words import plain
 
 _LIST_LENGTH = 8
 #: Opens the keys of what is folded.

@@ -12,19 +12,16 @@ from profet_core import Profile, ProfileError
 from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json.writer import write_profile
 from profet_core.units import format_ms
-from ui.errors import show_error
 from ui.inputs.fields import number_field
-from ui.inputs.own_list import remove_all_button, rename_input
-from ui.inputs.steps import step_questions, steps_input, steps_number
+from ui.inputs.profile import remove_all_button, rename_input, step_questions, steps_input, steps_number
 from ui.inputs.uploads import notes_on, upload_input
-from ui.links import page_path, record_link
-from ui.state.held import set_recorded, use_sample
-from ui.state.own_profiles import own_profiles, remove_own
+from ui.notices import page_path, record_link, show_error
+from ui.state.profiles import own_profiles, remove_own, set_recorded, use_sample
 from ui.state.records import OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import ON_PREDICT, session
 from ui.tables import download_button
-from ui.texts import plain
+from ui.words import plain
 
 _PREFIX = "compare"
 _EXAMPLES = 3

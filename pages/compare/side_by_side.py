@@ -12,15 +12,14 @@ from pages.compare.candidates import Compared
 from profet_core import Catalog, InstancePrediction
 from profet_core.advice.advise import OfferRow, lowest_to_rent
 from profet_core.units import format_ms, format_significant, format_usd
-from ui.basis import marked
 from ui.charts.gpu_look import COLORS
 from ui.charts.style import WIDE, Part, framed, name_axis, no_markup, show_chart, text_color, value_axis
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, drawn_rows, preset_choice
+from ui.inputs.offers import chosen_rows, drawn_rows, preset_choice
 from ui.state.resources import Resources
 from ui.state.session import CompareView, session
 from ui.tables import download_buttons, gpu_cell
-from ui.texts import plain
+from ui.words import marked, plain
 
 LATENCY, COST = "latency", "cost"
 _TITLES = {LATENCY: "Latency (ms/step)", COST: "Cost per 1,000 steps ($)"}

@@ -27,17 +27,16 @@ from profet_core.from_layers.model import (
 from profet_core.layers.counts import Counts
 from profet_core.prediction.records import Prediction
 from profet_core.units import format_ms, format_significant
-from ui.errors import show_warning
 from ui.frame import run_page
-from ui.inputs.narrowing import chosen_narrowing, chosen_rows, preset_choice
-from ui.inputs.offers import offer_buttons, offer_values
-from ui.predicted.outcome import context_of, predict_slot
+from ui.inputs.offers import chosen_narrowing, chosen_rows, offer_buttons, offer_values, preset_choice
+from ui.notices import show_warning
+from ui.predicted import context_of, predict_slot
 from ui.result_table.show import result_table
-from ui.state.held import held_in
+from ui.state.profiles import held_in
 from ui.state.resources import Resources
 from ui.state.session import session
 from ui.tables import show_table
-from ui.texts import plain
+from ui.words import plain
 
 #: Features of the trees that are listed.
 _MOST_LISTED = 10

@@ -7,13 +7,12 @@ import streamlit as st
 from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question
 from profet_core.layers.networks import measured_networks, named_networks
 from profet_core.layers.reading import FORMATS
-from ui.errors import show_error
 from ui.inputs.fields import choice, number_field, select
-from ui.inputs.method import precision_input
-from ui.inputs.network_file import network_file
-from ui.inputs.training import validation_input, workload_input
+from ui.inputs.training import precision_input, validation_input, workload_input
+from ui.inputs.uploads import network_file
+from ui.notices import show_error
 from ui.state.session import NetworkFile, session
-from ui.texts import plain
+from ui.words import plain
 
 _FILE_TIP = f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept."
 

@@ -8,11 +8,11 @@ from profet_core.layers import counts_of
 from profet_core.layers.network import Network as NetworkFile
 from profet_core.manycore.models import Network, Training
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING, nearest_published, scaled_network
-from ui.errors import show_error
 from ui.inputs.fields import choice, number_field, select
-from ui.inputs.network_file import network_file
+from ui.inputs.uploads import network_file
+from ui.notices import show_error
 from ui.state.session import Field, ManyCore, session
-from ui.texts import plain
+from ui.words import plain
 
 _FILE_TIP = (
     "A Keras model (.keras or JSON), ONNX, or a layer table (CSV). Only its layers are read, and it is not kept."

@@ -21,17 +21,16 @@ from profet_core.manycore.models import (
 )
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING
 from profet_core.units import format_significant, format_time
-from ui.charts.curves import Curve, curves
+from ui.charts.curves import Curve, Shown, count_axis, curves
 from ui.charts.gpu_look import Look
-from ui.charts.scales import Shown, count_axis
 from ui.charts.style import BLUE, GREY, ORANGE, show_chart
-from ui.errors import show_warning
 from ui.frame import run_page
 from ui.inputs.fields import choice
+from ui.notices import show_warning
 from ui.state.resources import Resources
 from ui.state.session import ManyCore, session
 from ui.tables import MISSING, download_buttons, show_table
-from ui.texts import plain, show_text
+from ui.words import plain, show_text
 
 _S_PER_MIN = 60
 _TIME = Shown("Time", format_time, in_time=True)

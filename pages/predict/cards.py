@@ -13,7 +13,7 @@ from profet_core.advice.recommend import Recommendation, recommendations, within
 from profet_core.catalog.naming import machine_words
 from profet_core.units import format_usd_range
 from ui.tables import plan_gpus
-from ui.texts import plain
+from ui.words import plain
 
 
 def show_cards(plans: Sequence[Plan], limits: Limits, workload: Workload, per: Per) -> None:

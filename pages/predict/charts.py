@@ -14,12 +14,12 @@ from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
 from profet_core.memory.fit import does_not_fit
 from profet_core.units import TimeUnit, format_time, format_usd, format_usd_range, listed_price, time_unit
-from ui.basis import FOUR_WORDS
 from ui.charts.bars import Bar, bar_chart, legend
 from ui.charts.style import no_markup, show_chart
 from ui.charts.trade_off import TradeOffPoint, trade_off
 from ui.state.session import session
 from ui.tables import plan_gpus
+from ui.words import FOUR_WORDS
 
 _TIME = {Per.STEP: "Latency per step", Per.EPOCH: "Time per epoch", Per.TRAINING: "Training time"}
 _COST = {

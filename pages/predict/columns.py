@@ -7,17 +7,20 @@ from profet_core.advice.certainty import format_certainty
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.naming import cloud_words
 from profet_core.units import format_co2e, format_energy, format_usd, format_usd_range, time_unit
-from ui.result_table.columns import MISSING, Column
-from ui.result_table.plan_columns import (
+from ui.tables import (
     IMAGES,
     MEMORY,
+    MISSING,
     STEP,
+    Column,
     confidence_column,
     hidden,
     machine_cell,
+    plan_gpus,
+    price_cell,
+    price_source,
     range_column,
 )
-from ui.tables import plan_gpus, price_cell, price_source
 
 _ENERGY_TIP = (
     "Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full load. Memory, "

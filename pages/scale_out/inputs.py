@@ -6,9 +6,8 @@ import streamlit as st
 
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.network import network_input
-from ui.inputs.parameters import gradients_input, parameters_input
-from ui.inputs.training import validation_input
-from ui.state.held import held_in
+from ui.inputs.training import gradients_input, parameters_input, validation_input
+from ui.state.profiles import held_in
 from ui.state.resources import Resources
 from ui.state.session import ScaleOut, Training, TypedStep, session
 

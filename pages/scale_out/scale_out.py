@@ -17,24 +17,20 @@ from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.offers import CurveRow, ScaledEpoch, ScaledTraining
 from profet_core.units import format_significant, format_time, format_usd
-from ui.charts.curves import Curve, curves
+from ui.charts.curves import LATENCY, Curve, Shown, count_axis, curves
 from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look
-from ui.charts.scales import LATENCY, Shown, count_axis
 from ui.charts.style import GREY, show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, preset_choice
-from ui.inputs.network import latency_question
-from ui.inputs.offers import offer_buttons, offer_values
-from ui.inputs.parameters import chosen_parameters, typed_network
-from ui.links import page_path
-from ui.notices import price_line, show_notices
-from ui.predicted.network import current_network
-from ui.predicted.outcome import PAGE, context_of
+from ui.inputs.network import latency_question, price_line, show_notices
+from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
+from ui.inputs.training import chosen_parameters, typed_network
+from ui.notices import page_path
+from ui.predicted import PAGE, context_of, current_network
 from ui.result_table.show import result_table
 from ui.state.resources import Resources
 from ui.state.session import STRATEGIES, ScaleOut, session
-from ui.texts import plain
+from ui.words import plain
 
 _SHOWN = {
     "speed_up": Shown("Speed-up", format_significant),

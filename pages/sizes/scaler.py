@@ -7,13 +7,12 @@ import streamlit as st
 from profet_core.answers.scale import ScaleQuestion, answer_scale
 from profet_core.sizes.axes import axis_range
 from profet_core.units import format_ms
-from ui.charts.curves import Curve, curves
+from ui.charts.curves import LATENCY, Curve, curves, size_axis
 from ui.charts.gpu_look import gpu_look
-from ui.charts.scales import LATENCY, size_axis
 from ui.charts.style import show_chart
 from ui.inputs.fields import choice, number_field, select
-from ui.inputs.sizes import SIZE_LABELS, size_stops
-from ui.predicted.outcome import context_of
+from ui.inputs.training import SIZE_LABELS, size_stops
+from ui.predicted import context_of
 from ui.state.resources import Resources
 from ui.state.session import Scaler, ScalerSizes, session
 

@@ -16,25 +16,20 @@ from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_
 from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import KNOTS, axis_range
 from profet_core.units import MS_PER_S, format_significant, format_time, format_usd
-from ui.charts.curves import Curve, curves
+from ui.charts.curves import LATENCY, Curve, Shown, curves, size_axis
 from ui.charts.gpu_look import gpu_look
-from ui.charts.scales import LATENCY, Shown, size_axis
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, drawn_rows, preset_choice
-from ui.inputs.network import latency_question, network_input, second_input
-from ui.inputs.offers import offer_buttons, with_offers
-from ui.inputs.sizes import SIZE_LABELS, size_sliders
-from ui.inputs.training import validation_input, workload_input
-from ui.notices import price_line, show_notices
-from ui.predicted.network import Network, current_network
-from ui.predicted.outcome import PAGE, context_of
+from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
+from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
+from ui.inputs.training import SIZE_LABELS, size_sliders, validation_input, workload_input
+from ui.predicted import PAGE, Predicted, context_of, current_network
 from ui.result_table.show import result_table
 from ui.state.resources import Resources
 from ui.state.session import CurvesView, Part, PerInstance, SizesView, session
 from ui.tables import plan_gpus
-from ui.texts import plain
+from ui.words import plain
 
 #: Where curves are computed beside the chosen size: evenly in the logarithm, and at every measured size.
 _GRID = {axis: {*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 17))} for axis in KNOTS}
@@ -113,7 +108,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     _table(answer, axis, at)
 
 
-def _chosen_size(network: Network, axis: str) -> int | None:
+def _chosen_size(network: Predicted, axis: str) -> int | None:
     return network.question.at_batch or network.batch_size if axis == "batch" else network.chosen_pixels
 
 

@@ -22,7 +22,7 @@ APP = """
 from starlette.middleware import Middleware
 from streamlit import App
 from profet_http.headers import SecurityHeaders
-from ui.content_policy import content_policy
+from ui.delivery.page import content_policy
 
 app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy())])
 """
@@ -30,9 +30,9 @@ PAGE = """
 import streamlit as st
 from ui.charts.curves import Curve, curves
 from ui.charts.gpu_look import gpu_look
-from ui.charts.scales import LATENCY, size_axis
+from ui.charts.curves import LATENCY, size_axis
 from ui.charts.style import show_chart
-from ui.result_table.columns import Cell, Column
+from ui.tables import Cell, Column
 from ui.result_table.show import result_table
 from ui.state.session import session
 

@@ -11,8 +11,7 @@ import profet_recorder
 from profet_core import read_profile
 from profet_core.version import VERSION
 from tests.pages.conftest import lines, link, open_sections
-from ui.recorder.route import recorder_address
-from ui.recorder.wheel import recorder_wheel
+from ui.recorder import recorder_address, recorder_wheel
 from ui.state.session import SECTIONS
 
 

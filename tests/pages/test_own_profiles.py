@@ -32,8 +32,8 @@ from tests.pages.conftest import (
     type_in,
     upload,
 )
-from ui.state.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
-from ui.state.uploads_held import DROPPED_TYPE
+from ui.server import DROPPED_TYPE
+from ui.state.profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 FORMATS = sorted(

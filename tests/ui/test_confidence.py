@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profet_core.advice.plans import Confidence
 from profet_core.artifacts.models import EnsembleRule
-from ui.phrases import rule_phrase
+from ui.words import rule_phrase
 
 
 def test_the_mark_is_read_without_colour_and_the_word_aloud():

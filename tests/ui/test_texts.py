@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.texts import show_text
+from ui.words import show_text
 
 TEXT = """\
 The first of $count:
@@ -24,7 +24,7 @@ The last.
 
 def shown(path, **figures) -> AppTest:
     def script(path, figures):
-        from ui.texts import show_text
+        from ui.words import show_text
 
         show_text(path, **figures)
 

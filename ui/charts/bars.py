@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ui.basis import DERIVED, ESTIMATED, EXPLAINED, GIVEN, MEASURED
 from ui.charts.style import BLUE, GREEN, GREY, ORANGE, RED, Part, framed, line_at, name_axis, text_color, value_axis
+from ui.words import DERIVED, ESTIMATED, EXPLAINED, GIVEN, MEASURED
 
 COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GREY}
 #: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
@@ -24,7 +24,7 @@ class Bar:
 
     Attributes
     ----------
-    name : in front of the bar. basis : one of `ui.basis.COLORS`' words.
+    name : in front of the bar. basis : one of `ui.words.COLORS`' words.
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
     text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
     """

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from profet_core.units import format_time, format_usd
 from ui.charts.bars import COLORS
-from ui.charts.scales import Shown
+from ui.charts.curves import Shown
 from ui.charts.style import GREY, RED, Part, framed, line_at, no_markup
 
 #: Seconds and US dollars.

@@ -11,8 +11,8 @@ import streamlit as st
 
 from profet_core import InputError, ProfetError
 from profet_core.typed_numbers import as_typed
-from ui.errors import show_error
-from ui.inputs.uploader import Uploader
+from ui.inputs.uploads import Uploader
+from ui.notices import show_error
 from ui.tables import download_button
 
 Row = TypeVar("Row")

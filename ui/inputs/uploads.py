@@ -1,27 +1,153 @@
-"""Takes many files at once, keeps the totals of the good ones and one line for each bad one, and lets the files go."""
+"""Take files, keep the totals of the good ones and one line for each bad one, and let the files go."""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import RerunException, StopException
+from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import InputError, ProfetError
+from profet_core.layers.guarded import read_network_guarded
+from profet_core.layers.network import Network
 from profet_core.profiles.guarded import read_guarded
 from profet_core.sandbox.process import taken
-from ui.errors import log_failure, show_error
-from ui.inputs.uploader import Uploader, let_go
-from ui.state.own_profiles import add_own
+from ui.notices import log_failure, show_error
+from ui.server import is_dropped
+from ui.state.profiles import add_own
 from ui.state.records import OwnProfile
 from ui.state.resources import Resources
-from ui.state.uploads_held import is_dropped
-from ui.texts import plain, show_code
 from ui.turns import others_first
+from ui.words import plain, show_code
+
+
+@dataclass(frozen=True, slots=True)
+class Uploader:
+    """One uploader of a page, by what its keys begin with; a new number in its widget's key is an empty widget."""
+
+    prefix: str
+
+    @property
+    def number(self) -> int:
+        """How often it was emptied: that of the files that are in it now."""
+        state = st.session_state
+        if self._number_key not in state:
+            state[self._number_key] = _resumed_number(self._widgets)
+        number: int = state[self._number_key]
+        return number
+
+    @property
+    def key(self) -> str:
+        """Of its widget."""
+        return f"{self._widgets}{self.number}"
+
+    def empty(self) -> None:
+        """Draw it empty from the next run on."""
+        st.session_state[self._number_key] = self.number + 1
+
+    @property
+    def _widgets(self) -> str:
+        return f"{self.prefix}:file:"
+
+    @property
+    def _number_key(self) -> str:
+        return f"{self.prefix}:number"
+
+
+def let_go(file: UploadedFile) -> None:
+    """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
+    context = get_script_run_ctx()
+    if context is not None:
+        # Not part of what every file manager must have; the one that comes with Streamlit has it.
+        remove = getattr(context.uploaded_file_mgr, "remove_file", lambda **_: None)
+        remove(session_id=context.session_id, file_id=file.file_id)
+    file.close()
+
+
+def _resumed_number(key: str) -> int:
+    """The number after `key` in the keys of widgets that came with this run; 0 where none did.
+
+    Streamlit runs nothing when a browser connects anew: the first action comes from the page of before, and what it
+    gives to a widget that the new session doesn't draw, such as a file, would be lost.
+    """
+    numbered = re.compile(rf"-{re.escape(key)}(\d{{1,9}})$", re.ASCII)
+    return max((int(found[1]) for name in _widgets_of_this_run() if (found := numbered.search(name))), default=0)
+
+
+def _widgets_of_this_run() -> list[str]:
+    """Ids of the widgets whose values came with this run; Streamlit keeps them private, so that there may be none."""
+    context = get_script_run_ctx()
+    state = getattr(getattr(context, "session_state", None), "_state", None)
+    return list(getattr(getattr(state, "_new_widget_state", None), "states", ()))
+
+
+_LOG = logging.getLogger(__name__)
+_TOO_BIG = "Too big with its weights? What `model.to_json()` gives tells as much."
+
+Kept = TypeVar("Kept")
+
+
+# Without slots, as `Column`.
+@dataclass(frozen=True)
+class GivenNetwork(Generic[Kept]):
+    """What became of the files that were given.
+
+    Attributes
+    ----------
+    name : of the last one. problem : what is wrong with it, one line; empty if it was read.
+    kept : of the last one that was read; None before.
+    """
+
+    name: str = ""
+    problem: str = ""
+    kept: Kept | None = None
+
+
+def network_file(
+    prefix: str, label: str, tip: str, *, pixels: int | None, keep: Callable[[Network], Kept]
+) -> GivenNetwork[Kept]:
+    """Ask for a file.
+
+    Parameters
+    ----------
+    prefix : of the keys of its widget and of what is kept.
+    pixels : image size to count at; None: the file's own.
+    keep : what of a network stays in the session; ProfetError says why it can't be used.
+    """
+    uploader, given_key = Uploader(prefix), f"{prefix}:given"
+    given: GivenNetwork[Kept] = st.session_state.get(given_key, GivenNetwork())
+    file = st.file_uploader(label, key=uploader.key, help=f"{tip} {_TOO_BIG}")
+    if file is not None and not file.closed:
+        try:
+            given = GivenNetwork(file.name, kept=keep(_read(file, pixels)))
+        except ProfetError as error:
+            given = GivenNetwork(file.name, str(error), given.kept)
+        except Exception as error:
+            log_failure(_LOG, "A network could not be read", error)
+            problem = f"{file.name}: something went wrong on our side while reading it."
+            given = GivenNetwork(file.name, problem, given.kept)
+        finally:
+            let_go(file)
+        st.session_state[given_key] = given
+        uploader.empty()
+        st.rerun()
+    return given
+
+
+def _read(file: UploadedFile, pixels: int | None) -> Network:
+    if is_dropped(file):
+        raise InputError(f"{file.name}: the server let go of it before it was read: give it again.")
+    with taken(file) as copy:
+        let_go(file)
+        with others_first():
+            return read_network_guarded(copy, file.name, pixels)
+
 
 _LOG = logging.getLogger(__name__)
 #: Lines shown one by one; more are counted.

@@ -14,7 +14,7 @@ from profet_core.catalog import Instance, load_shipped
 from profet_core.catalog.own import laid_over, own_row, own_text, parse_own
 from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus, own_gpu_of, own_gpus_text, parse_own_gpus
 from profet_core.transfer.own_gpu import check_own_gpu
-from ui.state.held import forget_other_anchors, rename_anchor
+from ui.state.profiles import forget_other_anchors, rename_anchor
 from ui.state.records import OwnInstances
 from ui.state.resources import Resources, load_resources
 from ui.state.session import PRICE, session

@@ -18,7 +18,7 @@ from profet_core.latency import Basis
 from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on
 from profet_core.profiles import Profile
 from profet_core.sizes.axes import axis_range
-from ui.basis import SHORT_BASIS
+from ui.words import SHORT_BASIS
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from profet_core.units import format_significant, format_time, format_usd
-from ui.charts.curves import Curve, curves, value_at
+from ui.charts.curves import LATENCY, Curve, Shown, curves, size_axis, value_at
 from ui.charts.gpu_look import gpu_look
-from ui.charts.scales import LATENCY, Shown, size_axis
 
 SIZES = (16, 64, 256)
 BATCH = size_axis("batch", SIZES)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ui.result_table.columns import Column, chosen_columns, exported_rows, sorted_rows
+from ui.tables import Column, chosen_columns, exported_rows, sorted_rows
 
 
 @dataclass(frozen=True)

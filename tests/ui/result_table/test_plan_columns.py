@@ -14,15 +14,18 @@ from profet_core.latency import Interval
 from profet_core.memory.fit import FitAnswer, Verdict
 from tests.made.step_times import offer, planned, row
 from ui.charts.gpu_look import gpu_look
-from ui.result_table.columns import Cell, Column, exported_rows, sorted_rows
-from ui.result_table.plan_columns import (
+from ui.tables import (
     IMAGES,
     INSTANCE,
     MEMORY,
     STEP,
     TRAINING_COST,
+    Cell,
+    Column,
     confidence_column,
+    exported_rows,
     range_column,
+    sorted_rows,
     step_range_column,
 )
 

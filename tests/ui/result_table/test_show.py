@@ -15,9 +15,9 @@ from ui.state.session import LINKED
 def page() -> None:
     import streamlit as st
 
-    from ui.result_table.columns import Cell, Column
     from ui.result_table.show import result_table
     from ui.state.session import Table
+    from ui.tables import Cell, Column
 
     plans = (("slow", 900.5, 0.2), ("<b>fast</b>", 90.0, None), ("middle", 450.0, 1.5))
     opened = result_table(

@@ -11,8 +11,8 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from ui.state import uploads_held
-from ui.state.uploads_held import DROPPED_TYPE, UploadsHeld, bounded_uploads, is_dropped
+from ui.server import DROPPED_TYPE, UploadsHeld, bounded_uploads, is_dropped
+from ui import server
 
 KIB = 2**10
 
@@ -20,8 +20,8 @@ KIB = 2**10
 @pytest.fixture
 def manager(monkeypatch) -> MemoryUploadedFileManager:
     """Streamlit's, bounded to 4 KiB a session and 10 KiB in all."""
-    monkeypatch.setattr(uploads_held, "SESSION_BYTES", 4 * KIB)
-    monkeypatch.setattr(uploads_held, "ALL_BYTES", 10 * KIB)
+    monkeypatch.setattr(server, "SESSION_BYTES", 4 * KIB)
+    monkeypatch.setattr(server, "ALL_BYTES", 10 * KIB)
     return MemoryUploadedFileManager("/upload")
 
 
@@ -63,9 +63,9 @@ def test_what_nobody_reads_is_let_go_of(manager):
     held = UploadsHeld(manager)
     held.add_file("one", file(0))
     now_s = time.monotonic()
-    held.sweep(now_s + uploads_held.UNREAD_S - 1)
+    held.sweep(now_s + server.UNREAD_S - 1)
     assert sizes(manager, "one") == {"0": KIB}
-    held.sweep(now_s + uploads_held.UNREAD_S + 1)
+    held.sweep(now_s + server.UNREAD_S + 1)
     assert sizes(manager, "one") == {"0": 0}
     assert is_dropped(UploadedFile(manager.get_files("one", ["0"])[0], None))
     manager.remove_session_files("one")
@@ -74,9 +74,9 @@ def test_what_nobody_reads_is_let_go_of(manager):
 
 
 def test_the_served_app_is_bounded_from_its_start(manager, monkeypatch):
-    monkeypatch.setattr(uploads_held, "SWEEP_S", 0.01)
-    monkeypatch.setattr(uploads_held, "UNREAD_S", 0.0)
-    monkeypatch.setattr(uploads_held, "get_instance", lambda: type("Runtime", (), {"uploaded_file_mgr": manager}))
+    monkeypatch.setattr(server, "SWEEP_S", 0.01)
+    monkeypatch.setattr(server, "UNREAD_S", 0.0)
+    monkeypatch.setattr(server, "get_instance", lambda: type("Runtime", (), {"uploaded_file_mgr": manager}))
 
     async def serve() -> dict[str, int]:
         async with bounded_uploads():

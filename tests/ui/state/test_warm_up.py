@@ -8,7 +8,7 @@ from pathlib import Path
 
 _WARM_UP = """
 import gc, threading
-from ui.state.warm_up import warm_up
+from ui.server import warm_up
 loading = threading.Thread(target=warm_up)
 loading.start()
 loading.join()

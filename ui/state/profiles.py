@@ -1,17 +1,104 @@
-"""The profiles one visitor works with: which one each slot holds, and the settings that follow it."""
+"""A visitor's profiles: their own list, the one that each slot shows, and the one in the page's address."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypedDict, Unpack
 
 import streamlit as st
 
-from profet_core import InputError
-from ui.state.link import forget_given, given_by_link
-from ui.state.own_profiles import change_own, own_profiles
+from profet_core import InputError, Profile, ProfileError
+from profet_core.profiles.profet_json.link_text import profile_of_link_text, profile_to_link_text
+from ui.state.link import PARAMETER, forget_given, given_by_link
 from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import Network, Slot, session
+
+#: One visitor's list; each holds a few kilobytes.
+MAX_PROFILES = 50
+MAX_NAME_LETTERS = 60
+
+
+class ListFullError(InputError):
+    """No room for another profile."""
+
+
+class Answers(TypedDict, total=False):
+    """What a visitor may say about one of their profiles: fields of `OwnProfile`."""
+
+    name: str
+    anchor: str | None
+    latency_ms: float | None
+    precision: str | None
+    compiled: bool | None
+    steps: int | None
+
+
+def own_profiles() -> Mapping[str, OwnProfile]:
+    """All of them by key, in the order they came."""
+    return session.own.own_profiles
+
+
+def add_own(profile: Profile, name: str, origin: str, anchor: str | None) -> tuple[OwnProfile, bool]:
+    """Put a profile on the list; returns it, and False if one of the same content was there already.
+
+    Raises
+    ------
+    ListFullError : there are `MAX_PROFILES` already.
+    """
+    key = content_key(profile)
+    held = own_profiles()
+    if key in held:
+        return held[key], False
+    if len(held) >= MAX_PROFILES:
+        raise ListFullError(f"The list holds {MAX_PROFILES} profiles, which is all it can: remove some first.")
+    added = OwnProfile(key, profile, _free_name(name), origin, anchor, profile.meta.step_latency_ms)
+    session.own.own_profiles = {**held, key: added}
+    return added, True
+
+
+def change_own(key: str, **changes: Unpack[Answers]) -> None:
+    """Change what the visitor said about one.
+
+    A new name is shortened and made unlike the others; the number of steps that the file itself tells is no answer.
+    """
+    held = own_profiles()
+    if key not in held:
+        return
+    if "name" in changes:
+        changes["name"] = _free_name(changes["name"], besides=key)
+    changed = replace(held[key], **changes)
+    if changed.tells_steps and changed.steps == changed.read.steps:
+        changed = replace(changed, steps=None)
+    if changed != held[key]:
+        session.own.own_profiles = {**held, key: changed}
+
+
+def remove_own(key: str) -> None:
+    """Take one off the list."""
+    session.own.own_profiles = {other: own for other, own in own_profiles().items() if other != key}
+
+
+def remove_all_own() -> None:
+    """Empty the list."""
+    session.own.own_profiles = {}
+
+
+def content_key(profile: Profile) -> str:
+    """Differs for two profiles that differ in anything but the file's name."""
+    content = repr((sorted(profile.operations.items()), profile.meta, profile.steps))
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _free_name(name: str, besides: str = "") -> str:
+    printable = " ".join("".join(letter for letter in name if letter.isprintable()).split())
+    short = printable if len(printable) <= MAX_NAME_LETTERS else printable[: MAX_NAME_LETTERS - 3] + "..."
+    short = short or "unnamed"
+    taken = {own.name for own in own_profiles().values() if own.key != besides}
+    numbered = (f"{short} ({number})" for number in range(2, MAX_PROFILES + 3))
+    return short if short not in taken else next(candidate for candidate in numbered if candidate not in taken)
 
 
 def held_in(resources: Resources, slot: Slot) -> Held:
@@ -148,3 +235,36 @@ def _follow_steps(slot: Slot) -> Held:
         held = slot.shown = held_own(own_profiles()[held.own.key])
     slot.steps = held.own.steps if held.own else None
     return held
+
+
+_NAME = "from the link"
+
+
+def take_carried(resources: Resources) -> str | None:
+    """Put the profile that the address holds on the visitor's list and first; what is wrong with it, else None."""
+    text = st.query_params.get(PARAMETER)
+    if text is None:
+        return None
+    try:
+        profile = profile_of_link_text(text)
+        own, _ = add_own(profile, _NAME, "link", resources.anchor_of(profile))
+    except ProfileError as error:
+        return str(error)
+    session.profile.source, session.profile.chosen, session.own.carry_profile = "upload", own.key, True
+    return None
+
+
+def carried() -> dict[str, str]:
+    """What the address has to hold: nothing, or the shown profile where the visitor wants that."""
+    own = own_in(session.profile)
+    if not session.own.carry_profile or own is None or session.profile.source == "sample":
+        return {}
+    text = carried_text(own.own) if own.own else None
+    return {} if text is None else {PARAMETER: text}
+
+
+def carried_text(own: OwnProfile) -> str | None:
+    """The profile as a link has it; None if it is too long for one. Made once a profile."""
+    if own.key not in session.own.carried_texts:
+        session.own.carried_texts = {**session.own.carried_texts, own.key: profile_to_link_text(own.read)}
+    return session.own.carried_texts[own.key]

@@ -1,18 +1,56 @@
-"""What Streamlit holds of uploads that nobody has read yet, kept within a budget a session, one for all, and a time."""
+"""What the server does around Streamlit: it bounds unread uploads, loads first, and asks nobody outside."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import importlib
 import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from streamlit import net_util
 from streamlit.runtime import get_instance
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
+
+from profet_core import predict
+from ui.state.resources import load_resources
+
+
+def keep_to_itself() -> None:
+    """Turn off what Streamlit has no option for; called once, before anything is served.
+
+    Where a browser's origin is none it knows, Streamlit asks an outside host for the machine's own address, and all
+    sessions wait for the answer. Of a checkout it tells any visitor who asks repository, branch and changed files.
+
+    Raises
+    ------
+    RuntimeError : this Streamlit has these in another place; serving would not be private.
+    """
+    _replace(net_util, "get_external_ip", _unknown)
+    _replace(net_util, "get_internal_ip", _unknown)
+    _replace(AppSession, "_handle_git_information_request", _tell_nothing)
+
+
+def _replace(owner: object, name: str, by: object) -> None:
+    if not hasattr(owner, name):
+        raise RuntimeError(f"Streamlit has no {name} any more: see ui/server.py.")
+    setattr(owner, name, by)
+
+
+def _unknown() -> None:
+    """An address that nobody was asked for."""
+
+
+def _tell_nothing(_: AppSession) -> None:
+    """What a visitor learns of the checkout."""
+
 
 #: A visitor gives a run's folder or a dozen traces at once; everybody together has some gigabytes of a server.
 SESSION_BYTES, ALL_BYTES = 120 * 2**20, 600 * 2**20
@@ -107,3 +145,20 @@ async def _sweep(held: UploadsHeld) -> None:
     while True:
         await asyncio.sleep(SWEEP_S)
         held.sweep(time.monotonic())
+
+
+_PAGES = Path(__file__).parents[1] / "pages"
+
+
+def warm_up() -> None:
+    """Load what all visitors share, and the pages' modules."""
+    resources = load_resources()
+    sample = next(iter(resources.samples.values()))
+    predict(resources.models, resources.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    for path in sorted(_PAGES.glob("*/*.py")):
+        # A page itself is a script that Streamlit runs; the others are its parts.
+        if path.stem != path.parent.name:
+            importlib.import_module(f"pages.{path.parent.name}.{path.stem}")
+    # What is loaded lasts; when Python collects garbage, it need not go through it.
+    gc.collect()
+    gc.freeze()
