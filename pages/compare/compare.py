@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.compare.candidates import compare, listed, shown_outcome
 from pages.compare.inside import show_inside
-from pages.compare.listing import add_input, choose_listed, list_linked, show_chosen
+from pages.compare.listing import add_input, choose_listed, compare, list_linked, listed, show_chosen, shown_outcome
 from pages.compare.side_by_side import show_comparison
 from ui.frame import run_page
 from ui.inputs.fields import choice

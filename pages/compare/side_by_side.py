@@ -8,7 +8,7 @@ from itertools import cycle
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.compare.candidates import Compared
+from pages.compare.listing import Compared
 from profet_core import Catalog, InstancePrediction
 from profet_core.advice.advise import OfferRow, lowest_to_rent
 from profet_core.units import format_ms, format_significant, format_usd

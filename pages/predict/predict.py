@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.predict.cards import show_cards
-from pages.predict.charts import show_bars, show_scatter
-from pages.predict.columns import predict_columns
+from pages.predict.charts import show_bars, show_cards, show_scatter
+from pages.predict.columns import Per, predict_columns, table_rows
 from pages.predict.details import show_details
-from pages.predict.rows import Per, table_rows
 from profet_core import ProfetError
 from profet_core.advice.advise import Advice, OfferRow, Sort, sorted_rows
 from profet_core.answers.advise import AdviseAnswer, answer_advise

@@ -10,26 +10,63 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.sizes.columns import SIZE_COLUMNS
-from pages.sizes.scaler import show_scaler
 from profet_core.advice.plans import Plan
+from profet_core.answers.scale import ScaleQuestion, answer_scale
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import KNOTS, axis_range
-from profet_core.units import MS_PER_S, format_significant, format_time, format_usd
+from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
 from ui.charts.curves import LATENCY, Curve, Shown, curves, size_axis
 from ui.charts.gpu_look import gpu_look
 from ui.charts.style import show_chart
 from ui.frame import run_page
-from ui.inputs.fields import choice
+from ui.inputs.fields import choice, number_field, select
 from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.training import SIZE_LABELS, size_sliders, validation_input, workload_input
+from ui.inputs.training import SIZE_LABELS, size_sliders, size_stops, validation_input, workload_input
 from ui.predicted import PAGE, Predicted, context_of, current_network
 from ui.result_table.show import result_table
 from ui.state.resources import Resources
-from ui.state.session import CurvesView, Part, PerInstance, SizesView, session
+from ui.state.session import CurvesView, Part, PerInstance, Scaler, ScalerSizes, SizesView, session
 from ui.tables import plan_gpus
 from ui.words import plain
+
+
+def show_scaler(resources: Resources, axis: str, asked: ScalerSizes, *, log: bool) -> None:
+    """Two latencies in, the latency at the slider's size out."""
+    smallest, largest = axis_range(axis)
+    instance, low, high, method = st.columns([3, 2, 2, 3], gap="small", vertical_alignment="bottom")
+    with instance:
+        names = {name: resources.instance_label(name) for name in Scaler.scaler_instance.options}
+        select("Target instance", Scaler.scaler_instance, names)
+    with low:
+        number_field("Latency Min (ms)", asked.key("min"), empty=f"at {smallest}")
+    with high:
+        number_field("Latency Max (ms)", asked.key("max"), empty=f"at {largest}")
+    with method:
+        choice("Method", Scaler.scaler_method)
+    stops = size_stops(axis, asked.at, log=log)
+    st.select_slider(SIZE_LABELS[axis], stops, key=asked.key("at"), persist_state="session")
+    if asked.min is None or asked.max is None:
+        words = SIZE_LABELS[axis].lower().removesuffix(" (pixels)")
+        st.info(f"Enter the measured latency at {words} {smallest} and at {words} {largest}.", icon=":material/info:")
+        return
+    question = ScaleQuestion(
+        instance=session.scaler.scaler_instance,
+        axis=axis,
+        min_ms=asked.min,
+        max_ms=asked.max,
+        at=asked.at,
+        method=session.scaler.scaler_method,
+    )
+    answer = answer_scale(context_of(resources), question, range(smallest, largest + 1))
+    st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {question.at}", f"{format_ms(answer.scaled.latency_ms)}/step")
+    offer = resources.catalog[question.instance]
+    look = gpu_look(offer.gpu)
+    line = Curve(label=question.instance, look=look, sizes=answer.sizes, values=answer.curve_ms)
+    show_chart(curves([line], LATENCY, size_axis(axis, answer.sizes, log=log), log=log, at=question.at), "scaler")
+    st.caption("The curve is fitted on the measured networks. `profet scale` prints the same number.")
+
 
 #: Where curves are computed beside the chosen size: evenly in the logarithm, and at every measured size.
 _GRID = {axis: {*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 17))} for axis in KNOTS}

@@ -7,8 +7,7 @@ import io
 
 import pytest
 
-from pages.compare.candidates import Candidate, compare
-from pages.compare.listing import as_said
+from pages.compare.listing import Candidate, as_said, compare
 from pages.compare.side_by_side import bars, data_rows, offer_rows, table_row
 from profet_core import predict, read_profile
 from profet_core.advice.advise import ORIGINAL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.compare.inside_figures import class_bars
+from pages.compare.inside import class_bars
 from profet_core import Profile
 from profet_core.prediction.diagnosis import diagnose, placements
 from tests.pages.conftest import as_version_2, give, go, inside, lines, look_at, rows, upload

@@ -11,8 +11,8 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from ui.server import DROPPED_TYPE, UploadsHeld, bounded_uploads, is_dropped
 from ui import server
+from ui.server import DROPPED_TYPE, UploadsHeld, bounded_uploads, is_dropped
 
 KIB = 2**10
 
