@@ -21,7 +21,6 @@ from ui.inputs.own_catalog import say_whose
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
 from ui.notices import one_line_errors, quick_row
 from ui.recorder import recorder_address, recorder_wheel
-from ui.result_table.show import own_component
 from ui.state.resources import Resources
 from ui.state.session import session
 from ui.tables import MISSING, price_source, show_table
@@ -51,8 +50,6 @@ def body(resources: Resources) -> None:
             opened.append(name)
             with section, one_line_errors():
                 show(resources)
-    target = f"about-{opened[0]}" if is_new and opened else ""
-    own_component("scroll_to", _HERE)(key="about-scroll", data={"key": target})
     texts.open = texts.about_left = opened
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import plotly.graph_objects as go
@@ -11,7 +11,6 @@ import streamlit as st
 from pages.compare.listing import Candidate
 from profet_core import Profile
 from profet_core.answers.predict import Side, answer_inside
-from profet_core.features.classes import NOTABLE_SHARE
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
@@ -26,25 +25,6 @@ from ui.words import plain
 #: Operations of their own in the chart; the others are one bar.
 TOP = 12
 _LABEL_LETTERS = 24
-
-
-def class_bars(rows: Sequence[Placement]) -> go.Figure:
-    """The classes that the default method counts the GPU's operations in, the longest on top."""
-    by_class: dict[str, list[Placement]] = {}
-    for row in rows:
-        if row.on_device and not row.idle and row.time_us > 0:
-            name = row.operation_class.removeprefix(DEVICE_PREFIX) if row.operation_class else "not counted"
-            by_class.setdefault(name, []).append(row)
-    bars = dict(sorted(by_class.items(), key=lambda item: -_time_ms(item[1])))
-    largest_ms = max((_time_ms(part) for part in bars.values()), default=1.0)
-    return framed(
-        [_trace("GPU", BLUE, bars) | {"showlegend": False}],
-        x=value_axis("ms", range=[0, largest_ms * 1.35]),
-        y=name_axis(categoryorder="array", categoryarray=list(bars)[::-1]),
-        height=90 + 24 * len(bars),
-        name="GPU time by class",
-        bargap=0.25,
-    )
 
 
 def time_bars(rows: Sequence[Placement]) -> go.Figure:
@@ -134,7 +114,6 @@ def _labels(rows: Sequence[Placement]) -> list[str]:
     return labels
 
 
-_LIST_LENGTH = 8
 #: Opens the keys of what is folded.
 OPENED = "inside:"
 _META_WORDS = {
@@ -167,9 +146,6 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
         st.markdown("**Busy and idle**")
         show_chart(busy_and_idle(answer.host, answer.gpu), "idle-bars")
         st.caption(_busy_and_idle_words(answer.host, answer.gpu))
-        if answer.profile.device_total_us:
-            st.markdown("**GPU time by class**")
-            show_chart(class_bars(answer.operations), "class-bars")
     file = st.expander("Profile facts", on_change="rerun", key=f"{OPENED}file", icon=":material/description:")
     if file.open:
         with file:
@@ -177,7 +153,6 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     every = st.expander("All operations", on_change="rerun", key=f"{OPENED}every", icon=":material/table_rows:")
     if every.open:
         with every:
-            _unknown(answer.operations)
             _all_rows(answer.operations)
 
 
@@ -199,37 +174,6 @@ def _diagnosis(found: Diagnosis) -> None:
         st.success(plain(found.sentence), icon=":material/check_circle:")
     if not found.latency_known:
         st.caption("From the profile alone. Enter its latency for a better diagnosis.")
-
-
-def _unknown(rows: Iterable[Placement]) -> None:
-    """Operations outside the models' tables, and where they went."""
-    busy = [row for row in rows if not row.idle and row.time_us > 0]
-    by_method: Mapping[str, list[Placement]] = {
-        "Default method": [row for row in busy if row.on_device and row.stands_in and _worth_telling(row)],
-        "PROFET method": [row for row in busy if not row.cluster_known],
-    }
-    if not any(by_method.values()):
-        st.caption("The models know every operation of this profile.")
-        return
-    for method, unknown in by_method.items():
-        if not unknown:
-            st.markdown(f"**{method}**: none.")
-            continue
-        share = sum(row.share or 0.0 for row in unknown)
-        shown = [_unknown_words(row, method) for row in unknown[:_LIST_LENGTH]]
-        more = f"\n- and {len(unknown) - _LIST_LENGTH} more, see below" if len(unknown) > _LIST_LENGTH else ""
-        listed = "\n".join(f"- {line}" for line in shown)
-        st.markdown(f"**{method}**: {len(unknown)} unknown, {share:.1%} of the busy time.\n{listed}{more}")
-
-
-def _worth_telling(row: Placement) -> bool:
-    return row.operation_class is None or (row.share or 0.0) >= NOTABLE_SHARE
-
-
-def _unknown_words(row: Placement, method: str) -> str:
-    name = row.operation_class if method == "Default method" else row.cluster
-    place = f"counted as {plain(name)}" if name else "counted nowhere"
-    return f"{plain(row.operation)} ({row.share:.2%}): {place}"
 
 
 def _all_rows(rows: tuple[Placement, ...]) -> None:

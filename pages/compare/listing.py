@@ -14,7 +14,7 @@ from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json.writer import write_profile
 from profet_core.units import format_ms
 from ui.inputs.fields import number_field
-from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions, steps_input, steps_number
+from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions, steps_input
 from ui.inputs.uploads import notes_on, upload_input
 from ui.notices import page_path, record_link, show_error
 from ui.predicted import Outcome, context_of, current_network
@@ -354,13 +354,8 @@ def _remove_button(chosen: Candidate) -> None:
         on_click=remove_own if own else drop_sample,
         args=(own.key if own else chosen.key,),
     )
-    more = len(own_profiles()) > 1
-    if own and (more or not own.asks_steps):
-        with st.popover("More", type="tertiary"):
-            if not own.asks_steps:
-                steps_number(own, _PREFIX, "Steps in the file", own.profile.steps)
-            if more:
-                remove_all_button(f"{_PREFIX}:remove-all")
+    if own:
+        remove_all_button(_PREFIX, type="tertiary")
 
 
 def _recorded(own_key: str, anchor_key: str, latency_key: str) -> None:

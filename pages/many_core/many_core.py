@@ -98,19 +98,21 @@ def _file_input() -> None:
     asked, field = session.manycore, st.container()
     number_field("Image size (pixels)", ManyCore.manycore_file_pixels, empty="from file")
     with field:
-        given = network_file("manycore", "Network file", _FILE_TIP, pixels=asked.manycore_file_pixels, keep=_counted)
+        given = network_file("manycore", _FILE_TIP, pixels=asked.manycore_file_pixels, take=_use_flops)
     if given.problem:
         show_error(given.problem)
-    elif given.kept is not None and given.kept[0] == asked.manycore_flops:
-        flops, caveats = given.kept
-        st.caption(f"FLOPs of {plain(given.name)}: {flops:,.0f}. {' '.join(map(plain, caveats))}")
+    elif given.network is not None and _flops(given.network) == asked.manycore_flops:
+        caveats = " ".join(map(plain, given.network.caveats))
+        st.caption(f"FLOPs of {plain(given.name)}: {asked.manycore_flops:,.0f}. {caveats}")
 
 
-def _counted(network: NetworkFile) -> tuple[float, tuple[str, ...]]:
-    """All that is kept of a file: FLOPs per image, forward, and caveats."""
-    flops = scaled_network(network.name, network.counts.flops).forward_flops
-    session.manycore.manycore_flops = flops
-    return flops, network.caveats
+def _flops(network: NetworkFile) -> float:
+    """FLOPs per image, forward; InputError if they are out of bounds."""
+    return scaled_network(network.name, network.counts.flops).forward_flops
+
+
+def _use_flops(network: NetworkFile) -> None:
+    session.manycore.manycore_flops = _flops(network)
 
 
 _S_PER_MIN = 60

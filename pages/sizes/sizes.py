@@ -27,36 +27,37 @@ from ui.inputs.training import SIZE_LABELS, size_sliders, size_stops, validation
 from ui.predicted import PAGE, Predicted, context_of, current_network
 from ui.result_table.show import result_table
 from ui.state.resources import Resources
-from ui.state.session import CurvesView, Part, PerInstance, Scaler, ScalerSizes, SizesView, session
+from ui.state.session import CurvesView, Part, PerInstance, Scaler, SizesView, session
 from ui.tables import plan_gpus
 from ui.words import plain
 
 
-def show_scaler(resources: Resources, axis: str, asked: ScalerSizes, *, log: bool) -> None:
+def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
     """Two latencies in, the latency at the slider's size out."""
     smallest, largest = axis_range(axis)
+    min_key, max_key, at_key = _scaler_keys(axis)
     instance, low, high, method = st.columns([3, 2, 2, 3], gap="small", vertical_alignment="bottom")
     with instance:
         names = {name: resources.instance_label(name) for name in Scaler.scaler_instance.options}
         select("Target instance", Scaler.scaler_instance, names)
     with low:
-        number_field("Latency Min (ms)", asked.key("min"), empty=f"at {smallest}")
+        number_field("Latency Min (ms)", min_key, empty=f"at {smallest}")
     with high:
-        number_field("Latency Max (ms)", asked.key("max"), empty=f"at {largest}")
+        number_field("Latency Max (ms)", max_key, empty=f"at {largest}")
     with method:
         choice("Method", Scaler.scaler_method)
-    stops = size_stops(axis, asked.at, log=log)
-    st.select_slider(SIZE_LABELS[axis], stops, key=asked.key("at"), persist_state="session")
-    if asked.min is None or asked.max is None:
+    min_ms, max_ms, at = (getattr(session.scaler, key) for key in (min_key, max_key, at_key))
+    st.select_slider(SIZE_LABELS[axis], size_stops(axis, at, log=log), key=at_key, persist_state="session")
+    if min_ms is None or max_ms is None:
         words = SIZE_LABELS[axis].lower().removesuffix(" (pixels)")
         st.info(f"Enter the measured latency at {words} {smallest} and at {words} {largest}.", icon=":material/info:")
         return
     question = ScaleQuestion(
         instance=session.scaler.scaler_instance,
         axis=axis,
-        min_ms=asked.min,
-        max_ms=asked.max,
-        at=asked.at,
+        min_ms=min_ms,
+        max_ms=max_ms,
+        at=at,
         method=session.scaler.scaler_method,
     )
     answer = answer_scale(context_of(resources), question, range(smallest, largest + 1))
@@ -76,6 +77,11 @@ _SHOWN = {
     "time": Shown("Training time", format_time, in_time=True),
     "cost": Shown("Training cost", format_usd, prefix="$"),
 }
+
+
+def _scaler_keys(axis: str) -> tuple[str, ...]:
+    """Settings of both latencies and of the size between."""
+    return tuple(f"scaler_{name}_{axis}" for name in ("min", "max", "at"))
 
 
 def body(resources: Resources) -> None:
@@ -107,7 +113,7 @@ def main(resources: Resources) -> None:
             offer_buttons(resources)
             gpus_place = st.container(width="content")
     if scaler:
-        show_scaler(resources, axis, session.scaler_batch if axis == "batch" else session.scaler_pixels, log=log)
+        show_scaler(resources, axis, log=log)
     else:
         _show_curves(resources, axis, gpus_place, log=log)
 
@@ -214,8 +220,8 @@ def _ends(plan: Plan, shows: str) -> tuple[float, float] | None:
 def _linked() -> tuple[Part | PerInstance | str, ...]:
     """Settings of the training, the offers and the curves; or of the scaler along the chosen axis."""
     if session.sizes.sizes_view == "scaler":
-        along = session.scaler_batch if session.sizes.axis == "batch" else session.scaler_pixels
-        return (session.sizes, session.scaler, along)
+        keys = _scaler_keys(session.sizes.axis)
+        return (session.sizes, "scaler_instance", "scaler_method", *keys)
     shown = (session.sizes, session.curves, "drawn", session.nodes, session.sizes_table)
     return (*session.asked, session.training, *session.offered, *shown)
 

@@ -162,10 +162,10 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     """Edit a table of the dialog of prices: AppTest has no data editor, so a button takes its place."""
     edits: dict[str, object] = {}
 
-    def drawn(_data, *, key: str, on_change: Callable[..., None], args: tuple, **_more) -> None:
+    def drawn(_data, *, key: str, on_change: Callable[[], None], **_more) -> None:
         def take() -> None:
             st.session_state[key] = dict(edits)
-            on_change(*args)
+            on_change()
 
         st.button("Edit", key=f"edit:{key.partition(':')[0]}", on_click=take)
 

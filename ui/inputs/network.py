@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import streamlit as st
 
@@ -13,9 +14,10 @@ from profet_core.prediction.checks import input_wait_warning
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.units import format_ms
 from ui.inputs.fields import number_field, select, toggle
-from ui.inputs.profile import besides_steps, profile_input, read_as_steps
+from ui.inputs.profile import besides_steps, profile_input
 from ui.notices import show_error
 from ui.predicted import ANCHOR_LABEL, Outcome, Predicted, trust_latency
+from ui.state.profiles import change_own
 from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import Field, Network, Slot, session
@@ -39,7 +41,7 @@ def anchor_input(resources: Resources) -> None:
 
 def latency_input(slot: Slot, label: str = "3 · Anchor latency (optional)") -> None:
     """One training step's time on the anchor, with its unit."""
-    row = st.container(horizontal=True, gap="small")
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     # Narrow enough that Streamlit leaves out the buttons beside the number.
     with row.container(width=119):
         number_field(label, slot.key("latency"), empty="not known")
@@ -69,8 +71,7 @@ def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, 
         st.button(
             f"Read it as {doubt.suggested_steps} step{'s' if doubt.suggested_steps > 1 else ''}",
             key=f"{slot.prefix}:use-steps",
-            on_click=read_as_steps,
-            args=(own.key, doubt.suggested_steps),
+            on_click=partial(change_own, own.key, steps=doubt.suggested_steps),
         )
     if doubt.suggested_ms is not None:
         st.button(

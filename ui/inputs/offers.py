@@ -18,7 +18,7 @@ from profet_core.typed_numbers import as_typed, typed_positive
 from profet_core.units import listed_price
 from ui.inputs.fields import choice, number_field, select, some_of, toggle
 from ui.inputs.own_catalog import own_gpu_input, own_instances_input
-from ui.inputs.own_table import OwnTable, own_table
+from ui.inputs.own_table import own_table
 from ui.inputs.training import typed_network
 from ui.notices import one_line_errors
 from ui.state.own_catalog import own_gpu_instances, visitors_resources
@@ -243,20 +243,18 @@ def _own_price_input(resources: Resources) -> None:
 
     st.caption("A price here replaces the list price in every market, and the page's link keeps it.")
     own_table(
-        OwnTable(
-            key="own-prices",
-            columns={
-                "instance": st.column_config.SelectboxColumn(
-                    "Instance", options=names, required=True, format_func=label, width="large"
-                ),
-                "usd": st.column_config.NumberColumn("Your price ($/h)", required=True, min_value=0),
-            },
-            numbers=("usd",),
-            rows=lambda: list(PRICE.given(resources).items()),
-            cells=lambda: [{"instance": name, "usd": as_typed(usd)} for name, usd in PRICE.given(resources).items()],
-            make=lambda cells: (cells["instance"], typed_positive(cells["usd"])),
-            keep=_put_prices,
-        )
+        "own-prices",
+        {
+            "instance": st.column_config.SelectboxColumn(
+                "Instance", options=names, required=True, format_func=label, width="large"
+            ),
+            "usd": st.column_config.NumberColumn("Your price ($/h)", required=True, min_value=0),
+        },
+        ("usd",),
+        list(PRICE.given(resources).items()),
+        lambda row: {"instance": row[0], "usd": as_typed(row[1])},
+        lambda cells: (cells["instance"], typed_positive(cells["usd"])),
+        _put_prices,
     )
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import streamlit as st
 
-from profet_core import InputError
+from profet_core import Catalog, InputError
 from profet_core.catalog import HOME_REGION, MARKETS, Instance
 from profet_core.catalog.instance import FILE_COLUMNS, ON_DEMAND, OWN_HARDWARE
-from profet_core.catalog.own import own_text
 from profet_core.catalog.own_gpus import (
-    GPU_COLUMNS,
     HAS_NONE,
     PRECISIONS,
     SHEET_COLUMNS,
@@ -27,19 +23,15 @@ from profet_core.catalog.own_gpus import (
 from profet_core.precision.names import FP32
 from profet_core.prediction.own_gpu_step import speed_of_step
 from profet_core.transfer.own_gpu import BATCH_RANGE, PIXEL_RANGE, load_reference_steps
+from profet_core.typed_numbers import as_typed
 from profet_core.units import format_ms
-from ui.inputs.own_table import OwnFile, OwnTable, own_table
+from ui.inputs.own_table import own_table
 from ui.notices import custom_gpu_link, surer_sentence
 from ui.predicted import predict_slot
 from ui.state.own_catalog import (
-    add_own_gpus,
-    add_own_instances,
     check_own,
     checked_own_instance,
-    own_csv,
-    own_gpu_instances,
     own_gpus,
-    own_gpus_csv,
     own_instances,
     put_own_gpus,
     put_own_instances,
@@ -50,13 +42,6 @@ from ui.state.session import session
 
 MAX_GPUS = 64
 _MARKET_LABELS = {OWN_HARDWARE: "my hardware"}
-_FILE = OwnFile(
-    label="Custom instances (CSV)",
-    tip="The file of `profet instances add`, or the template filled in. Only you see it, in this session.",
-    take=lambda text: add_own_instances(load_resources().catalog, text, own_gpu_instances()),
-    text=own_csv,
-    name="instances.csv",
-)
 
 
 def own_instances_input(resources: Resources) -> None:
@@ -66,23 +51,19 @@ def own_instances_input(resources: Resources) -> None:
 
     def made(cells: dict[str, str]) -> Instance:
         name, gpu = cells["instance"], resources.gpus.get(cells["gpu"])
-        if gpu is not None and not cells["gpu_memory_gib"] and name not in shared:
+        if gpu is not None and name not in shared:
             cells["gpu_memory_gib"] = str(gpu.memory_gib)
         given = {column: text for column, text in cells.items() if text}
-        return checked_own_instance(shared, cells | _defaults() | given, own_gpu_instances())
+        return checked_own_instance(shared, dict.fromkeys(FILE_COLUMNS, "") | _defaults() | given)
 
     own_table(
-        OwnTable(
-            key="own-instances",
-            columns=columns,
-            numbers=("gpu_count", "usd_per_hour"),
-            hidden=tuple(column for column in FILE_COLUMNS if column not in columns),
-            rows=own_instances,
-            cells=lambda: [_cells(row, resources) for row in own_instances()],
-            make=made,
-            keep=lambda rows, _before: put_own_instances(shared, list(rows.values())),
-            file=_FILE,
-        )
+        "own-instances",
+        columns,
+        ("gpu_count", "usd_per_hour"),
+        own_instances(),
+        lambda row: _cells(row, resources, shared),
+        made,
+        lambda rows, _before: put_own_instances(shared, list(rows.values())),
     )
 
 
@@ -95,12 +76,12 @@ def say_whose(resources: Resources) -> None:
 
 def _columns(resources: Resources) -> dict[str, Any]:
     text, number, select = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
-    # A GPU of a file may have no specs.
-    gpus = dict.fromkeys((*resources.gpus, *(_cells(row, resources)["gpu"] for row in own_instances())))
+    # A custom GPU may have been removed.
+    gpus = tuple(dict.fromkeys((*resources.gpus, *(row.gpu for row in own_instances()))))
     defaults = _defaults()
     return {
         "instance": text("Name", required=True, pinned=True, help="A new name, or an instance to price elsewhere."),
-        "gpu": select("GPU", options=tuple(gpu for gpu in gpus if gpu), help="Empty: as in the list of instances."),
+        "gpu": select("GPU", options=gpus, help="Empty: as in the list of instances."),
         "gpu_count": number("GPUs", min_value=1, max_value=MAX_GPUS, step=1, help="Empty: 1, or as listed."),
         "usd_per_hour": number("Price ($/h)", required=True, min_value=0, help="Of the machine with all its GPUs."),
         "market": select(
@@ -125,48 +106,39 @@ def _defaults() -> dict[str, str]:
     }
 
 
-def _cells(row: Instance, resources: Resources) -> dict[str, str]:
-    """As in a file, with the GPU by its full name, and its memory only where it is another."""
-    (cells,) = csv.DictReader(io.StringIO(own_text([row], load_resources().catalog)))
-    if cells["gpu"]:
-        try:
-            gpu = resources.gpus.find(row.gpu, row.gpu_memory_gib)
-        except InputError:
-            return cells
-        memory = "" if gpu.memory_gib == row.gpu_memory_gib else cells["gpu_memory_gib"]
-        return cells | {"gpu": gpu.name, "gpu_memory_gib": memory}
-    return cells
+def _cells(row: Instance, resources: Resources, shared: Catalog) -> dict[str, str]:
+    """Machine columns of listed instances are left empty, so that they stay as listed."""
+    cells = {
+        "instance": row.name,
+        "usd_per_hour": as_typed(row.usd_per_hour),
+        "market": row.market,
+        "region": row.region,
+        "as_of": row.as_of,
+        "source": row.source,
+    }
+    if row.name in shared:
+        return cells
+    memory = {} if row.gpu in resources.gpus else {"gpu_memory_gib": as_typed(row.gpu_memory_gib)}
+    return cells | {"gpu": row.gpu, "gpu_count": f"{row.gpu_count}"} | memory
 
 
 _STEP, _TF32 = "step_ms", "tf32_tensor_dense_tflops"
-_GPU_FILE = OwnFile(
-    label="Custom GPUs (CSV)",
-    tip="The file of `profet gpus add`, or the template filled in. Only you see it, in this session.",
-    take=add_own_gpus,
-    text=own_gpus_csv,
-    name="gpus.csv",
-)
 
 
 def own_gpu_input(resources: Resources) -> None:
     """Draw the table of custom GPUs; they count on every page until the session ends."""
-    columns = _gpu_columns()
     st.caption(
         "Enter a GPU and the most similar one. Empty specs are those of the similar GPU. "
         "For a better prediction, enter the latency of your profile's step on it, or a training throughput."
     )
     own_table(
-        OwnTable(
-            key="own-gpus",
-            columns=columns,
-            numbers=(*SHEET_COLUMNS, _STEP, "images_per_s", "pixels", "batch_size", "times_reference", "usd_per_hour"),
-            hidden=tuple(column for column in GPU_COLUMNS if column not in columns),
-            rows=own_gpus,
-            cells=lambda: [_gpu_cells(row) for row in own_gpus()],
-            make=_made,
-            keep=put_own_gpus,
-            file=_GPU_FILE,
-        )
+        "own-gpus",
+        _gpu_columns(),
+        (*SHEET_COLUMNS, _STEP, "images_per_s", "pixels", "batch_size", "times_reference", "usd_per_hour"),
+        own_gpus(),
+        _gpu_cells,
+        _made,
+        put_own_gpus,
     )
     st.caption(f"For better predictions: {surer_sentence(resources)}")
     custom_gpu_link()

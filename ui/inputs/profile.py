@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import ProfetError, Profile
 from profet_core.prediction.checks import counted, steps_note
@@ -30,8 +30,6 @@ from ui.state.session import Own, Slot, session
 from ui.turns import others_first
 from ui.words import plain, sentence, shown_name
 
-_OTHER = "n"
-_CHOICES: dict[int | str, str] = {1: "1 step", 2: "2 steps", _OTHER: "n steps"}
 _KNOWN_BY = {
     "marked": "marked in the file",
     "counted": "counted from its operations",
@@ -53,52 +51,31 @@ _QUESTIONS: Mapping[str, tuple[str, Mapping[str | bool | None, str], str]] = {
         "Compilers join operations, which the models have never seen.",
     ),
 }
-_HELP = "Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time."
+_PASTED_NAME = "pasted text"
+_PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE": 613483.8}'
 
 
 def steps_input(own: OwnProfile | None, prefix: str, latency_ms: float | None) -> None:
-    """The choice beside the profile; what is chosen stays with it, on every page.
+    """Ask how many steps a visitor's file covers, and say how the number is known; it stays with the profile.
 
     Parameters
     ----------
-    latency_ms : of one step on the anchor, if known: it tells the number of steps until somebody chooses.
+    latency_ms : of one step on the anchor, if known: the number may be inferred from it.
     """
-    if own is None or not own.asks_steps:
+    if own is None:
         return
-    shown = counted(own.profile, latency_ms)
-    key = f"{prefix}:steps:{own.key}"
-    other = st.session_state.get(_other_key(own.key), False) or shown.steps not in _CHOICES
+    shown, key = counted(own.profile, latency_ms), f"{prefix}:steps:{own.key}"
     # What another page or the latency has said since this was last drawn comes first.
-    st.session_state[key] = _OTHER if other else shown.steps
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    row.segmented_control(
-        "This profile covers",
-        tuple(_CHOICES),
-        format_func=_CHOICES.__getitem__,
-        key=key,
-        required=True,
-        help=_HELP,
-        on_change=_choose,
-        args=(own.key, key),
-    )
-    if other:
-        with row:
-            steps_number(own, prefix, "Steps", shown.steps)
-    words = steps_words(shown)
-    st.caption(steps_note(shown) or f"{sentence(words)}.")
-
-
-def steps_number(own: OwnProfile, prefix: str, label: str, shown: int) -> None:
-    """A field for the number of steps.
-
-    Parameters
-    ----------
-    shown : the number that the profile is read as.
-    """
-    key = f"{prefix}:steps-number:{own.key}"
-    st.session_state[key] = shown
+    st.session_state[key] = shown.steps
     with st.container(width=200):
-        number_field(label, key, (1, MAX_STEPS), on_change=lambda: _type_number(own.key, key))
+        number_field(
+            "Steps in the file",
+            key,
+            (1, MAX_STEPS),
+            tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
+            on_change=lambda: change_own(own.key, steps=st.session_state[key]),
+        )
+    st.caption(steps_note(shown) or f"{sentence(steps_words(shown))}.")
 
 
 def step_questions(own: OwnProfile | None, prefix: str) -> None:
@@ -127,12 +104,6 @@ def _ask(own: OwnProfile, prefix: str, field: str) -> None:
     )
 
 
-def read_as_steps(own_key: str, steps: int) -> None:
-    """From now on one of the visitor's own profiles covers so many steps, on every page."""
-    st.session_state.pop(_other_key(own_key), None)
-    change_own(own_key, steps=steps)
-
-
 def steps_words(profile: Profile) -> str:
     """'one step, marked in the file', '5 steps, as you say'."""
     count = "one step" if profile.steps == 1 else f"{profile.steps:,} steps"
@@ -141,24 +112,8 @@ def steps_words(profile: Profile) -> str:
 
 def besides_steps(warnings: Iterable[str], profile: Profile, own: OwnProfile | None) -> tuple[str, ...]:
     """`warnings` but what stands beside the choice already."""
-    beside = steps_note(profile) if own is not None and own.asks_steps else None
+    beside = None if own is None else steps_note(profile)
     return tuple(line for line in warnings if line != beside)
-
-
-def _choose(own_key: str, key: str) -> None:
-    chosen = st.session_state[key]
-    if chosen == _OTHER:
-        st.session_state[_other_key(own_key)] = True
-    else:
-        read_as_steps(own_key, chosen)
-
-
-def _type_number(own_key: str, key: str) -> None:
-    change_own(own_key, steps=st.session_state[key])
-
-
-def _other_key(own_key: str) -> str:
-    return f"steps:other:{own_key}"
 
 
 def own_choice(slot: Slot) -> None:
@@ -179,35 +134,19 @@ def own_choice(slot: Slot) -> None:
             persist_state="session",
             width="stretch",
         )
-    manage_own(held[chosen], slot.prefix, row)
+    own = held[chosen]
+    with row.popover("Edit", icon=":material/edit:"):
+        rename_input(own, slot.prefix)
+        remove, key = f"Remove {plain(own.name)}", f"{slot.prefix}:remove"
+        st.button(remove, key=key, icon=":material/delete:", on_click=remove_own, args=(own.key,))
+        remove_all_button(slot.prefix)
 
 
-def manage_own(own: OwnProfile, prefix: str, where: DeltaGenerator) -> None:
-    """Rename or remove one, correct the steps that its file tells, or remove all."""
-    with where.popover("Edit", icon=":material/edit:"):
-        rename_input(own, prefix)
-        if not own.asks_steps:
-            steps_number(own, prefix, "Steps in the file", own.profile.steps)
-        st.button(
-            f"Remove {plain(own.name)}",
-            key=f"{prefix}:remove",
-            icon=":material/delete:",
-            on_click=remove_own,
-            args=(own.key,),
-        )
-        count = len(own_profiles())
-        if count > 1:
-            remove_all_button(f"{prefix}:remove-all")
-
-
-def remove_all_button(key: str) -> None:
-    """Empties the list."""
-    st.button(
-        f"Remove all {len(own_profiles())}",
-        key=key,
-        icon=":material/delete_sweep:",
-        on_click=remove_all_own,
-    )
+def remove_all_button(prefix: str, **more: Any) -> None:
+    """Empties the list, where there is more than one."""
+    if (count := len(own_profiles())) > 1:
+        icon, key = ":material/delete_sweep:", f"{prefix}:remove-all"
+        st.button(f"Remove all {count}", key=key, icon=icon, on_click=remove_all_own, **more)
 
 
 def rename_input(own: OwnProfile, prefix: str) -> None:
@@ -215,15 +154,11 @@ def rename_input(own: OwnProfile, prefix: str) -> None:
     key = f"{prefix}:name:{own.key}"
     # What it is called now: the list may have shortened or numbered what was typed.
     st.session_state[key] = own.name
-    st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=_rename, args=(own.key, key))
 
+    def rename() -> None:
+        change_own(own.key, name=st.session_state[key])
 
-def _rename(own_key: str, key: str) -> None:
-    change_own(own_key, name=st.session_state[key])
-
-
-_PASTED_NAME = "pasted text"
-_PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE": 613483.8}'
+    st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
 
 
 def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
@@ -247,10 +182,7 @@ def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
 
 
 def _upload_input(resources: Resources, slot: Slot) -> None:
-    def choose(own: OwnProfile) -> None:
-        slot.chosen = own.key
-
-    upload_input(resources, slot.prefix, choose)
+    upload_input(resources, slot.prefix, lambda own: setattr(slot, "chosen", own.key))
     if slot is session.profile:
         record_link(hint=bool(notes_on(slot.prefix).errors))
 
@@ -301,7 +233,6 @@ def _name_shown(held: Held, source: str) -> None:
     known = [
         plain(held.profile.source_format),
         f"{len(held.profile.operations)} operation types",
-        "" if held.own.asks_steps else steps_words(held.profile),
         f"batch size {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} pixels" if meta.pixels else "",
         plain(meta.gpu) if meta.gpu else "",
