@@ -29,12 +29,12 @@ def body(resources: Resources) -> None:
     with left:
         chosen = choose_listed(resources, compared)
     with right:
-        show_chosen(resources, chosen.candidate)
+        show_chosen(resources, chosen)
     choice("View", CompareView.view)
     if session.compare.view == "compare":
         show_comparison(resources, compared)
     else:
-        show_inside(resources, chosen.candidate)
+        show_inside(resources, chosen)
 
 
 def _linked() -> tuple[Part | PerInstance | str, ...]:

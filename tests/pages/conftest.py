@@ -182,7 +182,7 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
 
 def look_at(app: AppTest, name: str) -> AppTest:
     """Choose one of the visitor's own on the list of Profiles."""
-    return app.radio(key="inspected").set_value(f"own {own(app)[name]}").run()
+    return app.radio(key="inspected").set_value(own(app)[name]).run()
 
 
 def inside(app: AppTest) -> AppTest:
