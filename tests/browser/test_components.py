@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,17 +98,6 @@ def test_a_table_is_sorted_and_a_row_opened_by_keyboard(page, made_url):
     expect(opened).to_have_attribute("aria-expanded", "true")
     expect(opened).to_be_focused()
     assert refused == []
-
-
-def test_exports_are_what_is_on_screen(page, made_url):
-    page.goto(made_url)
-    page.get_by_role("button", name="Time").click()
-    expect_order(page, "<i>own</i>", "p4d.24xlarge", "g5.xlarge")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="JSON").click()
-    saved = json.loads(Path(download.value.path()).read_text())
-    assert [row["plan"] for row in saved] == names(page)
-    assert list(saved[0]) == ["plan", "total_s", "range", "usd", "sure"]
 
 
 def test_a_phone_has_name_time_and_cost_without_scrolling_sideways(phone, made_url):

@@ -68,15 +68,6 @@ def test_browsers_ask_no_other_origin_for_any_page(page, app_url):
     assert hosts == {urlsplit(app_url).netloc}
 
 
-def test_the_icon_is_the_app_s_own(page, app_url):
-    open_page(page, app_url)
-    # Streamlit's own icon until the page has run.
-    page.wait_for_function("!document.querySelector('link[rel~=icon]').href.endsWith('favicon.png')")
-    icon = page.evaluate("document.querySelector('link[rel~=icon]').href")
-    assert icon.startswith("data:image/svg+xml;base64,")
-    assert base64.b64decode(icon.partition(",")[2]) == (ROOT / "ui" / "icon.svg").read_bytes()
-
-
 def test_a_served_session_asks_no_outside_host(page, tmp_path, samples):
     asked = Asked(tmp_path)
     sample = samples["vgg16-224px-b16-g3s"]

@@ -11,14 +11,12 @@ from profet_core.catalog.own_gpus import own_gpu_of
 from profet_core.units import format_ms
 from tests.pages.conftest import (
     as_version_2,
-    clean,
     column,
     go,
     lines,
     link,
     open_prices,
     open_sections,
-    prices,
     upload,
 )
 from tests.pages.expected import FIRST, Core
@@ -82,17 +80,6 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(open_app, edit, wrong, sa
     assert says in first and "a b" in second and not app.exception and own(app) == []
 
 
-def test_a_row_is_changed_in_place(open_app, edit):
-    app = edit(open_app(), "own-instances", ROW, {**ROW, "instance": "other", "usd_per_hour": 2})
-    edit(app, "own-instances", changed={0: {"gpu": "H200-SXM-141GB", "market": "reserved", "usd_per_hour": 3}})
-    assert own(app) == [("my.l40s", "H200-SXM-141GB", 1, 3.0, "reserved"), ("other", "L40S", 1, 2.0, "on-demand")]
-    assert [row.gpu_memory_gib for row in app.session_state[OWN].rows] == [141.0, 48.0]
-    edit(app, "own-instances", changed={1: {"instance": "my.l40s"}})
-    assert len(lines(app.error)) == 1 and len(own(app)) == 2, "an instance has one GPU"
-    edit(app, "own-instances", removed=[0, 1])
-    assert own(app) == [] and not app.error
-
-
 def test_a_custom_price_replaces_the_list_price_goes_into_the_link_and_can_be_taken_back(open_app, edit):
     app = edit(open_app(preset="original"), "own-prices", {"instance": "p3.2xlarge", "usd": 1.5})
     assert app.query_params["price_p3.2xlarge"] == "1.5" and not app.error
@@ -103,12 +90,6 @@ def test_a_custom_price_replaces_the_list_price_goes_into_the_link_and_can_be_ta
     assert lines(app.error) == ["p3.2xlarge has two prices: keep one."]
     edit(app, "own-prices", removed=[0])
     assert column(app, "$/h")["p3.2xlarge"] == "$3.06" and "price_p3.2xlarge" not in app.query_params
-
-
-def test_the_tables_are_drawn_with_what_is_there(open_app):
-    app = prices(open_prices(open_app(**{"price_p3.2xlarge": "2"}))).run()
-    assert not app.exception and not app.error
-    assert [list(table.value["instance"]) for table in app.dataframe if "usd" in table.value] == [["p3.2xlarge"]]
 
 
 def test_a_market_without_prices_says_which_there_are(open_app):
@@ -178,16 +159,6 @@ def test_what_can_t_be_is_one_line_and_changes_nothing(open_app, edit, wrong, sa
     assert says in line and not app.exception and "own_gpus" not in app.session_state
 
 
-def test_no_page_of_another_visitor_s_shows_it(open_app, edit):
-    app = edit(open_app(), "own-gpus", CARD | {"step_ms": 55})
-    app = open_sections(go(app, "about"), "prices")
-    assert not app.exception and not app.error and "RTX 4080" in shown(app)
-    other = open_app("about", open="prices")
-    assert not other.exception and not other.error and "RTX 4080" not in shown(other)
-    app.session_state["compare_samples"] = [FIRST]
-    assert not go(app, "compare").exception and not app.error and "rtx-4080" in shown(app)
-
-
 def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, samples, edit):
     name = "NVIDIA GeForce RTX 3080 Laptop GPU"
     operations = dict(samples[FIRST].profile.operations)
@@ -205,16 +176,6 @@ def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, sampl
     assert "a laptop GPU" in lines(app.error)[0]
 
 
-def test_what_an_hour_costs_is_the_gpu_s_own_alone(open_app, edit):
-    app = edit(open_app(), "own-instances", {"instance": "rtx-4080", "gpu": "L4", "usd_per_hour": 0.5})
-    edit(app, "own-prices", {"instance": "rtx-4080", "usd": 9})
-    assert column(app, "$/h")["rtx-4080 own price"] == "$9.00"
-    edit(app, "own-instances", removed=[0])
-    edit(app, "own-gpus", FAST | {"usd_per_hour": 0.2})
-    assert not app.error and not app.exception
-    assert column(app, "$/h")[MINE] == "$0.20" and "price_rtx-4080" not in link(app)
-
-
 def test_an_anchor_that_is_called_otherwise_stays_the_anchor(open_app, samples, edit):
     app = edit(open_app(), "own-gpus", FAST)
     app.segmented_control(key="source").set_value("upload").run()
@@ -230,12 +191,6 @@ def test_an_anchor_that_is_called_otherwise_stays_the_anchor(open_app, samples, 
     assert {name: after[name] for name in before} == before
     (held,) = app.session_state["own_profiles"].values()
     assert held.anchor == "desk card"
-
-
-def shown(app) -> str:
-    tables = " ".join(clean(table.value.to_csv()) for table in app.table)
-    texts = " ".join(part.value for part in (*app.markdown, *app.caption))
-    return tables + texts + str([chart.proto.spec for chart in app.get("plotly_chart")])
 
 
 @pytest.fixture

@@ -73,13 +73,6 @@ def test_what_was_written_since_is_told_and_the_old_is_shown(open_app, home):
     assert lines(app.run().warning)[0] == NEWER and not app.error
 
 
-def test_models_of_own_machines_alone_predict_no_sample_of_another(open_app, own_machines, samples):
-    said = "No sample was recorded on lab.g3s.xlarge, lab.g4dn.xlarge, lab.p2.xlarge: upload a profile of yours."
-    for page in ("predict", "sizes"):
-        app = open_app(page)
-        assert lines(app.error) == [said] and not app.exception, page
-
-
 def test_models_of_own_machines_alone_predict_a_profile_recorded_there(open_app, own_machines, samples):
     sample = next(iter(samples.values()))
     anchor = f"lab.{sample.anchor}"

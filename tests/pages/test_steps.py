@@ -85,17 +85,6 @@ def test_it_is_preset_and_what_is_chosen_is_predicted_from(open_app, core, sampl
     assert app.query_params["steps"] == "1"
 
 
-def test_one_step_recorded_as_one_and_as_five_is_the_same_on_every_page(open_app, samples):
-    tables = []
-    for steps in (1, 5):
-        app = open_app()
-        key = upload_from_m60(app, ("net.json", covering(samples, steps)))
-        number(app, key).set_value(steps).run()
-        tables.append((latencies(app), answer(go(app, "sizes"))))
-        assert not app.error
-    assert tables[0] == tables[1]
-
-
 def test_a_known_latency_tells_the_number(open_app, core, samples):
     app = open_app()
     data = covering(samples, 5)
@@ -163,19 +152,6 @@ def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     assert number(app, first).value == 1 and latencies(app) != right
     app.selectbox(key="chosen").set_value(second).run()
     assert number(app, second).value == 2
-
-
-def test_going_back_takes_the_number_from_the_link(open_app, samples, monkeypatch):
-    app = open_app()
-    key = upload_from_m60(app, ("net.json", covering(samples, 2)))
-    number(app, key).set_value(2).run()
-    link, right = dict(app.query_params), latencies(app)
-    number(app, key).set_value(1).run()
-    assert latencies(app) != right
-    monkeypatch.setattr("ui.state.link._went_back_or_forward", lambda: True)
-    app.query_params.update(link)
-    app.run()
-    assert number(app, key).value == 2 and latencies(app) == right
 
 
 def test_a_second_profile_asks_too(open_app, samples):

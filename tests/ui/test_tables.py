@@ -6,7 +6,6 @@ import csv
 import io
 import json
 
-from profet_core.units import listed_price
 from ui.tables import as_csv, as_json, format_range_ms
 
 ROWS = [
@@ -30,13 +29,3 @@ def test_no_text_is_a_formula_to_a_spreadsheet():
     rows = [{"name": text, "usd": -1.5} for text in ("=1+1", "+1", "-1", "@a", "a=1")]
     read = [row["name"] for row in csv.DictReader(io.StringIO(as_csv(rows)))]
     assert read == ["'=1+1", "'+1", "'-1", "'@a", "a=1"] and ",-1.5" in as_csv(rows)
-
-
-def test_prices_have_at_least_two_decimals():
-    assert [listed_price(value) for value in (0.9, 0.526, 3.06, 21.957642, 1000)] == [
-        "$0.90",
-        "$0.526",
-        "$3.06",
-        "$21.957642",
-        "$1,000.00",
-    ]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.words import show_text
-
 TEXT = """\
 The first of $count:
 
@@ -47,8 +45,3 @@ def test_prose_is_markdown_and_fenced_blocks_are_code(written):
         ("a = b", "plaintext"),
     ]
     assert [code.proto.wrap_lines for code in app.code] == [True, False]
-
-
-def test_a_figure_that_is_not_given_is_no_dollar_sign_on_the_page(written):
-    with pytest.raises(KeyError, match="count"):
-        show_text(written)

@@ -24,8 +24,6 @@ from ui.tables import (
     Column,
     confidence_column,
     exported_rows,
-    range_column,
-    sorted_rows,
     step_range_column,
 )
 
@@ -88,24 +86,6 @@ def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
     unknown = ("latency_low_ms", "latency_high_ms", "largest_batch")
     assert {name: second[name] for name in unknown} == dict.fromkeys(unknown)
     assert list(first) == list(second)
-
-
-def test_a_range_is_sorted_by_its_upper_end_and_stands_beneath_its_number():
-    wide, narrow = Row(FITS.plan, ends=Interval(10, 300)), Row(FITS.plan, ends=Interval(100, 200))
-    column = range_column(
-        "range",
-        "Range",
-        lambda one: one.ends and (one.ends.low_ms, one.ends.high_ms),
-        "{:g} to {:g}".format,
-        ("low_ms", "high_ms"),
-        beneath="latency_ms",
-    )
-    assert sorted_rows((wide, TOO_SMALL, narrow), [column], "range") == [narrow, wide, TOO_SMALL]
-    assert column.drawn(wide).text == "10 to 300" and column.narrow_under == "latency_ms"
-    assert exported_rows([wide, TOO_SMALL], [column]) == [
-        {"low_ms": 10, "high_ms": 300},
-        {"low_ms": None, "high_ms": None},
-    ]
 
 
 @pytest.mark.parametrize("columns", [SIZE_COLUMNS, OUT_COLUMNS, estimate_columns(compared=True)])

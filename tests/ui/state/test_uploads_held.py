@@ -48,17 +48,6 @@ def test_a_session_holds_its_budget_and_no_more(manager):
     assert sizes(manager, "one")["6"] == KIB
 
 
-def test_all_sessions_share_a_budget(manager):
-    held = UploadsHeld(manager)
-    for session in range(20):
-        held.add_file(str(session), file(0))
-    kept = [session for session in range(20) if sizes(manager, str(session))["0"]]
-    assert kept == list(range(10))
-    manager.remove_session_files("3")
-    held.add_file("later", file(0))
-    assert sizes(manager, "later") == {"0": KIB}
-
-
 def test_what_nobody_reads_is_let_go_of(manager):
     held = UploadsHeld(manager)
     held.add_file("one", file(0))
