@@ -103,20 +103,14 @@ def marked(label: str, basis: Basis) -> str:
     return f"{label}{MARK}" if basis.is_rough else label
 
 
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
-
 def sentence(line: str) -> str:
     """A line that begins with a capital."""
     return line[:1].upper() + line[1:]
 
 
 def rule_phrase(rule: EnsembleRule) -> str:
-    """'median of three models'."""
-    count = len(rule.members)
-    if count == 1:
-        return "one model"
-    return f"{rule.combine} of {_NUMBERS[count] if count < len(_NUMBERS) else count} models"
+    """'median of 3 models'."""
+    return f"{rule.combine} of {len(rule.members)} models" if len(rule.members) > 1 else "one model"
 
 
 def shown_name(held: Held) -> str:

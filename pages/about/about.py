@@ -19,7 +19,7 @@ from profet_core.version import VERSION
 from ui.frame import run_page
 from ui.inputs.own_catalog import say_whose
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
-from ui.notices import one_line_errors, quick_row
+from ui.notices import one_line_errors
 from ui.recorder import recorder_address, recorder_wheel
 from ui.state.resources import Resources
 from ui.state.session import session
@@ -67,10 +67,8 @@ def _record(_: Resources) -> None:
     show_text(_HERE.with_name("record.md"))
 
 
-def _own_gpu(resources: Resources) -> None:
-    row = quick_row(resources)
-    error = f" With {row.cells} measured steps, the mean error was {row.mean:.1f}%." if row else ""
-    show_text(_HERE.with_name("own_gpu.md"), error=error)
+def _own_gpu(_: Resources) -> None:
+    show_text(_HERE.with_name("own_gpu.md"))
 
 
 def _method(resources: Resources) -> None:

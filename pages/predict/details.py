@@ -20,7 +20,7 @@ from profet_core.precision.names import is_half
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd, listed_price
 from ui.inputs.fields import choice, number_field, select
-from ui.notices import can_be_surer, custom_gpu_link, surer_sentence
+from ui.notices import MEASURE_IT, UNMEASURED, custom_gpu_link
 from ui.predicted import Predicted
 from ui.state.resources import Resources
 from ui.state.session import DEFAULT_METHOD, MEASURED, PRICE, USUAL_PLAN, Network, PredictView, session
@@ -44,7 +44,7 @@ def show_details(
         else:
             plans = [one.plan for one in rows if one.plan is not None]
             st.markdown("\n".join(f"- {line}" for line in _facts(resources, network, plans, row, row.plan)))
-            if can_be_surer(row.plan.basis):
+            if row.plan.basis in UNMEASURED:
                 custom_gpu_link()
         _corrections(resources, row)
         if row.plan is not None:
@@ -85,8 +85,8 @@ def _facts(resources: Resources, network: Predicted, plans: Sequence[Plan], row:
         f"**Step**: {_step_line(network, plan)}",
         f"**Basis**: {FOUR_WORDS[plan.basis].lower()}, {plain(plan.basis.words)}{note}",
     ]
-    if can_be_surer(plan.basis):
-        found.append(f"**More accurate**: {surer_sentence(resources)}")
+    if plan.basis in UNMEASURED:
+        found.append(f"**More accurate**: {MEASURE_IT}")
     if row.fit is not None:
         found.append(f"**Memory**: {plain(fit_sentence(row.fit))}")
     if also := _also_at(plans, plan):

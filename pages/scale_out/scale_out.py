@@ -23,7 +23,7 @@ from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.network import latency_question, network_input, price_line, show_notices
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
-from ui.inputs.training import chosen_parameters, gradients_input, parameters_input, typed_network, validation_input
+from ui.inputs.training import chosen_parameters, parameters_input, typed_network, validation_input
 from ui.notices import page_path
 from ui.predicted import PAGE, context_of, current_network
 from ui.result_table.show import result_table
@@ -44,7 +44,7 @@ def out_inputs(resources: Resources) -> None:
     else:
         network_input(resources)
         parameters_input(held_in(resources, session.profile).profile.meta)
-    gradients_input()
+    choice("Gradients", ScaleOut.gradients, tip="4 bytes per parameter in FP32, 2 in half precision.")
     choice("Keep fixed", ScaleOut.batch_kept, tip=_KEPT_TIP)
     if session.scale_out.batch_kept == "all":
         number_field("Global batch", ScaleOut.batch_of_all, empty="batch of one GPU")

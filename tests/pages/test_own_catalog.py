@@ -176,23 +176,6 @@ def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, sampl
     assert "a laptop GPU" in lines(app.error)[0]
 
 
-def test_an_anchor_that_is_called_otherwise_stays_the_anchor(open_app, samples, edit):
-    app = edit(open_app(), "own-gpus", FAST)
-    app.segmented_control(key="source").set_value("upload").run()
-    uploader = next(item for item in app.file_uploader if item.key.startswith(":file:"))
-    data = as_version_2(dict(samples[FIRST].profile.operations), batch_size=64, pixels=128)
-    uploader.set_value([("net.json", data, "application/json")]).run()
-    app.selectbox(key="anchor").set_value("RTX 4080").run()
-    before = {name: step for name, step in steps(app).items() if name != MINE}
-    assert len(before) > 3
-    edit(app, "own-gpus", changed={0: {"gpu": "desk card"}})
-    assert (app.selectbox(key="anchor").value, list(app.error), list(app.exception)) == ("desk card", [], [])
-    after = steps(app)
-    assert {name: after[name] for name in before} == before
-    (held,) = app.session_state["own_profiles"].values()
-    assert held.anchor == "desk card"
-
-
 @pytest.fixture
 def server_file(tmp_path, monkeypatch):
     """`server_file(own, shown)`: the command line's own file, and what the app is told to show."""

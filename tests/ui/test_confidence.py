@@ -13,6 +13,6 @@ def test_the_mark_is_read_without_colour_and_the_word_aloud():
 
 
 def test_a_method_is_named_by_its_rule():
-    assert rule_phrase(EnsembleRule(("line", "forest", "dense"), "median")) == "median of three models"
-    assert rule_phrase(EnsembleRule(("forest", "dense"), "mean")) == "mean of two models"
+    assert rule_phrase(EnsembleRule(("line", "forest", "dense"), "median")) == "median of 3 models"
+    assert rule_phrase(EnsembleRule(("forest", "dense"), "mean")) == "mean of 2 models"
     assert rule_phrase(EnsembleRule(("forest",), "mean")) == "one model"

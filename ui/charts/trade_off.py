@@ -56,6 +56,9 @@ def trade_off(
     deadline_s, budget_usd = _in_sight(deadline_s, times), _in_sight(budget_usd, dollars)
     seconds, x = _TIME.axis(times)
     _, y = _COST.axis(dollars)
+    if times:
+        # Labels of the frontier stand to the left of their marks.
+        x["range"] = [math.log10(min(times) / seconds) - 0.2, math.log10(max(times) / seconds) + 0.1]
     return framed(
         [
             _intervals(points, seconds),

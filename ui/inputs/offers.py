@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -208,13 +208,8 @@ def offer_values(resources: Resources) -> dict[str, Any]:
     """Fields of a question: which offers, at which prices, and how sure of them."""
     narrowing, offers = chosen_narrowing(resources), session.offers
     return {
-        "provider": narrowing.provider,
-        "region": narrowing.region,
+        **asdict(narrowing),
         "market": offers.market,
-        "gpu": narrowing.gpu,
-        "gpu_count": narrowing.gpu_count,
-        "min_memory_gib": narrowing.min_memory_gib,
-        "confidence": narrowing.confidence,
         "price": PRICE.given(resources),
         "spot_discount": offers.spot_discount / 100 if offers.spot_discount and spot_counts() else None,
     }
@@ -229,7 +224,7 @@ def prices_input(resources: Resources) -> None:
     with own_instance:
         own_instances_input(resources)
     with own_gpu:
-        own_gpu_input(resources)
+        own_gpu_input()
 
 
 def _own_price_input(resources: Resources) -> None:
@@ -258,12 +253,12 @@ def _own_price_input(resources: Resources) -> None:
     )
 
 
-def _put_prices(rows: Mapping[int, tuple[str, float]], before: Mapping[int, tuple[str, float]]) -> None:
-    names = [name for name, _ in rows.values()]
+def _put_prices(rows: Sequence[tuple[str, float]]) -> None:
+    names = [name for name, _ in rows]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"{twice} has two prices: keep one.")
-    for name, _ in before.values():
+    for name in PRICE.given(visitors_resources()):
         st.session_state[PRICE.key(name)] = None
-    for name, usd in rows.values():
+    for name, usd in rows:
         st.session_state[PRICE.key(name)] = usd

@@ -26,7 +26,7 @@ from profet_core.transfer.own_gpu import BATCH_RANGE, PIXEL_RANGE, load_referenc
 from profet_core.typed_numbers import as_typed
 from profet_core.units import format_ms
 from ui.inputs.own_table import own_table
-from ui.notices import custom_gpu_link, surer_sentence
+from ui.notices import MEASURE_IT, custom_gpu_link
 from ui.predicted import predict_slot
 from ui.state.own_catalog import (
     check_own,
@@ -63,7 +63,7 @@ def own_instances_input(resources: Resources) -> None:
         own_instances(),
         lambda row: _cells(row, resources, shared),
         made,
-        lambda rows, _before: put_own_instances(shared, list(rows.values())),
+        lambda rows: put_own_instances(shared, rows),
     )
 
 
@@ -125,7 +125,7 @@ def _cells(row: Instance, resources: Resources, shared: Catalog) -> dict[str, st
 _STEP, _TF32 = "step_ms", "tf32_tensor_dense_tflops"
 
 
-def own_gpu_input(resources: Resources) -> None:
+def own_gpu_input() -> None:
     """Draw the table of custom GPUs; they count on every page until the session ends."""
     st.caption(
         "Enter a GPU and the most similar one. Empty specs are those of the similar GPU. "
@@ -140,7 +140,7 @@ def own_gpu_input(resources: Resources) -> None:
         _made,
         put_own_gpus,
     )
-    st.caption(f"For better predictions: {surer_sentence(resources)}")
+    st.caption(f"For better predictions, {MEASURE_IT}.")
     custom_gpu_link()
 
 

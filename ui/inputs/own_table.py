@@ -19,12 +19,12 @@ Cells = Mapping[str, str]
 
 @dataclass(slots=True)
 class _Editing:
-    """What the table opened with, and what counts now by row number."""
+    """What the table opened with, and the rows that count now."""
 
     number: int
     columns: str
     opened: list[Cells]
-    now: dict[int, Any]
+    now: Sequence[Any]
     problems: list[str]
 
 
@@ -35,7 +35,7 @@ def own_table(
     rows: Sequence[Row],
     cells: Callable[[Row], Cells],
     make: Callable[[dict[str, str]], Row],
-    keep: Callable[[Mapping[int, Row], Mapping[int, Row]], object],
+    keep: Callable[[list[Row]], object],
 ) -> None:
     """Draw the table and one line per bad row; a change counts once every row is good.
 
@@ -43,22 +43,22 @@ def own_table(
     ----------
     columns : column -> its configuration. numbers : columns of numbers.
     rows : the visitor's rows. cells : a row's text cells. make : reads a row of cells; raises ProfetError.
-    keep : replaces the visitor's rows, by number, and gets those before by the same numbers; raises ProfetError.
+    keep : replaces the visitor's rows; raises ProfetError.
     """
     held = _editing(key, repr(columns), rows, cells)
     editor_key = f"{key}:editor:{held.number}"
 
     def take_edits() -> None:
-        made: dict[int, Row] = {}
+        made: list[Row] = []
         held.problems = []
-        for number, found in edited_rows(held.opened, st.session_state[editor_key]).items():
+        for found in edited_rows(held.opened, st.session_state[editor_key]):
             try:
-                made[number] = make(dict.fromkeys(columns, "") | found)
+                made.append(make(dict.fromkeys(columns, "") | found))
             except ProfetError as error:
                 held.problems.append(str(error))
         try:
             if not held.problems:
-                keep(made, held.now)
+                keep(made)
                 held.now = made
         except ProfetError as error:
             held.problems.append(str(error))
@@ -83,26 +83,30 @@ def own_table(
 def _editing(key: str, columns: str, rows: Sequence[Row], cells: Callable[[Row], Cells]) -> _Editing:
     """The table's state: anew where it was closed, or its columns or the visitor's rows changed elsewhere."""
     held: _Editing | None = st.session_state.get(f"{key}:table")
-    if held is not None and held.columns == columns and f"{key}:editor:{held.number}" in st.session_state:
-        now = held.now.values()
-        if len(rows) == len(now) and all(row in rows for row in now):
-            return held
+    if (
+        held is not None
+        and held.columns == columns
+        and f"{key}:editor:{held.number}" in st.session_state
+        # Prices come back in the order of the catalog.
+        and len(rows) == len(held.now)
+        and all(row in rows for row in held.now)
+    ):
+        return held
     number = 0 if held is None else held.number + 1
-    held = _Editing(number, columns, [cells(row) for row in rows], dict(enumerate(rows)), [])
+    held = _Editing(number, columns, [cells(row) for row in rows], rows, [])
     st.session_state[f"{key}:table"] = held
     return held
 
 
-def edited_rows(opened: Sequence[Cells], edits: Mapping[str, Any]) -> dict[int, dict[str, str]]:
-    """Number of a row -> its cells, with what the editor says was changed, removed and added."""
+def edited_rows(opened: Sequence[Cells], edits: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Cells of each row, with what the editor says was changed, removed and added."""
     changed = {int(number): cells for number, cells in edits["edited_rows"].items()}
-    rows = {
-        number: {**cells, **_texts(changed.get(number, {}))}
+    rows = [
+        {**cells, **_texts(changed.get(number, {}))}
         for number, cells in enumerate(opened)
         if number not in edits["deleted_rows"]
-    }
-    added = (_texts(cells) for cells in edits["added_rows"])
-    return rows | {number: cells for number, cells in enumerate(added, len(opened)) if any(cells.values())}
+    ]
+    return rows + [cells for cells in map(_texts, edits["added_rows"]) if any(cells.values())]
 
 
 def _texts(cells: Mapping[str, Any]) -> dict[str, str]:

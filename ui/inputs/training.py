@@ -13,10 +13,10 @@ from profet_core.layers.networks import named_networks
 from profet_core.profiles.record import ProfileMeta
 from profet_core.typed_numbers import typed_count
 from profet_core.units import format_count
-from ui.inputs.fields import choice, number_field, select, toggle
+from ui.inputs.fields import number_field, select, toggle
 from ui.state.profiles import held_in
 from ui.state.resources import Resources
-from ui.state.session import DEFAULT_METHOD, Network, Nodes, ScaleOut, Training, method_options, session
+from ui.state.session import DEFAULT_METHOD, Network, Nodes, Training, method_options, session
 from ui.words import sentence
 
 
@@ -91,19 +91,15 @@ def parameters_input(meta: ProfileMeta | None) -> None:
             st.caption(f"= {found.words}")
 
 
-def chosen_parameters(meta: ProfileMeta | None, pixels: int | None = None) -> NetworkParameters | None:
+def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
     """What was typed, else what the profile tells; None where nothing does.
-
-    Parameters
-    ----------
-    pixels : of the training; None: as profiled.
 
     Raises
     ------
     InputError : what was typed is neither a network nor a number.
     """
     if typed := _typed():
-        return parameters_of(typed, pixels or (None if meta is None else meta.pixels))
+        return parameters_of(typed, None if meta is None else meta.pixels)
     return None if meta is None else told_parameters(meta)
 
 
@@ -134,12 +130,6 @@ def _answer_nodes_whole() -> None:
 def _typed() -> str:
     """A network's name or a number, as it was typed; empty if nothing was."""
     return (session.nodes.network or "").strip()[:LONGEST_NETWORK]
-
-
-def gradients_input() -> None:
-    """FP32 or half: what a parameter's gradient takes."""
-    tip = "4 bytes per parameter in FP32, 2 in half precision."
-    choice("Gradients", ScaleOut.gradients, tip=tip)
 
 
 #: Stops of the sliders on a logarithmic scale: four per doubling.

@@ -14,7 +14,7 @@ from profet_core.catalog import Instance
 from profet_core.catalog.own import own_row
 from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus
 from profet_core.transfer.own_gpu import check_own_gpu
-from ui.state.profiles import forget_other_anchors, rename_anchor
+from ui.state.profiles import forget_other_anchors
 from ui.state.records import OwnInstances
 from ui.state.resources import Resources, load_resources
 from ui.state.session import PRICE, session
@@ -87,25 +87,26 @@ def own_gpu_instances() -> frozenset[str]:
 
 def visitors_resources() -> Resources:
     """What every visitor shares, with this visitor's instances and GPUs over it."""
-    return _with_gpus(without_own_gpus(), own_gpus())
+    resources, own = without_own_gpus(), own_gpus()
+    if not own:
+        return resources
+    known = Context(resources.models, resources.catalog, resources.gpus).with_own_gpus(own)
+    return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus)
 
 
-def put_own_gpus(rows: Mapping[int, OwnGpu], before: Mapping[int, OwnGpu]) -> None:
-    """Replace the visitor's GPUs; a profile recorded on a renamed one stays so.
-
-    Parameters
-    ----------
-    before : the GPUs until now, by the same numbers.
+def put_own_gpus(rows: Sequence[OwnGpu]) -> None:
+    """Replace the visitor's GPUs; what was recorded on one that is gone has no anchor any more.
 
     Raises
     ------
     InputError : they can't be together, or a name is taken; nothing is changed.
     """
-    _keep(list(rows.values()))
-    old, new = ({row.name for row in some.values()} for some in (before, rows))
-    for number, row in rows.items():
-        if number in before and before[number].name not in new and row.name not in old:
-            rename_anchor(before[number].name, row.name)
+    for row in rows:
+        check_own(row)
+    session.own.own_gpus = checked_own_gpus(rows)
+    for row in rows:
+        # Left from an instance that was called so.
+        st.session_state.pop(PRICE.key(row.instance), None)
     forget_other_anchors(visitors_resources())
 
 
@@ -127,17 +128,3 @@ def check_own(own: OwnGpu) -> None:
         raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
     if shared.models.transfer is not None:
         check_own_gpu(shared.models.transfer, own)
-
-
-def _keep(rows: Sequence[OwnGpu]) -> None:
-    for row in rows:
-        check_own(row)
-    session.own.own_gpus = checked_own_gpus(rows)
-    for row in rows:
-        # Left from an instance that was called so.
-        st.session_state.pop(PRICE.key(row.instance), None)
-
-
-def _with_gpus(resources: Resources, own: Sequence[OwnGpu]) -> Resources:
-    known = Context(resources.models, resources.catalog, resources.gpus).with_own_gpus(own)
-    return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus) if own else resources

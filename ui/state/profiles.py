@@ -175,15 +175,6 @@ def forget_other_anchors(resources: Resources) -> None:
         session.network.anchor = session.profile.shown = None
 
 
-def rename_anchor(old: str, new: str) -> None:
-    """A GPU of the visitor's own is called otherwise now: what was recorded on it still was."""
-    for own in own_profiles().values():
-        if own.anchor == old:
-            change_own(own.key, anchor=new)
-    if session.network.anchor == old:
-        session.network.anchor = new
-
-
 def use_sample(slot: Slot, name: str) -> None:
     """Choose a sample, with its own anchor and latency even if the same one was chosen before."""
     slot.source, slot.sample, slot.shown = "sample", name, None

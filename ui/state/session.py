@@ -181,9 +181,10 @@ def _anchor(text: str, resources: Resources) -> str:
 
 
 def _sample(resources: Resources, key: str) -> str:
-    """The first; of the second profile the same network's at another batch size."""
-    pair = resources.sample_pair("batch") if key.startswith("second") else None
-    return pair[1] if pair else next(iter(resources.samples))
+    """The first; of the second profile the first at the largest batch size."""
+    largest = AXIS_RANGE["batch"][1]
+    second = (name for name, one in resources.samples.items() if one.batch_size == largest and key != "sample")
+    return next(second, next(iter(resources.samples)))
 
 
 def method_options(resources: Resources) -> tuple[str, ...]:
