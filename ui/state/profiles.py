@@ -113,7 +113,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
         forget_given(slot.keys)
         wanted = held_sample(resources, slot.sample)
     if wanted is not None and (current is None or wanted.identity != current.identity):
-        _show(resources, slot, wanted, current)
+        _show(resources, slot, wanted)
     elif wanted is not None:
         # The same one, perhaps with another name or another answer of the visitor's.
         slot.shown = wanted
@@ -194,27 +194,15 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     return follows
 
 
-def _show(resources: Resources, slot: Slot, wanted: Held, before: Held | None) -> None:
-    """Switch the slot to `wanted`; anchor and latency follow it, or return if it was shown before."""
-    parts = slot.following_keys
-    if before is not None and before.own:
-        slot.memory = {**slot.memory, before.identity: {part: st.session_state.get(part) for part in parts}}
-    slot.shown = wanted
-    follows = _follows(resources, slot, wanted)
-    for part in parts:
+def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
+    """Switch the slot to `wanted`; anchor and latency follow it: a visitor's profile has its own, on every page."""
+    slot.shown, own = wanted, wanted.own
+    follows = profile_defaults(resources, slot)
+    if own is not None:
+        follows |= {slot.key("latency"): own.latency_ms, Network.anchor.key: own.anchor}
+    for part in slot.following_keys:
         if part not in given_by_link():
             st.session_state[part] = follows.get(part)
-
-
-def _follows(resources: Resources, slot: Slot, wanted: Held) -> Mapping[str, object]:
-    """What the settings become: as they were when the profile was last shown here, or what is known of it."""
-    own = wanted.own
-    if own is None:
-        return profile_defaults(resources, slot)
-    if slot is not session.profile and own.key in slot.memory:
-        return slot.memory[own.key]
-    # Predict's anchor and latency are the profile's own, on every page.
-    return {Network.anchor.key: own.anchor, slot.key("latency"): own.latency_ms, slot.key("unit"): "ms"}
 
 
 def _follow_steps(slot: Slot) -> Held:

@@ -198,7 +198,7 @@ class Slot(Part):
 
     Attributes
     ----------
-    shown : the profile; memory : what was typed beside those shown before; chosen : key of the visitor's own one.
+    shown : the profile; chosen : key of the visitor's own one.
     pasted, pasted_done : text that is pasted, and whether it was read. trusted : a latency in doubt to use as typed.
     """
 
@@ -208,7 +208,6 @@ class Slot(Part):
     latency: Field[float | None] = Field(None, positive, follows_profile=True)
     unit: Field[str] = Field("ms", lambda text, _: _checked(text, MS_PER_UNIT), follows_profile=True)
     shown: Field[Held | None] = Field(None)
-    memory: Field[Mapping[str, Mapping[str, Any]]] = Field({})
     chosen: Field[str | None] = Field(None)
     pasted: Field[str] = Field("")
     pasted_done: Field[bool] = Field(False)

@@ -1,4 +1,4 @@
-"""Uploads that nobody reads are bounded, and their visitor is told."""
+"""Uploads that nobody reads are bounded, and a server loads what its visitors share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -98,3 +99,19 @@ asyncio.run(serve())
 def test_the_entry_point_bounds_them(repository):
     done = subprocess.run([sys.executable, "-c", _SERVES], cwd=repository, capture_output=True, text=True, check=True)
     assert done.stdout.split()[-1] == "UploadsHeld", done.stderr
+
+
+_WARM_UP = """
+import gc, threading
+from ui.server import warm_up
+loading = threading.Thread(target=warm_up)
+loading.start()
+loading.join()
+print(gc.get_freeze_count())
+"""
+
+
+def test_it_is_quiet_and_what_it_loads_lasts(repository: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", _WARM_UP], cwd=repository, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 50_000
