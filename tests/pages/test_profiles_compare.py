@@ -107,27 +107,6 @@ def assert_as_on_predict(app, name: str):
     assert len(both) >= 9 and {instance: row[instance] for instance in both} == both
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"tf32": "False", "latency": "330"},
-        {"latency": "5000"},
-        {"measured_g4dn.xlarge": "250"},
-        {"anchor": "p2.xlarge", "latency": "none"},
-    ],
-    ids=str,
-)
-def test_a_sample_that_predict_shows_has_the_numbers_that_it_has_there(open_app, settings):
-    """As its settings are there, also by a link to the comparison."""
-    app = open_app(sample=VGG, compare_samples=f"{VGG},{LENET}", **settings)
-    assert_as_on_predict(app, VGG)
-    # As text: where there is no number, it is no number like any other.
-    before = str(compared(app)[VGG])
-    again = open_app("compare", **dict(app.query_params))
-    assert str(compared(again)[VGG]) == before
-    assert str(compared(open_app("compare", compare_samples=VGG))[VGG]) != before
-
-
 def test_using_one_puts_it_on_answer_with_all_that_is_known_of_it(open_app, samples):
     app = open_app("compare", compare_samples=ALEXNET)
     app.button(key="compare:use").click().run()

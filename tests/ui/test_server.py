@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from streamlit import net_util
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
@@ -115,3 +117,16 @@ def test_it_is_quiet_and_what_it_loads_lasts(repository: Path) -> None:
     done = subprocess.run([sys.executable, "-c", _WARM_UP], cwd=repository, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) > 50_000
+
+
+def test_the_server_asks_nobody_for_its_address_and_tells_nobody_of_its_checkout(monkeypatch):
+    # Each is put back afterwards.
+    for owner, name in ((net_util, "get_external_ip"), (net_util, "get_internal_ip")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    monkeypatch.setattr(AppSession, "_handle_git_information_request", AppSession._handle_git_information_request)
+    server.keep_to_itself()
+    assert net_util.get_external_ip() is net_util.get_internal_ip() is None
+    assert AppSession._handle_git_information_request(None) is None, "it has nothing to answer with"
+    monkeypatch.delattr(net_util, "get_external_ip")
+    with pytest.raises(RuntimeError, match="get_external_ip"):
+        server.keep_to_itself()
