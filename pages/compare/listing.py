@@ -24,7 +24,7 @@ from ui.state.records import OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import ON_PREDICT, session
 from ui.tables import download_button
-from ui.words import plain
+from ui.words import plain, unbroken
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def _facts(resources: Resources, one: Candidate) -> tuple[str, ...]:
         f"batch {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} px" if meta.pixels else "",
         plain(meta.framework or ""),
-        f"{plain(format_ms(one.latency_ms))}/step" if one.latency_ms is not None else "",
+        unbroken(f"{format_ms(one.latency_ms)}/step") if one.latency_ms is not None else "",
         "**no prediction**" if one.refusal else "",
         f"{similarity.words} the training data" if similarity else "",
     )
