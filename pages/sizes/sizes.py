@@ -41,9 +41,9 @@ def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
         names = {name: resources.instance_label(name) for name in Scaler.scaler_instance.options}
         select("Target instance", Scaler.scaler_instance, names)
     with low:
-        number_field("Latency Min (ms)", min_key, empty=f"at {smallest}")
+        number_field(f"Latency at {smallest} (ms)", min_key, empty="measured")
     with high:
-        number_field("Latency Max (ms)", max_key, empty=f"at {largest}")
+        number_field(f"Latency at {largest} (ms)", max_key, empty="measured")
     with method:
         choice("Method", Scaler.scaler_method)
     min_ms, max_ms, at = (getattr(session.scaler, key) for key in (min_key, max_key, at_key))
