@@ -16,10 +16,9 @@ from profet_http.app import Api
 from profet_http.context import SharedContext
 from profet_http.headers import SecurityHeaders
 from profet_http.origins import OwnOrigin
-from ui.content_policy import content_policy
-from ui.delivery.compressed import CompressedPage
-from ui.private import keep_to_itself
-from ui.recorder.route import recorder_route
+from ui.delivery.page import CompressedPage, content_policy
+from ui.recorder import recorder_route
+from ui.server import bounded_uploads, keep_to_itself, warm_up
 
 
 def _context() -> Context:
@@ -36,9 +35,6 @@ api = Api(SharedContext(_context))
 @asynccontextmanager
 async def _bounded_and_warmed_up(app: App) -> AsyncIterator[None]:
     """Load in a thread: meanwhile the browser gets the files of the page, and the first visitor waits for the rest."""
-    from ui.state.uploads_held import bounded_uploads
-    from ui.state.warm_up import warm_up
-
     async with bounded_uploads(), api.lifespan(app):
         loading = asyncio.create_task(asyncio.to_thread(warm_up))
         yield

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.served_app import Server
 from benchmarks.visitor import RunFailedError, Visitor
 from profet_core.artifacts.samples import load_samples
-from ui.inputs.sizes import STOPS
+from ui.inputs.training import STOPS
 
 #: Visitors come one by one, so that the load is that of actions and not of first pages.
 ARRIVAL_S = 0.4

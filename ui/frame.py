@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable
 
 import streamlit as st
 
-from ui.errors import one_line_errors, show_error, show_warning
-from ui.state.carried_profile import carried, take_carried
-from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded
+from ui.notices import one_line_errors, show_error, show_warning
 from ui.state.link import (
     follow_link,
     keep_fields,
@@ -17,6 +15,14 @@ from ui.state.link import (
     write_link,
 )
 from ui.state.own_catalog import visitors_resources
+from ui.state.profiles import (
+    carried,
+    held_in,
+    linked_profile_is_missing,
+    profile_defaults,
+    remember_recorded,
+    take_carried,
+)
 from ui.state.resources import Resources
 from ui.state.session import Part, PerInstance, session
 from ui.turns import in_turn

@@ -1,55 +1,93 @@
-"""Warnings about the numbers, in one box, and the date of the prices."""
+"""Errors as one line, links between pages, and how a prediction can be improved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 
-from profet_core.catalog import Instance
-from profet_core.catalog.price_age import price_age_years
-from profet_core.prediction.checks import input_wait_warning
-from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
-from ui.errors import show_error
-from ui.inputs.steps import besides_steps
-from ui.predicted.network import Network
-from ui.predicted.outcome import Outcome
-from ui.texts import plain
+from profet_core import NoPredictionError, ProfetError
+from profet_core.latency import Basis
+from ui.state.session import ON_PREDICT
+from ui.words import plain, show_code
+
+_LOG = logging.getLogger(__name__)
+_ROOT = Path(__file__).resolve().parents[1]
+
+UNEXPECTED = "Something went wrong on our side; your inputs are kept. Change an input or reload the page to try again."
 
 
-def show_notices(network: Network) -> None:
-    """What could not be used, what the profile warns of, and what another GPU doesn't change."""
-    outcome = network.outcome
-    for problem in network.problems:
-        show_error(problem)
-    lines = [*besides_steps(network.training.warnings, outcome.held.profile, outcome.held.own)]
-    lines += _what_waits(outcome)
-    if len(lines) == 1:
-        st.warning(plain(lines[0]), icon=":material/warning:")
-    elif lines:
-        st.warning("\n".join(f"- {plain(line)}" for line in lines), icon=":material/warning:")
-    # Nothing is wrong with the numbers for these.
-    for note in outcome.held.profile.ignored:
-        st.caption(f"Left out of the file: {plain(note)}.")
+def show_error(text: str) -> None:
+    """One clear line: what is wrong and what to do."""
+    st.error(plain(text), icon=":material/error:")
 
 
-def price_line(offers: Iterable[Instance]) -> str:
-    """When the prices are from, and how to refresh those that are stale."""
-    dated = [offer for offer in offers if offer.as_of]
-    if not dated:
-        return ""
-    dates = sorted({offer.as_of for offer in dated})
-    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    stale = any(price_age_years(date) for date in dates)
-    return f"Prices of {span}{'; refresh them with `profet instances refresh`' if stale else ''}."
+def show_warning(text: str) -> None:
+    """One line on something to keep in mind about the numbers."""
+    st.warning(plain(text), icon=":material/warning:")
 
 
-def _what_waits(outcome: Outcome) -> list[str]:
-    """What of the step another GPU doesn't change."""
-    profile = outcome.held.profile
-    found = diagnose(profile, outcome.prediction.anchor_latency_ms)
-    if found.kind == "input" and input_wait_warning(profile):
-        # Said among the warnings, with what the numbers leave out.
-        return []
-    partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
-    return [found.sentence] if partly or not found.another_gpu_helps else []
+def log_failure(log: logging.Logger, what: str, error: Exception) -> None:
+    """Log what is wrong on our side as one line: the error's kind, and where, innermost first.
+
+    Neither the error's text, which may quote what a visitor gave, nor where on the machine the code is.
+    """
+    frames = [(Path(frame.filename).resolve(), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    ours = [f"{path.relative_to(_ROOT)}:{line}" for path, line in frames if path.is_relative_to(_ROOT)]
+    log.error("%s: %s at %s", what, type(error).__name__, " < ".join(reversed(ours)))
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Run a page's body; whatever goes wrong ends as one line, never as a traceback."""
+    try:
+        yield
+    except NoPredictionError as error:
+        show_error(str(error))
+        inside_link("See what is in it")
+    except ProfetError as error:
+        show_error(str(error))
+    except Exception as error:
+        log_failure(_LOG, "A page failed", error)
+        show_error(UNEXPECTED)
+
+
+RECORD_COMMAND = "profet profile train.py"
+
+
+def page_path(name: str) -> str:
+    """The script of a page, relative to `ui/navigation.py`, Streamlit's main script."""
+    return f"../pages/{name}/{name}.py"
+
+
+def inside_link(label: str, sample: str | None = None) -> None:
+    """A link to what is inside the profile that Predict shows; `sample` is its name, if it is one."""
+    query = {"view": "inside", "inspect": sample or ON_PREDICT}
+    st.page_link(page_path("compare"), label=label, icon=":material/troubleshoot:", query_params=query)
+
+
+def about_link(label: str, icon: str, section: str) -> None:
+    """A link to a section of About."""
+    st.page_link(page_path("about"), label=label, icon=f":material/{icon}:", query_params={"open": section})
+
+
+def custom_gpu_link() -> None:
+    """A link to how a GPU is measured."""
+    about_link("Custom GPU", "memory", "own_gpu")
+
+
+def record_link(*, hint: bool = False) -> None:
+    """A link to the recorder; `hint` shows its command too, for who has no profile that can be read."""
+    if hint:
+        st.caption("Record one with your training script:")
+        show_code(RECORD_COMMAND)
+    about_link("How to record one", "fiber_manual_record", "record")
+
+
+#: Bases of GPUs without measurements: measured steps would improve a latency.
+UNMEASURED = (Basis.TRANSFERRED, Basis.DERIVED)
+MEASURE_IT = "measure such a GPU with `profet collect --quick`"

@@ -1,25 +1,136 @@
-"""Tables for the page and for download: a list of rows in, each a mapping of column to value."""
+"""Columns of result tables, their rows in order, plain tables, and exports."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import pandas as pd
 import streamlit as st
 
 from profet_core import Instance
-from profet_core.advice.plans import Plan
+from profet_core.advice.plans import Plan, plan_confidence
 from profet_core.catalog.instance import OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, gpu_words
+from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
 from profet_core.catalog.price_age import price_age_years
-from profet_core.memory.fit import FitAnswer, Verdict
-from profet_core.units import format_ms, format_significant, format_usd
-from ui.result_table.columns import MISSING, Cell
+from profet_core.latency import HOST_LIMITED, Basis, Interval
+from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
+from profet_core.units import format_ms, format_significant, format_usd, format_usd_range
+from ui.charts.gpu_look import gpu_look
+from ui.words import SHORT_BASIS
+
+Row = TypeVar("Row")
+#: Contravariant: a column of all rows with a plan is one of any page's rows.
+ColumnRow = TypeVar("ColumnRow", contravariant=True)
+#: A figure with full digits, a word, or None where there is none.
+Value = float | int | str | bool | None
+MISSING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a cell.
+
+    Attributes
+    ----------
+    text : as read aloud too. beneath : a second line, smaller.
+    mark : drawn before the text, not read aloud.
+    color : of a swatch before the text: a GPU's, as in the charts.
+    """
+
+    text: str
+    beneath: str = ""
+    mark: str = ""
+    colour: str = ""
+
+
+# Without slots: Python 3.11 can't make `Column[Plan](...)` of a generic class that is frozen and has them.
+@dataclass(frozen=True)
+class Column(Generic[ColumnRow]):
+    """One column.
+
+    Attributes
+    ----------
+    key : its name in links and exports, with the unit: "total_s".
+    value : what it is sorted by. words : the value as read.
+    cell : as read, where that is more than the value's words.
+    data : name with unit -> full digits, for export; None: `key` and `value`.
+    tip : what the title means, one line.
+    narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
+    """
+
+    key: str
+    title: str
+    value: Callable[[ColumnRow], Value]
+    words: Callable[[Any], str] = str
+    cell: Callable[[ColumnRow], str | Cell] | None = None
+    data: Callable[[ColumnRow], Mapping[str, Value]] | None = None
+    by_default: bool = True
+    tip: str = ""
+    narrow_under: str = ""
+
+    def drawn(self, row: ColumnRow) -> Cell:
+        """The row's cell."""
+        if self.cell is None:
+            value = self.value(row)
+            return Cell(MISSING if value is None else self.words(value))
+        found = self.cell(row)
+        return found if isinstance(found, Cell) else Cell(found)
+
+    def exported(self, row: ColumnRow) -> Mapping[str, Value]:
+        """What an export has of a row."""
+        return {self.key: self.value(row)} if self.data is None else self.data(row)
+
+    def is_numeric(self, rows: Sequence[ColumnRow]) -> bool:
+        """Whether its values are numbers, which stand flush right; a mark's place in line is none."""
+        return any(isinstance(self.value(row), int | float) and not self.drawn(row).mark for row in rows)
+
+
+def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple[Column[Row], ...]:
+    """The columns of these keys, in the table's own order; unknown keys are ignored, and none mean the usual ones.
+
+    The first column, which names the row, is always there.
+    """
+    known = {column.key for column in columns} & set(keys)
+    first, *others = columns
+    return first, *(column for column in others if (column.key in known if known else column.by_default))
+
+
+def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], order: str) -> list[Row]:
+    """Rows by a column's values, what has none last; as they came without an order or for a column that is not there.
+
+    Equal rows stay as they came.
+
+    Parameters
+    ----------
+    order : as in links: "total_usd", or "-total_usd" for the largest first; empty for none.
+    """
+    column = next((column for column in columns if column.key == order.removeprefix("-")), None)
+    if column is None:
+        return list(rows)
+    valued = [(_comparable(column.value(row)), row) for row in rows]
+    known = [(value, row) for value, row in valued if value is not None]
+    known.sort(key=lambda one: one[0], reverse=order.startswith("-"))
+    return [row for _, row in known] + [row for value, row in valued if value is None]
+
+
+def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[dict[str, Value]]:
+    """One mapping a row, of all that its columns export."""
+    return [{name: value for column in columns for name, value in column.exported(row).items()} for row in rows]
+
+
+def _comparable(value: Value) -> tuple[bool, float, str] | None:
+    """Numbers before words; None for what is missing or no number."""
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return (True, 0.0, value.casefold()) if isinstance(value, str) else (False, float(value), "")
+
 
 _DASH = "–"  # between the ends of a range
 
@@ -130,3 +241,136 @@ def _no_formula(value: object) -> object:
 def as_json(rows: Sequence[Mapping[str, object]]) -> str:
     """Rows as one JSON document; a missing value is null."""
     return json.dumps(list(rows), indent=2, allow_nan=False)
+
+
+class PlanRow(Protocol):
+    """A row of such a table."""
+
+    @property
+    def plan(self) -> Plan:
+        """The training on one offer."""
+
+    @property
+    def fit(self) -> FitAnswer | None:
+        """Whether a step fits in the GPU's memory; None where that is not known."""
+
+
+def hidden(column: Column[Row], **changes: Any) -> Column[Row]:
+    """The column, shown only where it is chosen."""
+    return replace(column, by_default=False, **changes)
+
+
+def machine_cell(row: PlanRow, name: str, gpus: str) -> Cell:
+    """A machine by its name, in its GPU's color; beneath it its GPUs and what is special about it."""
+    plan = row.plan
+    said = (
+        gpus,
+        "retired" if plan.offer.status == "retired" else "",
+        "does not fit" if does_not_fit(row.fit) else "",
+        SHORT_BASIS[plan.basis] if plan.basis is Basis.CALIBRATED else "",
+        HOST_LIMITED if plan.limited_by_host else "",
+    )
+    return Cell(name, beneath=", ".join(filter(None, said)), colour=gpu_look(plan.offer.gpu).colour)
+
+
+def range_column(
+    key: str,
+    title: str,
+    ends: Callable[[Row], tuple[float, float] | None],
+    words: Callable[[float, float], str],
+    names: tuple[str, str],
+    *,
+    beneath: str,
+    tip: str = "90% prediction interval. Sorted by its upper end.",
+) -> Column[Row]:
+    """An interval, sorted by its upper end.
+
+    Parameters
+    ----------
+    ends : the lower and the upper one; None for a row without.
+    names : of both in exports, with their unit.
+    beneath : key of the column that it is the interval of.
+    """
+
+    def cell(row: Row) -> str:
+        return MISSING if (found := ends(row)) is None else words(*found)
+
+    def upper(row: Row) -> float | None:
+        return (found := ends(row)) and found[1]
+
+    def data(row: Row) -> dict[str, Value]:
+        return dict(zip(names, ends(row) or (None, None), strict=True))
+
+    return Column(key, title, upper, cell=cell, data=data, tip=tip, narrow_under=beneath)
+
+
+def step_range_column(ends: Callable[[Row], Interval | None]) -> Column[Row]:
+    """The interval of the step's latency, beside `STEP`."""
+
+    def ends_ms(row: Row) -> tuple[float, float] | None:
+        return (found := ends(row)) and (found.low_ms, found.high_ms)
+
+    names = ("latency_low_ms", "latency_high_ms")
+    return range_column("latency_range_ms", "Range", ends_ms, format_range_ms, names, beneath="latency_ms")
+
+
+def cost_range_column(of: str) -> Column[PlanRow]:
+    """The interval of the plan's cost, which is of an "epoch" or the "training"."""
+
+    def ends_usd(row: PlanRow) -> tuple[float, float] | None:
+        return (found := row.plan.interval) and (found.low_usd, found.high_usd)
+
+    names = (f"{of}_low_usd", f"{of}_high_usd")
+    return range_column("cost_range_usd", "Cost range", ends_usd, format_usd_range, names, beneath=f"{of}_usd")
+
+
+def fit_data(row: PlanRow) -> dict[str, Value]:
+    """What exports say of whether a step fits."""
+    return {"fits_in_memory": None if row.fit is None else row.fit.verdict.value}
+
+
+def _largest_batch(row: PlanRow) -> int | None:
+    return None if row.fit is None else row.fit.largest_batch
+
+
+#: An instance that one GPU trains on, by its name.
+INSTANCE: Column[PlanRow] = Column(
+    "instance",
+    "Instance",
+    lambda row: row.plan.instance,
+    cell=lambda row: machine_cell(row, machine_words(row.plan.offer), gpu_cell(row.plan.offer)),
+    data=lambda row: {
+        "instance": row.plan.instance,
+        "gpu": row.plan.offer.gpu,
+        "provider": row.plan.offer.provider,
+        "batch_size": row.plan.batch_size,
+    },
+)
+STEP: Column[PlanRow] = Column(
+    "latency_ms", "Step", lambda row: row.plan.latency_ms, format_ms, tip="Latency of a training step."
+)
+IMAGES: Column[PlanRow] = Column("images_per_s", "Images/s", lambda row: row.plan.images_per_s, format_significant)
+TRAINING_COST: Column[PlanRow] = Column(
+    "training_usd", "Cost", lambda row: row.plan.total_usd, format_usd, tip="Of your training."
+)
+#: Sorted by the largest batch that fits.
+MEMORY: Column[PlanRow] = Column(
+    "memory",
+    "Memory",
+    _largest_batch,
+    cell=lambda row: fit_cell(row.fit),
+    data=lambda row: {**fit_data(row), "largest_batch": _largest_batch(row)},
+    tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
+)
+
+
+def confidence_column(narrow_under: str) -> Column[PlanRow]:
+    """How sure time and money are, the least sure first; only the word beside the mark is read aloud."""
+    return Column(
+        "confidence",
+        "Confidence",
+        lambda row: int(plan_confidence(row.plan)),
+        cell=lambda row: Cell(plan_confidence(row.plan).word, mark=plan_confidence(row.plan).mark),
+        data=lambda row: {"confidence": plan_confidence(row.plan).word},
+        narrow_under=narrow_under,
+    )

@@ -16,20 +16,15 @@ from profet_core.prediction.unprofiled import basis_by_instance
 from profet_core.sizes.axes import axis_range
 from profet_core.units import listed_price
 from profet_core.version import VERSION
-from ui.basis import SHORT_BASIS
-from ui.errors import one_line_errors
 from ui.frame import run_page
-from ui.inputs.own_instances import say_whose
+from ui.inputs.own_catalog import say_whose
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
-from ui.own_component import own_component
-from ui.phrases import rule_phrase
-from ui.recorder.route import recorder_address
-from ui.recorder.wheel import recorder_wheel
+from ui.notices import one_line_errors
+from ui.recorder import recorder_address, recorder_wheel
 from ui.state.resources import Resources
 from ui.state.session import session
-from ui.surer import quick_row
 from ui.tables import MISSING, price_source, show_table
-from ui.texts import plain, show_code, show_text
+from ui.words import SHORT_BASIS, plain, rule_phrase, show_code, show_text
 
 _HERE = Path(__file__)
 
@@ -55,8 +50,6 @@ def body(resources: Resources) -> None:
             opened.append(name)
             with section, one_line_errors():
                 show(resources)
-    target = f"about-{opened[0]}" if is_new and opened else ""
-    own_component("scroll_to", _HERE)(key="about-scroll", data={"key": target})
     texts.open = texts.about_left = opened
 
 
@@ -74,10 +67,8 @@ def _record(_: Resources) -> None:
     show_text(_HERE.with_name("record.md"))
 
 
-def _own_gpu(resources: Resources) -> None:
-    row = quick_row(resources)
-    error = f" With {row.cells} measured steps, the mean error was {row.mean:.1f}%." if row else ""
-    show_text(_HERE.with_name("own_gpu.md"), error=error)
+def _own_gpu(_: Resources) -> None:
+    show_text(_HERE.with_name("own_gpu.md"))
 
 
 def _method(resources: Resources) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 
 import streamlit as st
 
 from profet_core.artifacts.own_models import own_models
-from profet_core.latency import quantile
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.resources import Resources
 from ui.state.session import Texts, session
 from ui.tables import show_table
-from ui.texts import plain, read_text
+from ui.words import plain, read_text
 
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 #: The rows of a table.
@@ -49,34 +47,9 @@ def _own_models(resources: Resources) -> None:
     base = "the shipped models" if own.base_ships else f"models of {len(own.networks)} networks"
     written = f", written on {own.written}" if own.written else ""
     st.markdown(f"This server uses custom models{written}: {base} for {', '.join(map(plain, own.instances))}.")
-    if own.layers:
-        rows = [
-            {
-                "Machines": ", ".join(plain(f"{one.instance} ({one.gpu})") for one in layer.machines),
-                "Precision": ", ".join(dict.fromkeys(_precision(one.tf32) for one in layer.machines)),
-                "Workloads": f"{layer.workloads}",
-                "Networks": f"{layer.networks}",
-            }
-            for layer in own.layers
-        ]
-        show_table(rows, "Profiled machines")
     if own.calibrated:
-        rows = [
-            {
-                "GPU": plain(one.gpu),
-                "Measured on": plain(one.instance),
-                "Precision": _precision(one.tf32),
-                "Measurements": f"{one.cells}",
-                "Networks": f"{one.networks}",
-                "Interval": f"+{100 * math.expm1(quantile() * one.log_sd):.0f}%",
-            }
-            for one in own.calibrated
-        ]
-        show_table(rows, "Measured GPUs")
-
-
-def _precision(tf32: bool) -> str:
-    return "TF32" if tf32 else "FP32"
+        gpus = (f"{one.gpu} ({one.cells} measurements on {one.instance})" for one in own.calibrated)
+        st.markdown(f"Calibrated: {', '.join(map(plain, gpus))}.")
 
 
 def _show_card(text: str) -> None:

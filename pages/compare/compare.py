@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.compare.candidates import compare, listed, shown_outcome
 from pages.compare.inside import show_inside
-from pages.compare.listing import add_input, choose_listed, list_linked, show_chosen
+from pages.compare.listing import add_input, choose_listed, compare, list_linked, listed, show_chosen, shown_outcome
 from pages.compare.side_by_side import show_comparison
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -30,12 +29,12 @@ def body(resources: Resources) -> None:
     with left:
         chosen = choose_listed(resources, compared)
     with right:
-        show_chosen(resources, chosen.candidate)
+        show_chosen(resources, chosen)
     choice("View", CompareView.view)
     if session.compare.view == "compare":
         show_comparison(resources, compared)
     else:
-        show_inside(resources, chosen.candidate)
+        show_inside(resources, chosen)
 
 
 def _linked() -> tuple[Part | PerInstance | str, ...]:

@@ -2,28 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+import plotly.graph_objects as go
 import streamlit as st
 
-from pages.compare.candidates import Candidate
-from pages.compare.inside_figures import busy_and_idle, class_bars, time_bars
+from pages.compare.listing import Candidate
 from profet_core import Profile
 from profet_core.answers.predict import Side, answer_inside
-from profet_core.features.classes import NOTABLE_SHARE
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
-from profet_core.profiles.record import DEVICE_PREFIX
+from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
-from ui.charts.style import show_chart
-from ui.errors import show_warning
-from ui.inputs.steps import steps_words
-from ui.predicted.outcome import context_of
+from ui.charts.style import BLUE, GREY, GRID, ORANGE, Part, framed, name_axis, show_chart, value_axis
+from ui.inputs.profile import steps_words
+from ui.notices import show_warning
+from ui.predicted import context_of
 from ui.state.resources import Resources
 from ui.tables import MISSING, download_buttons, show_table
-from ui.texts import plain
+from ui.words import plain
 
-_LIST_LENGTH = 8
+#: Operations of their own in the chart; the others are one bar.
+TOP = 12
+_LABEL_LETTERS = 24
+
+
+def time_bars(rows: Sequence[Placement]) -> go.Figure:
+    """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
+    busy = [row for row in rows if not row.idle and row.time_us > 0]
+    shown, rest = busy[:TOP], busy[TOP:]
+    labels = _labels(shown)
+    traces = []
+    for on_device, name, colour in ((True, "GPU", BLUE), (False, "host", ORANGE)):
+        part = [(label, row) for label, row in zip(labels, shown, strict=True) if row.on_device is on_device]
+        if part:
+            traces.append(_trace(name, colour, {label: [row] for label, row in part}))
+    if rest:
+        labels.append(f"{len(rest)} others" if len(rest) > 1 else "1 other")
+        traces.append(_trace("all others", GREY, {labels[-1]: rest}))
+    largest_ms = max([*(_time_ms([row]) for row in shown), _time_ms(rest)], default=1.0)
+    return framed(
+        traces,
+        x=value_axis("ms", range=[0, largest_ms * 1.35]),
+        y=name_axis(categoryorder="array", categoryarray=labels[::-1]),
+        height=130 + 24 * len(labels),
+        name="Operations by time",
+        bargap=0.25,
+    )
+
+
+def busy_and_idle(*both: Side) -> go.Figure:
+    """Two bars, GPU and host: the busy and the idle share of the recorded time."""
+    sides = [side for side in both if side.total_us > 0]
+    traces = [
+        {
+            "type": "bar",
+            "name": word,
+            "x": [time_us / side.total_us for side, time_us in zip(sides, times_us, strict=True)],
+            "y": [side.name for side in sides],
+            "customdata": [format_ms(time_us / US_PER_MS) for time_us in times_us],
+            "orientation": "h",
+            "marker": {"color": colour},
+            "hovertemplate": "%{y} " + word + ": %{x:.1%}, %{customdata}<extra></extra>",
+        }
+        for word, colour, times_us in (
+            ("busy", BLUE, [side.busy_us for side in sides]),
+            ("idle", GREY, [side.idle_us for side in sides]),
+        )
+    ]
+    return framed(
+        traces,
+        x={"tickformat": ".0%", "range": [0, 1], "gridcolor": GRID, "fixedrange": True},
+        y=name_axis(),
+        height=90 + 44 * len(sides),
+        name="Busy and idle time",
+        barmode="stack",
+        bargap=0.3,
+        legend={"traceorder": "normal"},
+    )
+
+
+def _trace(name: str, colour: str, bars: Mapping[str, Sequence[Placement]]) -> Part:
+    """Label -> the operations that its bar adds up."""
+    return {
+        "type": "bar",
+        "name": name,
+        "x": [_time_ms(rows) for rows in bars.values()],
+        "y": list(bars),
+        "text": [f" {sum(row.share or 0.0 for row in rows):.1%}" for rows in bars.values()],
+        "orientation": "h",
+        "textposition": "outside",
+        "cliponaxis": False,
+        "marker": {"color": colour},
+        "hovertemplate": "%{y}: %{x:,.4~r} ms<extra></extra>",
+    }
+
+
+def _time_ms(rows: Sequence[Placement]) -> float:
+    return sum(row.time_us for row in rows) / US_PER_MS
+
+
+def _labels(rows: Sequence[Placement]) -> list[str]:
+    """Short names, so that a phone keeps room for the bars; "host" is said where the GPU's rows stand beside."""
+    both = len({row.on_device for row in rows}) == 2
+    labels: list[str] = []
+    for row in rows:
+        name = row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
+        short = name if len(name) <= _LABEL_LETTERS else f"{name[:11]}…{name[-12:]}"
+        label = f"{short} (host)" if both and not row.on_device else short
+        labels.append(label if label not in labels else label.replace(short, name))
+    return labels
+
+
 #: Opens the keys of what is folded.
 OPENED = "inside:"
 _META_WORDS = {
@@ -56,9 +146,6 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
         st.markdown("**Busy and idle**")
         show_chart(busy_and_idle(answer.host, answer.gpu), "idle-bars")
         st.caption(_busy_and_idle_words(answer.host, answer.gpu))
-        if answer.profile.device_total_us:
-            st.markdown("**GPU time by class**")
-            show_chart(class_bars(answer.operations), "class-bars")
     file = st.expander("Profile facts", on_change="rerun", key=f"{OPENED}file", icon=":material/description:")
     if file.open:
         with file:
@@ -66,7 +153,6 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     every = st.expander("All operations", on_change="rerun", key=f"{OPENED}every", icon=":material/table_rows:")
     if every.open:
         with every:
-            _unknown(answer.operations)
             _all_rows(answer.operations)
 
 
@@ -88,37 +174,6 @@ def _diagnosis(found: Diagnosis) -> None:
         st.success(plain(found.sentence), icon=":material/check_circle:")
     if not found.latency_known:
         st.caption("From the profile alone. Enter its latency for a better diagnosis.")
-
-
-def _unknown(rows: Iterable[Placement]) -> None:
-    """Operations outside the models' tables, and where they went."""
-    busy = [row for row in rows if not row.idle and row.time_us > 0]
-    by_method: Mapping[str, list[Placement]] = {
-        "Default method": [row for row in busy if row.on_device and row.stands_in and _worth_telling(row)],
-        "PROFET method": [row for row in busy if not row.cluster_known],
-    }
-    if not any(by_method.values()):
-        st.caption("The models know every operation of this profile.")
-        return
-    for method, unknown in by_method.items():
-        if not unknown:
-            st.markdown(f"**{method}**: none.")
-            continue
-        share = sum(row.share or 0.0 for row in unknown)
-        shown = [_unknown_words(row, method) for row in unknown[:_LIST_LENGTH]]
-        more = f"\n- and {len(unknown) - _LIST_LENGTH} more, see below" if len(unknown) > _LIST_LENGTH else ""
-        listed = "\n".join(f"- {line}" for line in shown)
-        st.markdown(f"**{method}**: {len(unknown)} unknown, {share:.1%} of the busy time.\n{listed}{more}")
-
-
-def _worth_telling(row: Placement) -> bool:
-    return row.operation_class is None or (row.share or 0.0) >= NOTABLE_SHARE
-
-
-def _unknown_words(row: Placement, method: str) -> str:
-    name = row.operation_class if method == "Default method" else row.cluster
-    place = f"counted as {plain(name)}" if name else "counted nowhere"
-    return f"{plain(row.operation)} ({row.share:.2%}): {place}"
 
 
 def _all_rows(rows: tuple[Placement, ...]) -> None:

@@ -1,30 +1,127 @@
-"""The list of profiles: more are added here, one is chosen, and its fields are drawn beside it."""
+"""The list of profiles: what is predicted from each, how more are added, and the fields of the chosen one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 
-from pages.compare.candidates import Candidate, Compared, own_key
-from profet_core import Profile, ProfileError
+from profet_core import InstancePrediction, NoPredictionError, Prediction, Profile, ProfileError
+from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
+from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json.writer import write_profile
 from profet_core.units import format_ms
-from ui.errors import show_error
 from ui.inputs.fields import number_field
-from ui.inputs.own_list import remove_all_button, rename_input
-from ui.inputs.steps import step_questions, steps_input, steps_number
+from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions, steps_input
 from ui.inputs.uploads import notes_on, upload_input
-from ui.links import page_path, record_link
-from ui.state.held import set_recorded, use_sample
-from ui.state.own_profiles import own_profiles, remove_own
+from ui.notices import page_path, record_link, show_error
+from ui.predicted import Outcome, context_of, current_network
+from ui.state.profiles import held_in, own_profiles, remove_own, set_recorded, use_sample
 from ui.state.records import OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import ON_PREDICT, session
 from ui.tables import download_button
-from ui.texts import plain
+from ui.words import plain, unbroken
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One profile of the list, with what is predicted from it.
+
+    Attributes
+    ----------
+    key : tells it from the others; of a sample its name.
+    name : shown; unique on the list.
+    own : the visitor's own profile; None for a sample.
+    on_predict : it is the one that Predict shows.
+    prediction : None while its anchor isn't known or where nothing can be predicted.
+    warnings : one sentence each. refusal : why nothing can be predicted from it, one line; empty if something can.
+    """
+
+    key: str
+    name: str
+    profile: Profile
+    anchor: str | None
+    latency_ms: float | None
+    own: OwnProfile | None = None
+    on_predict: bool = False
+    prediction: Prediction | None = None
+    warnings: tuple[str, ...] = ()
+    refusal: str = ""
+
+    @property
+    def predictions(self) -> Sequence[InstancePrediction]:
+        """Of every instance; empty where nothing is predicted."""
+        return () if self.prediction is None else self.prediction.predictions
+
+    def on(self, instance: str) -> InstancePrediction | None:
+        """What is predicted on one instance; None if nothing is."""
+        return next((row for row in self.predictions if row.instance == instance), None)
+
+
+def listed(resources: Resources) -> list[Candidate]:
+    """The visitor's own, in the order they came, then the samples that were picked."""
+    shown = held_in(resources, session.profile)
+    own = [
+        Candidate(each.key, each.name, each.profile, each.anchor, each.latency_ms, each, shown.identity == each.key)
+        for each in own_profiles().values()
+    ]
+    taken = {each.name for each in own}
+    return own + [_sample(resources, name, taken, shown.sample) for name in session.compare.compare_samples]
+
+
+def _sample(resources: Resources, name: str, taken: set[str], on_predict: object) -> Candidate:
+    sample = resources.samples[name]
+    unlike = sample.name
+    while unlike in taken:
+        unlike += " (sample)"
+    if sample is not on_predict:
+        return Candidate(name, unlike, resources.profiles[name], sample.anchor, sample.latency_ms)
+    anchor, latency_ms = session.network.anchor, session.profile.usable_ms
+    return Candidate(name, unlike, resources.profiles[name], anchor, latency_ms, on_predict=True)
+
+
+def compare(
+    resources: Resources,
+    candidates: Sequence[Candidate],
+    method: str,
+    *,
+    precision: str = AS_PROFILED,
+    shown: Outcome | None = None,
+) -> list[Candidate]:
+    """Predict all of them; a latency that makes no sense is left out, with a warning.
+
+    Parameters
+    ----------
+    shown : what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
+    """
+    recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in candidates]
+    found = answer_compare(context_of(resources), recorded, method=method, precision=precision)
+    return [_with(candidate, each, shown) for candidate, each in zip(candidates, found, strict=True)]
+
+
+def _with(candidate: Candidate, each: EachPrediction, shown: Outcome | None) -> Candidate:
+    if each.prediction is None:
+        return replace(candidate, warnings=each.profile.warnings, refusal=each.refusal)
+    if candidate.on_predict and shown is not None:
+        prediction, profile = shown.prediction, shown.held.profile
+        doubts = [f"{doubt} Predicted without it." for doubt in (shown.doubt, shown.invalid) if doubt]
+    else:
+        prediction, profile, doubts = each.prediction, each.profile, [each.doubt] if each.doubt else []
+    lines = besides_steps(prediction.warnings, profile, candidate.own)
+    return replace(candidate, prediction=prediction, warnings=(*doubts, *lines))
+
+
+def shown_outcome(resources: Resources) -> Outcome | None:
+    """What Predict shows now; None if it has no number."""
+    try:
+        return current_network(resources).outcome
+    except NoPredictionError:
+        return None
+
 
 _PREFIX = "compare"
 _EXAMPLES = 3
@@ -33,26 +130,31 @@ _WIDGET, _SAMPLE_WIDGET = "inspected", "profiles:sample"
 
 def add_input(resources: Resources, *, empty: bool) -> None:
     """Where profiles come from: files and samples; in sight while there is none."""
+    state = session.compare
     if empty:
         st.markdown("No profiles yet. Upload profiles, or try samples.")
-        st.button(
-            "Add three samples",
-            key="profiles:examples",
-            icon=":material/science:",
-            on_click=_load_examples,
-            args=(tuple(resources.samples)[:_EXAMPLES],),
-        )
+        first = list(resources.samples)[:_EXAMPLES]
+        add = partial(setattr, state, "compare_samples", first)
+        st.button("Add three samples", key="profiles:examples", icon=":material/science:", on_click=add)
+
+    def add_sample() -> None:
+        name = st.session_state[_SAMPLE_WIDGET]
+        if name is not None:
+            state.compare_samples = [*state.compare_samples, name]
+            st.session_state[_SAMPLE_WIDGET] = None
+            _choose(name)
+
     notes = notes_on(_PREFIX)
     with st.expander("Add profiles", expanded=empty or bool(notes.errors or notes.infos), icon=":material/add:"):
-        upload_input(resources, _PREFIX, _choose_added)
+        upload_input(resources, _PREFIX, lambda own: _choose(own.key))
         st.selectbox(
             "Sample",
-            [name for name in resources.samples if name not in session.compare.compare_samples],
+            [name for name in resources.samples if name not in state.compare_samples],
             index=None,
             format_func=lambda name: resources.samples[name].title,
             key=_SAMPLE_WIDGET,
             placeholder="Choose a sample",
-            on_change=_add_sample,
+            on_change=add_sample,
         )
         record_link()
 
@@ -64,86 +166,48 @@ def list_linked() -> None:
         session.compare.compare_samples = [*listed, sample]
 
 
-def choose_listed(resources: Resources, compared: Sequence[Compared]) -> Compared:
+def choose_listed(resources: Resources, compared: Sequence[Candidate]) -> Candidate:
     """The list; returns the chosen one."""
-    every = {one.candidate.key: one for one in compared}
+    every = {one.key: one for one in compared}
     wanted = session.compare.inspect or session.compare.inspect_own
     st.session_state[_WIDGET] = wanted if wanted in every else _usual(compared)
     st.radio(
         f"{len(every)} profile{'s' if len(every) > 1 else ''}",
         tuple(every),
-        format_func=lambda key: plain(every[key].candidate.name) if key in every else "",
-        captions=[" · ".join(_facts(resources, one)) for one in compared],
+        format_func=lambda key: plain(every[key].name) if key in every else "",
+        captions=[" · ".join(filter(None, _facts(resources, one))) for one in compared],
         key=_WIDGET,
-        on_change=_choose_widget,
+        on_change=lambda: _choose(st.session_state[_WIDGET]),
     )
     return every[st.session_state[_WIDGET]]
 
 
-def drop_sample(name: str) -> None:
-    """Take a sample off the list."""
-    session.compare.compare_samples = [other for other in session.compare.compare_samples if other != name]
-    if session.compare.inspect == name:
-        session.compare.inspect = None
-
-
-def _usual(compared: Sequence[Compared]) -> str:
+def _usual(compared: Sequence[Candidate]) -> str:
     """The one that Predict shows, else the visitor's newest, else the first sample."""
-    own = [one.candidate.key for one in compared if one.candidate.own]
-    answers = [one.candidate.key for one in compared if one.candidate.on_predict]
-    return (*answers, *own[-1:], compared[0].candidate.key)[0]
-
-
-def _facts(resources: Resources, one: Compared) -> Iterator[str]:
-    """Anchor, sizes, framework and latency, and similarity to the training data."""
-    candidate, meta = one.candidate, one.candidate.profile.meta
-    if candidate.on_predict:
-        yield "**on Predict**"
-    if candidate.own is None:
-        yield "sample"
-    if candidate.anchor is None:
-        yield "**anchor?**"
-    elif candidate.anchor in resources.catalog:
-        yield plain(f"{resources.catalog[candidate.anchor].gpu_model} ({candidate.anchor})")
-    else:
-        yield plain(resources.anchor_label(candidate.anchor))
-    if meta.batch_size:
-        yield f"batch {meta.batch_size}"
-    if meta.pixels:
-        yield f"{meta.pixels} px"
-    if meta.framework:
-        yield plain(meta.framework)
-    if candidate.latency_ms is not None:
-        yield f"{plain(format_ms(candidate.latency_ms))}/step"
-    if one.refusal:
-        yield "**no prediction**"
-    elif one.prediction is not None and one.prediction.similarity is not None:
-        yield f"{one.prediction.similarity.words} the training data"
-
-
-def _load_examples(names: Sequence[str]) -> None:
-    session.compare.compare_samples = list(names)
-
-
-def _add_sample() -> None:
-    name = st.session_state[_SAMPLE_WIDGET]
-    if name is not None:
-        session.compare.compare_samples = [*session.compare.compare_samples, name]
-        st.session_state[_SAMPLE_WIDGET] = None
-        _choose(name)
-
-
-def _choose_added(own: OwnProfile) -> None:
-    _choose(own_key(own.key))
-
-
-def _choose_widget() -> None:
-    _choose(st.session_state[_WIDGET])
+    own = [one.key for one in compared if one.own]
+    answers = [one.key for one in compared if one.on_predict]
+    return (*answers, *own[-1:], compared[0].key)[0]
 
 
 def _choose(key: str) -> None:
     sample = key in session.compare.compare_samples
     session.compare.inspect, session.compare.inspect_own = (key, None) if sample else (None, key)
+
+
+def _facts(resources: Resources, one: Candidate) -> tuple[str, ...]:
+    """Anchor, sizes, framework and latency, and similarity to the training data; empty where not known."""
+    meta, similarity = one.profile.meta, one.prediction and one.prediction.similarity
+    return (
+        "**on Predict**" if one.on_predict else "",
+        "" if one.own else "sample",
+        plain(resources.anchor_label(one.anchor)) if one.anchor else "**anchor?**",
+        f"batch {meta.batch_size}" if meta.batch_size else "",
+        f"{meta.pixels} px" if meta.pixels else "",
+        plain(meta.framework or ""),
+        unbroken(f"{format_ms(one.latency_ms)}/step") if one.latency_ms is not None else "",
+        "**no prediction**" if one.refusal else "",
+        f"{similarity.words} the training data" if similarity else "",
+    )
 
 
 def show_chosen(resources: Resources, chosen: Candidate) -> None:
@@ -158,16 +222,23 @@ def show_chosen(resources: Resources, chosen: Candidate) -> None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             _use_button(resources, chosen)
             _download_button(resources, chosen)
-            _remove_button(chosen)
+            remove = partial(remove_own if chosen.own else _drop_sample, chosen.key)
+            st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
+            if chosen.own:
+                remove_all_button(_PREFIX, type="tertiary")
 
 
 def _own_fields(resources: Resources, own: OwnProfile) -> None:
     name, anchor, latency = st.columns([4, 4, 3], gap="small", vertical_alignment="bottom")
-    with name:
-        rename_input(own, _PREFIX)
     anchor_key, latency_key = f"{_PREFIX}:anchor:{own.key}", f"{_PREFIX}:latency:{own.key}"
     # What was entered on Predict since then comes first.
     st.session_state[anchor_key], st.session_state[latency_key] = own.anchor, own.latency_ms
+
+    def recorded() -> None:
+        set_recorded(own.key, st.session_state[anchor_key], st.session_state[latency_key])
+
+    with name:
+        rename_input(own, _PREFIX)
     anchor.selectbox(
         "Anchor",
         resources.anchors,
@@ -175,16 +246,10 @@ def _own_fields(resources: Resources, own: OwnProfile) -> None:
         format_func=resources.anchor_labels().__getitem__,
         placeholder="Choose a GPU",
         key=anchor_key,
-        on_change=_recorded,
-        args=(own.key, anchor_key, latency_key),
+        on_change=recorded,
     )
     with latency:
-        number_field(
-            "Latency (ms)",
-            latency_key,
-            empty="optional",
-            on_change=lambda: _recorded(own.key, anchor_key, latency_key),
-        )
+        number_field("Latency (ms)", latency_key, empty="optional", on_change=recorded)
     steps_input(own, _PREFIX, own.latency_ms)
     step_questions(own, _PREFIX)
 
@@ -194,7 +259,7 @@ def _use_button(resources: Resources, chosen: Candidate) -> None:
         st.page_link(page_path("predict"), label="Open in Predict", icon=":material/arrow_forward:")
     elif st.button("Use in Predict", key=f"{_PREFIX}:use", icon=":material/arrow_forward:"):
         if chosen.own:
-            session.profile.source, session.profile.chosen = "upload", chosen.own.key
+            session.profile.source, session.profile.chosen = "upload", chosen.key
         else:
             use_sample(session.profile, chosen.key)
         st.switch_page(page_path("predict"))
@@ -217,24 +282,7 @@ def as_said(own: OwnProfile) -> Profile:
     return replace(profile, meta=replace(profile.meta, step_latency_ms=own.latency_ms))
 
 
-def _remove_button(chosen: Candidate) -> None:
-    own = chosen.own
-    st.button(
-        "Remove",
-        key=f"{_PREFIX}:remove",
-        icon=":material/delete:",
-        type="tertiary",
-        on_click=remove_own if own else drop_sample,
-        args=(own.key if own else chosen.key,),
-    )
-    more = len(own_profiles()) > 1
-    if own and (more or not own.asks_steps):
-        with st.popover("More", type="tertiary"):
-            if not own.asks_steps:
-                steps_number(own, _PREFIX, "Steps in the file", own.profile.steps)
-            if more:
-                remove_all_button(f"{_PREFIX}:remove-all")
-
-
-def _recorded(own_key: str, anchor_key: str, latency_key: str) -> None:
-    set_recorded(own_key, st.session_state[anchor_key], st.session_state[latency_key])
+def _drop_sample(name: str) -> None:
+    session.compare.compare_samples = [other for other in session.compare.compare_samples if other != name]
+    if session.compare.inspect == name:
+        session.compare.inspect = None

@@ -8,19 +8,18 @@ from itertools import cycle
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.compare.candidates import Compared
+from pages.compare.listing import Candidate
 from profet_core import Catalog, InstancePrediction
 from profet_core.advice.advise import OfferRow, lowest_to_rent
 from profet_core.units import format_ms, format_significant, format_usd
-from ui.basis import marked
 from ui.charts.gpu_look import COLORS
 from ui.charts.style import WIDE, Part, framed, name_axis, no_markup, show_chart, text_color, value_axis
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, drawn_rows, preset_choice
+from ui.inputs.offers import chosen_rows, drawn_rows, preset_choice
 from ui.state.resources import Resources
 from ui.state.session import CompareView, session
 from ui.tables import download_buttons, gpu_cell
-from ui.texts import plain
+from ui.words import marked, plain
 
 LATENCY, COST = "latency", "cost"
 _TITLES = {LATENCY: "Latency (ms/step)", COST: "Cost per 1,000 steps ($)"}
@@ -29,7 +28,7 @@ _MOST_DRAWN, _LABEL_LETTERS = 8, 26
 _BAR_PX, _FRAME_PX = 15, 110
 
 
-def show_comparison(resources: Resources, compared: Sequence[Compared]) -> None:
+def show_comparison(resources: Resources, compared: Sequence[Candidate]) -> None:
     """What can't be predicted and why, warnings, a chart, a table and downloads."""
     refused = [one for one in compared if one.refusal]
     if refused:
@@ -44,7 +43,7 @@ def show_comparison(resources: Resources, compared: Sequence[Compared]) -> None:
         _on_every_instance(resources, known)
 
 
-def _warnings(warned: Sequence[Compared]) -> None:
+def _warnings(warned: Sequence[Candidate]) -> None:
     if not warned:
         return
     count = f"{len(warned)} profile{'s' if len(warned) > 1 else ''}"
@@ -54,7 +53,7 @@ def _warnings(warned: Sequence[Compared]) -> None:
             st.markdown(f"**{plain(one.name)}**\n{lines}")
 
 
-def _on_every_instance(resources: Resources, known: Sequence[Compared]) -> None:
+def _on_every_instance(resources: Resources, known: Sequence[Candidate]) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         choice("Show", CompareView.compare_by)
         preset_choice()
@@ -80,7 +79,7 @@ def _on_every_instance(resources: Resources, known: Sequence[Compared]) -> None:
     download_buttons([line for one in known for line in data_rows(one)], "profet-compare")
 
 
-def offer_rows(catalog: Catalog, known: Iterable[Compared]) -> list[OfferRow]:
+def offer_rows(catalog: Catalog, known: Iterable[Candidate]) -> list[OfferRow]:
     """Every instance that one of them is predicted on."""
     names = {found.instance: None for one in known for found in one.predictions}
     anchors = {one.prediction.anchor for one in known if one.prediction is not None}
@@ -88,7 +87,7 @@ def offer_rows(catalog: Catalog, known: Iterable[Compared]) -> list[OfferRow]:
     return [OfferRow(offer, None, None, "", bool(anchors & {offer.name, offer.gpu})) for offer in offers]
 
 
-def bars(known: Sequence[Compared], rows: Sequence[OfferRow], metric: str) -> go.Figure:
+def bars(known: Sequence[Candidate], rows: Sequence[OfferRow], metric: str) -> go.Figure:
     """One group of bars per profile, the first on top; one bar per instance, with its prediction interval."""
     labels = _labels([one.name for one in known])
     # Colors of their own: a GPU's usual color may be another one's too.
@@ -111,7 +110,7 @@ def bars(known: Sequence[Compared], rows: Sequence[OfferRow], metric: str) -> go
     )
 
 
-def _trace(row: OfferRow, known: Sequence[Compared], labels: Sequence[str], metric: str, color: str) -> Part | None:
+def _trace(row: OfferRow, known: Sequence[Candidate], labels: Sequence[str], metric: str, color: str) -> Part | None:
     """The bars of one instance."""
     offer = row.offer
     found = [
@@ -165,9 +164,9 @@ def _labels(names: Sequence[str]) -> list[str]:
     return short
 
 
-def table_row(one: Compared, metric: str, instances: Sequence[str]) -> dict[str, object]:
+def table_row(one: Candidate, metric: str, instances: Sequence[str]) -> dict[str, object]:
     """Numbers as numbers, so that a click on a column sorts it."""
-    meta, prediction = one.candidate.profile.meta, one.prediction
+    meta, prediction = one.profile.meta, one.prediction
     similarity = None if prediction is None else prediction.similarity
     lowest = lowest_to_rent(one.predictions, lambda found: value_of(found, metric))
     return {
@@ -181,9 +180,9 @@ def table_row(one: Compared, metric: str, instances: Sequence[str]) -> dict[str,
     }
 
 
-def data_rows(one: Compared) -> list[dict[str, object]]:
+def data_rows(one: Candidate) -> list[dict[str, object]]:
     """One row per instance, with full digits."""
-    meta, prediction = one.candidate.profile.meta, one.prediction
+    meta, prediction = one.profile.meta, one.prediction
     return [
         {
             "profile": one.name,

@@ -14,17 +14,17 @@ from profet_core.from_layers.model import METHODS, Regime
 from profet_core.latency import Interval
 from profet_core.memory.fit import FitAnswer
 from profet_core.units import format_ms, format_time, format_usd
-from ui.result_table.columns import Column
-from ui.result_table.plan_columns import (
+from ui.state.session import NetworkFile
+from ui.tables import (
     INSTANCE,
     MEMORY,
     STEP,
     TRAINING_COST,
+    Column,
     confidence_column,
     hidden,
     step_range_column,
 )
-from ui.state.session import NetworkFile
 
 
 @dataclass(frozen=True, slots=True)

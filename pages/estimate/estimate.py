@@ -8,39 +8,70 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.estimate.columns import EstimateRow, estimate_columns
-from pages.estimate.inputs import network_question
 from profet_core import NoPredictionError
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
-from profet_core.answers.estimate import EstimateQuestion, other_sizes
+from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question, other_sizes
 from profet_core.answers.questions import market_offers, narrowed_rows
-from profet_core.from_layers.costs import WORK, step_amounts
 from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements, estimate
-from profet_core.from_layers.model import (
-    LIGHTGBM,
-    LOG_LINEAR,
-    XGBOOST,
-    BoostedTrees,
-    EstimateModel,
-    LogLinear,
-    estimate_model_of,
-)
-from profet_core.layers.counts import Counts
+from profet_core.layers.networks import measured_networks, named_networks
+from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
-from profet_core.units import format_ms, format_significant
-from ui.errors import show_warning
 from ui.frame import run_page
-from ui.inputs.narrowing import chosen_narrowing, chosen_rows, preset_choice
-from ui.inputs.offers import offer_buttons, offer_values
-from ui.predicted.outcome import context_of, predict_slot
+from ui.inputs.fields import choice, number_field, select
+from ui.inputs.offers import chosen_narrowing, chosen_rows, offer_buttons, offer_values, preset_choice
+from ui.inputs.training import precision_input, validation_input, workload_input
+from ui.inputs.uploads import network_file
+from ui.notices import show_error, show_warning
+from ui.predicted import context_of, predict_slot
 from ui.result_table.show import result_table
-from ui.state.held import held_in
+from ui.state.profiles import held_in
 from ui.state.resources import Resources
-from ui.state.session import session
-from ui.tables import show_table
-from ui.texts import plain
+from ui.state.session import NetworkFile, session
+from ui.words import plain
 
-#: Features of the trees that are listed.
-_MOST_LISTED = 10
+_FILE_TIP = f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept."
+
+
+def network_question() -> EstimateQuestion | None:
+    """Ask for the network and its step; None until there is a file."""
+    choice("Network", NetworkFile.net_from)
+    by_name = session.file.net_from == "name"
+    if by_name:
+        measured = measured_networks()
+        names = {name: f"{name} (measured)" if name in measured else name for name in named_networks()}
+        select("Network name", NetworkFile.net, names, label_visibility="collapsed")
+    pixels, batch = st.columns(2, gap="small")
+    with pixels:
+        empty = f"{DEFAULT_PIXELS}" if by_name else "from file"
+        number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
+    with batch:
+        number_field("Batch size", NetworkFile.net_batch)
+    found = _by_name() if by_name else _of_file()
+    workload_input()
+    with st.expander("More", icon=":material/tune:", key="network:more"):
+        validation_input()
+        choice("Optimizer", NetworkFile.net_optimiser, tip="Its state needs memory.")
+        select("Method", NetworkFile.net_method, help="The default was best most often on held-out measurements.")
+        precision_input()
+    return found
+
+
+def _by_name() -> EstimateQuestion:
+    return named_question(session.file.net, batch=session.file.net_batch, pixels=session.file.net_pixels)
+
+
+def _of_file() -> EstimateQuestion | None:
+    pixels, batch_size = session.file.net_pixels, session.file.net_batch
+    given = network_file("network", _FILE_TIP, pixels=pixels)
+    if given.problem:
+        show_error(given.problem)
+    network = given.network
+    if network is None:
+        return None
+    st.caption(plain(f"{network.name} ({network.source_format}), {network.counts.pixels} pixels."))
+    if pixels not in (None, network.counts.pixels):
+        show_error(f"This file was read at {network.counts.pixels} pixels. To use {pixels}, upload it again.")
+    return EstimateQuestion(network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch_size)
 
 
 def body(resources: Resources) -> None:
@@ -65,9 +96,6 @@ def body(resources: Resources) -> None:
         for text in said:
             show_warning(text)
     _table(rows, f"profet-without-profile-{question.batch_size}", compared=profiled is not None)
-    with st.expander("Model details", icon=":material/function:", key="estimate:weights", on_change="rerun") as fold:
-        if fold.open:
-            _show_details(estimate_model_of(resources.models), found.network, found.batch_size)
     st.caption("A profile of one training step gives better predictions. See Predict and Accuracy.")
 
 
@@ -159,44 +187,6 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
 def _show_opened(row: EstimateRow) -> None:
     fit = "" if row.fit is None else f" Memory: {row.fit.verdict}, {row.fit.why}."
     st.markdown(plain(f"{row.plan.title}: {row.plan.basis}, {row.plan.latency_note}.{fit}"))
-
-
-def _show_details(model: EstimateModel, network: Counts, batch_size: int) -> None:
-    """Draw three tables."""
-    amounts = step_amounts([network], [batch_size])
-    st.markdown("**Roofline model**: time per kind of work on the measured GPUs.")
-    columns = {name: [*costs.parts_ms(amounts)[0].tolist()] for name, costs in model.costs.items()}
-    rows = [
-        {"Work": kind, "Amount": format_significant(float(amount))}
-        | {name: format_ms(parts[place]) for name, parts in columns.items()}
-        for place, (kind, amount) in enumerate(zip(WORK, amounts.work[0], strict=True))
-    ]
-    for title, of in (("CPU launch overhead", "launch_ms"), ("copy and start", "fixed_ms")):
-        found = {name: format_ms(float(getattr(costs, of)(amounts)[0])) for name, costs in model.costs.items()}
-        rows.append({"Work": title, "Amount": "", **found})
-    show_table(rows, "Time per kind of work")
-    names = [feature.name for feature in model.features]
-    line = model.corrections[LOG_LINEAR]
-    if isinstance(line, LogLinear):
-        st.markdown("**Log-linear regression**: selected features (logarithms) and weights.")
-        selected = [
-            {"Feature": names[column], "Weight": f"{weight:.3f}"}
-            for column, weight in zip(line.columns, line.weights, strict=True)
-        ]
-        show_table([*selected, {"Feature": "(intercept)", "Weight": f"{line.intercept:.3f}"}], "Selected features")
-    st.markdown("**Boosted trees**: share of splits per feature.")
-    shares = {name: _split_shares(model, name, names) for name in (XGBOOST, LIGHTGBM)}
-    most = sorted(names, key=lambda name: -shares[XGBOOST].get(name, 0.0))[:_MOST_LISTED]
-    trees = [{"Feature": name} | {key: f"{100 * of.get(name, 0):.0f}%" for key, of in shares.items()} for name in most]
-    show_table(trees, "Features of the trees")
-
-
-def _split_shares(model: EstimateModel, method: str, names: list[str]) -> dict[str, float]:
-    correction = model.corrections[method]
-    if not isinstance(correction, BoostedTrees):
-        return {}
-    columns = correction.trees.features[correction.trees.steps > 0].tolist()
-    return {name: columns.count(place) / len(columns) for place, name in enumerate(names) if columns}
 
 
 # A network's file can't be in a link.

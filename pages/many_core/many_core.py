@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.many_core.inputs import network_input, threads_input, training_input
+from profet_core.layers import counts_of
+from profet_core.layers.network import Network as NetworkFile
 from profet_core.manycore.answer import ThreadsRow, manycore
 from profet_core.manycore.models import (
     FEWEST_THREADS,
@@ -19,19 +20,100 @@ from profet_core.manycore.models import (
     Network,
     Training,
 )
-from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING
+from profet_core.manycore.published import (
+    PUBLISHED,
+    PUBLISHED_PREDICTIONS_MIN,
+    PUBLISHED_TRAINING,
+    nearest_published,
+    scaled_network,
+)
 from profet_core.units import format_significant, format_time
-from ui.charts.curves import Curve, curves
+from ui.charts.curves import Curve, Shown, count_axis, curves
 from ui.charts.gpu_look import Look
-from ui.charts.scales import Shown, count_axis
 from ui.charts.style import BLUE, GREY, ORANGE, show_chart
-from ui.errors import show_warning
 from ui.frame import run_page
-from ui.inputs.fields import choice
+from ui.inputs.fields import choice, number_field, select
+from ui.inputs.uploads import network_file
+from ui.notices import show_error, show_warning
 from ui.state.resources import Resources
-from ui.state.session import ManyCore, session
+from ui.state.session import Field, ManyCore, session
 from ui.tables import MISSING, download_buttons, show_table
-from ui.texts import plain, show_text
+from ui.words import plain, show_text
+
+_FILE_TIP = (
+    "A Keras model (.keras or JSON), ONNX, or a layer table (CSV). Only its layers are read, and it is not kept."
+)
+
+
+def network_input() -> Network:
+    """Ask for the network.
+
+    Raises
+    ------
+    InputError : it can't be built for such images, or its FLOPs are out of bounds.
+    """
+    asked = session.manycore
+    choice("Network", ManyCore.manycore_from)
+    if asked.manycore_from == "published":
+        choice("Published network", ManyCore.manycore_network)
+        return PUBLISHED[asked.manycore_network]
+    if asked.manycore_from == "named":
+        select("Network name", ManyCore.manycore_name)
+        number_field("Image size (pixels)", ManyCore.manycore_pixels)
+        return scaled_network(asked.manycore_name, counts_of(asked.manycore_name, asked.manycore_pixels).flops)
+    field = st.container()
+    # Drawn first: the FLOPs of a file go into the field above.
+    _file_input()
+    with field:
+        number_field("FLOPs per image", ManyCore.manycore_flops, tip="Forward pass. A multiply-add counts as two.")
+    return scaled_network("custom", asked.manycore_flops)
+
+
+def training_input(network: Network) -> Training:
+    """Ask for the training; empty fields stand for that of the published network with the nearest FLOPs."""
+    published = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name]
+    left, right = st.columns(2, gap="small")
+    with left:
+        images = _field("Images", ManyCore.manycore_images, published.images)
+    with right:
+        test_images = _field("Test images", ManyCore.manycore_test_images, published.test_images)
+    epochs = _field("Epochs", ManyCore.manycore_epochs, published.epochs)
+    return Training(images=images, test_images=test_images, epochs=epochs)
+
+
+def threads_input() -> int | None:
+    """Ask for a number of threads beside the published ones."""
+    number_field("Threads", ManyCore.manycore_threads, empty="none", tip="Adds a row to the table.")
+    return session.manycore.manycore_threads
+
+
+def _field(label: str, field: Field[int | None], published: int) -> int:
+    number_field(label, field, empty=f"{published:,}", tip="Empty: as published.")
+    value: int | None = getattr(session.manycore, field.key)
+    return published if value is None else value
+
+
+def _file_input() -> None:
+    """Ask for a network's file; its FLOPs become the setting `manycore_flops`."""
+    asked, field = session.manycore, st.container()
+    number_field("Image size (pixels)", ManyCore.manycore_file_pixels, empty="from file")
+    with field:
+        given = network_file("manycore", _FILE_TIP, pixels=asked.manycore_file_pixels, take=_use_flops)
+    if given.problem:
+        show_error(given.problem)
+    elif given.network is not None and _flops(given.network) == asked.manycore_flops:
+        caveats = " ".join(map(plain, given.network.caveats))
+        st.caption(f"FLOPs of {plain(given.name)}: {asked.manycore_flops:,.0f}. {caveats}")
+
+
+def _flops(network: NetworkFile) -> float:
+    """FLOPs per image, forward; InputError if they are out of bounds."""
+    return scaled_network(network.name, network.counts.flops).forward_flops
+
+
+def _use_flops(network: NetworkFile) -> None:
+    session.manycore.manycore_flops = _flops(network)
+
 
 _S_PER_MIN = 60
 _TIME = Shown("Time", format_time, in_time=True)

@@ -19,24 +19,20 @@ from profet_core.catalog.naming import cloud_words
 from profet_core.precision.names import is_half
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd, listed_price
-from ui.basis import FOUR_WORDS
 from ui.inputs.fields import choice, number_field, select
-from ui.links import custom_gpu_link
-from ui.phrases import joined_phrase
-from ui.predicted.network import Network
+from ui.notices import MEASURE_IT, UNMEASURED, custom_gpu_link
+from ui.predicted import Predicted
 from ui.state.resources import Resources
-from ui.state.session import DEFAULT_METHOD, MEASURED, PRICE, USUAL_PLAN, PredictView, session
-from ui.state.session import Network as NetworkFields
-from ui.surer import can_be_surer, surer_sentence
+from ui.state.session import DEFAULT_METHOD, MEASURED, PRICE, USUAL_PLAN, Network, PredictView, session
 from ui.tables import fit_sentence, plan_gpus, price_source, price_words
-from ui.texts import plain, unbroken
+from ui.words import FOUR_WORDS, joined_phrase, plain, unbroken
 
 #: Other offers of the same GPU that are named; the table has them all.
 _ALSO_NAMED = 8
 
 
 def show_details(
-    resources: Resources, network: Network, request: Request, rows: Sequence[OfferRow], row: OfferRow
+    resources: Resources, network: Predicted, request: Request, rows: Sequence[OfferRow], row: OfferRow
 ) -> None:
     """Open the dialog of one row; closing it draws the page with what was corrected."""
     title = f"{row.label} · {plan_gpus(row.plan) if row.plan else row.offer.gpu}"
@@ -48,7 +44,7 @@ def show_details(
         else:
             plans = [one.plan for one in rows if one.plan is not None]
             st.markdown("\n".join(f"- {line}" for line in _facts(resources, network, plans, row, row.plan)))
-            if can_be_surer(row.plan.basis):
+            if row.plan.basis in UNMEASURED:
                 custom_gpu_link()
         _corrections(resources, row)
         if row.plan is not None:
@@ -77,10 +73,10 @@ def _corrections(resources: Resources, row: OfferRow) -> None:
                 tip="A step latency of this network that you measured there. It corrects the prediction for this GPU.",
             )
             if session.network.second and st.session_state[MEASURED.key(row.offer.name)] is not None:
-                choice("Measured at", NetworkFields.measured_at)
+                choice("Measured at", Network.measured_at)
 
 
-def _facts(resources: Resources, network: Network, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> list[str]:
+def _facts(resources: Resources, network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> list[str]:
     offer = plan.offer
     retired = ", retired" if offer.status == "retired" else ""
     note = f": {plain(plan.latency_note)}" if plan.latency_note else ""
@@ -89,8 +85,8 @@ def _facts(resources: Resources, network: Network, plans: Sequence[Plan], row: O
         f"**Step**: {_step_line(network, plan)}",
         f"**Basis**: {FOUR_WORDS[plan.basis].lower()}, {plain(plan.basis.words)}{note}",
     ]
-    if can_be_surer(plan.basis):
-        found.append(f"**More accurate**: {surer_sentence(resources)}")
+    if plan.basis in UNMEASURED:
+        found.append(f"**More accurate**: {MEASURE_IT}")
     if row.fit is not None:
         found.append(f"**Memory**: {plain(fit_sentence(row.fit))}")
     if also := _also_at(plans, plan):
@@ -128,19 +124,19 @@ def _renter(offer: Instance) -> str:
     return who if offer.market == ON_DEMAND else f"{who} {offer.market}"
 
 
-def _step_line(network: Network, plan: Plan) -> str:
+def _step_line(network: Predicted, plan: Plan) -> str:
     if network.batch_size is None:
         return plain(format_ms(plan.latency_ms))
     images = f"{plan.images_per_s:,.0f} images/s"
     return plain(f"{format_ms(plan.latency_ms)} at batch size {plan.batch_size}, {images}")
 
 
-def _predicted_on(network: Network, instance: str) -> InstancePrediction | None:
+def _predicted_on(network: Predicted, instance: str) -> InstancePrediction | None:
     rows = network.outcome.prediction.predictions
     return next((row for row in rows if row.instance == instance), None)
 
 
-def _measured_line(network: Network, instance: str) -> str:
+def _measured_line(network: Predicted, instance: str) -> str:
     """For a sample with known truth: what was measured there, beside models that never saw its architecture."""
     sample = network.outcome.held.sample
     if sample is None or not _is_unchanged(network, sample) or instance not in sample.left_out_ms:
@@ -155,7 +151,7 @@ def _measured_line(network: Network, instance: str) -> str:
     )
 
 
-def _is_unchanged(network: Network, sample: Sample) -> bool:
+def _is_unchanged(network: Predicted, sample: Sample) -> bool:
     prediction = network.outcome.prediction
     return (
         prediction.anchor == sample.anchor

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.predict.cards import show_cards
-from pages.predict.charts import show_bars, show_scatter
-from pages.predict.columns import predict_columns
+from pages.predict.charts import show_bars, show_cards, show_scatter
+from pages.predict.columns import Per, predict_columns, table_rows
 from pages.predict.details import show_details
-from pages.predict.rows import Per, table_rows
 from profet_core import ProfetError
 from profet_core.advice.advise import Advice, OfferRow, Sort, sorted_rows
 from profet_core.answers.advise import AdviseAnswer, answer_advise
@@ -18,18 +16,19 @@ from profet_core.documents.report import report_html, report_source
 from profet_core.energy.estimate import load_regions
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select, toggle
-from ui.inputs.method import method_input, precision_input
-from ui.inputs.narrowing import chosen_rows, preset_choice
-from ui.inputs.network import latency_question, network_input, second_input
-from ui.inputs.offers import offer_buttons, with_offers
-from ui.inputs.parameters import whole_nodes_input
-from ui.inputs.sizes import size_sliders
-from ui.inputs.training import validation_input, workload_input
-from ui.notices import price_line, show_notices
-from ui.predicted.network import Network, current_network
-from ui.predicted.outcome import PAGE, context_of
+from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
+from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
+from ui.inputs.training import (
+    method_input,
+    precision_input,
+    size_sliders,
+    validation_input,
+    whole_nodes_input,
+    workload_input,
+)
+from ui.predicted import PAGE, Predicted, context_of, current_network
 from ui.result_table.show import result_table
-from ui.state.held import held_in
+from ui.state.profiles import held_in
 from ui.state.resources import Resources
 from ui.state.session import Limits, PredictView, Training, session
 from ui.tables import download_button
@@ -111,12 +110,12 @@ def _rows(answer: AdviseAnswer) -> list[OfferRow]:
     return sorted_rows(chosen_rows(answer.rows, keep=session.predict_table.open), Sort(session.predict.sort))
 
 
-def _per(network: Network) -> Per:
+def _per(network: Predicted) -> Per:
     """What time and cost are of: without a batch size only a step is known."""
     return Per.STEP if network.batch_size is None else Per(session.predict.per)
 
 
-def _choices(resources: Resources, network: Network) -> None:
+def _choices(resources: Resources, network: Predicted) -> None:
     """What is shown, and how."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="choices"):
         preset_choice()
@@ -132,7 +131,7 @@ def _choices(resources: Resources, network: Network) -> None:
         offer_buttons(resources)
 
 
-def _table(resources: Resources, network: Network, answer: AdviseAnswer, rows: list[OfferRow], per: Per) -> None:
+def _table(resources: Resources, network: Predicted, answer: AdviseAnswer, rows: list[OfferRow], per: Per) -> None:
     workload = answer.advice.request.workload
     plans = tuple(row.plan for row in rows if row.plan is not None)
     result_table(
@@ -146,7 +145,7 @@ def _table(resources: Resources, network: Network, answer: AdviseAnswer, rows: l
     )
 
 
-def _report_button(resources: Resources, network: Network, advice: Advice) -> None:
+def _report_button(resources: Resources, network: Predicted, advice: Advice) -> None:
     """Download the answer as one page; it is made when it is asked for."""
     outcome = network.outcome
     source = report_source(outcome.held.name, outcome.prediction, resources.models, outcome.prediction.warnings)

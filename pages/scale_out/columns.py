@@ -6,20 +6,21 @@ from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import machine_words
 from profet_core.units import format_significant, format_time, format_time_range, format_usd
-from ui.result_table.columns import Cell, Column
-from ui.result_table.plan_columns import (
+from ui.tables import (
     IMAGES,
     MEMORY,
     STEP,
+    Cell,
+    Column,
     confidence_column,
     cost_range_column,
     fit_data,
     hidden,
     machine_cell,
+    price_words,
     range_column,
     step_range_column,
 )
-from ui.tables import price_words
 
 
 def _instance_cell(row: WholeNodePlan) -> Cell:

@@ -8,7 +8,6 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.scale_out.columns import OUT_COLUMNS
-from pages.scale_out.inputs import out_inputs
 from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.catalog.naming import machine_words
@@ -17,24 +16,57 @@ from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.offers import CurveRow, ScaledEpoch, ScaledTraining
 from profet_core.units import format_significant, format_time, format_usd
-from ui.charts.curves import Curve, curves
+from ui.charts.curves import LATENCY, Curve, Shown, count_axis, curves
 from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look
-from ui.charts.scales import LATENCY, Shown, count_axis
 from ui.charts.style import GREY, show_chart
 from ui.frame import run_page
-from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, preset_choice
-from ui.inputs.network import latency_question
-from ui.inputs.offers import offer_buttons, offer_values
-from ui.inputs.parameters import chosen_parameters, typed_network
-from ui.links import page_path
-from ui.notices import price_line, show_notices
-from ui.predicted.network import current_network
-from ui.predicted.outcome import PAGE, context_of
+from ui.inputs.fields import choice, number_field, select
+from ui.inputs.network import latency_question, network_input, price_line, show_notices
+from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
+from ui.inputs.training import chosen_parameters, parameters_input, typed_network, validation_input
+from ui.notices import page_path
+from ui.predicted import PAGE, context_of, current_network
 from ui.result_table.show import result_table
+from ui.state.profiles import held_in
 from ui.state.resources import Resources
-from ui.state.session import STRATEGIES, ScaleOut, session
-from ui.texts import plain
+from ui.state.session import STRATEGIES, ScaleOut, Training, TypedStep, session
+from ui.words import plain
+
+_KEPT_TIP = "Per-GPU batch: a step has more images with more GPUs. Global batch: the GPUs share one batch."
+
+
+def out_inputs(resources: Resources) -> None:
+    """Everything but the offers."""
+    choice("Step on one GPU", ScaleOut.one_gpu)
+    if session.scale_out.one_gpu == "typed":
+        _typed_input(resources)
+        parameters_input(None)
+    else:
+        network_input(resources)
+        parameters_input(held_in(resources, session.profile).profile.meta)
+    choice("Gradients", ScaleOut.gradients, tip="4 bytes per parameter in FP32, 2 in half precision.")
+    choice("Keep fixed", ScaleOut.batch_kept, tip=_KEPT_TIP)
+    if session.scale_out.batch_kept == "all":
+        number_field("Global batch", ScaleOut.batch_of_all, empty="batch of one GPU")
+    select("Gradient exchange", ScaleOut.strategy)
+    gpus, images = st.columns(2, gap="small")
+    with gpus:
+        number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.")
+    with images:
+        number_field("Images", Training.images, tip="Training images per epoch.")
+    with st.expander("More options"):
+        validation_input()
+
+
+def _typed_input(resources: Resources) -> None:
+    step, batch = st.columns(2, gap="small")
+    with step:
+        number_field("Latency (ms)", TypedStep.one_gpu_ms, empty="measured")
+    with batch:
+        number_field("Batch size", TypedStep.one_gpu_batch)
+    gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
+    select("Measured on", TypedStep.one_gpu_on, {gpu: gpu for gpu in gpus}, index=None, placeholder="which GPU?")
+
 
 _SHOWN = {
     "speed_up": Shown("Speed-up", format_significant),

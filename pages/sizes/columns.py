@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from profet_core.answers.sizes import SizePoint
 from profet_core.units import format_time
-from ui.result_table.columns import Column
-from ui.result_table.plan_columns import (
+from ui.tables import (
     IMAGES,
     INSTANCE,
     MEMORY,
     STEP,
     TRAINING_COST,
+    Column,
     confidence_column,
     cost_range_column,
     hidden,

@@ -10,31 +10,64 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.sizes.columns import SIZE_COLUMNS
-from pages.sizes.scaler import show_scaler
 from profet_core.advice.plans import Plan
+from profet_core.answers.scale import ScaleQuestion, answer_scale
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import KNOTS, axis_range
-from profet_core.units import MS_PER_S, format_significant, format_time, format_usd
-from ui.charts.curves import Curve, curves
+from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
+from ui.charts.curves import LATENCY, Curve, Shown, curves, size_axis
 from ui.charts.gpu_look import gpu_look
-from ui.charts.scales import LATENCY, Shown, size_axis
 from ui.charts.style import show_chart
 from ui.frame import run_page
-from ui.inputs.fields import choice
-from ui.inputs.narrowing import chosen_rows, drawn_rows, preset_choice
-from ui.inputs.network import latency_question, network_input, second_input
-from ui.inputs.offers import offer_buttons, with_offers
-from ui.inputs.sizes import SIZE_LABELS, size_sliders
-from ui.inputs.training import validation_input, workload_input
-from ui.notices import price_line, show_notices
-from ui.predicted.network import Network, current_network
-from ui.predicted.outcome import PAGE, context_of
+from ui.inputs.fields import choice, number_field, select
+from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
+from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
+from ui.inputs.training import SIZE_LABELS, size_sliders, size_stops, validation_input, workload_input
+from ui.predicted import PAGE, Predicted, context_of, current_network
 from ui.result_table.show import result_table
 from ui.state.resources import Resources
-from ui.state.session import CurvesView, Part, PerInstance, SizesView, session
+from ui.state.session import CurvesView, Part, PerInstance, Scaler, SizesView, session
 from ui.tables import plan_gpus
-from ui.texts import plain
+from ui.words import plain
+
+
+def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
+    """Two latencies in, the latency at the slider's size out."""
+    smallest, largest = axis_range(axis)
+    min_key, max_key, at_key = _scaler_keys(axis)
+    instance, low, high, method = st.columns([3, 2, 2, 3], gap="small", vertical_alignment="bottom")
+    with instance:
+        names = {name: resources.instance_label(name) for name in Scaler.scaler_instance.options}
+        select("Target instance", Scaler.scaler_instance, names)
+    with low:
+        number_field(f"Latency at {smallest} (ms)", min_key, empty="measured")
+    with high:
+        number_field(f"Latency at {largest} (ms)", max_key, empty="measured")
+    with method:
+        choice("Method", Scaler.scaler_method)
+    min_ms, max_ms, at = (getattr(session.scaler, key) for key in (min_key, max_key, at_key))
+    st.select_slider(SIZE_LABELS[axis], size_stops(axis, at, log=log), key=at_key, persist_state="session")
+    if min_ms is None or max_ms is None:
+        words = SIZE_LABELS[axis].lower().removesuffix(" (pixels)")
+        st.info(f"Enter the measured latency at {words} {smallest} and at {words} {largest}.", icon=":material/info:")
+        return
+    question = ScaleQuestion(
+        instance=session.scaler.scaler_instance,
+        axis=axis,
+        min_ms=min_ms,
+        max_ms=max_ms,
+        at=at,
+        method=session.scaler.scaler_method,
+    )
+    answer = answer_scale(context_of(resources), question, range(smallest, largest + 1))
+    st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {question.at}", f"{format_ms(answer.scaled.latency_ms)}/step")
+    offer = resources.catalog[question.instance]
+    look = gpu_look(offer.gpu)
+    line = Curve(label=question.instance, look=look, sizes=answer.sizes, values=answer.curve_ms)
+    show_chart(curves([line], LATENCY, size_axis(axis, answer.sizes, log=log), log=log, at=question.at), "scaler")
+    st.caption("The curve is fitted on the measured networks. `profet scale` prints the same number.")
+
 
 #: Where curves are computed beside the chosen size: evenly in the logarithm, and at every measured size.
 _GRID = {axis: {*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 17))} for axis in KNOTS}
@@ -44,6 +77,11 @@ _SHOWN = {
     "time": Shown("Training time", format_time, in_time=True),
     "cost": Shown("Training cost", format_usd, prefix="$"),
 }
+
+
+def _scaler_keys(axis: str) -> tuple[str, ...]:
+    """Settings of both latencies and of the size between."""
+    return tuple(f"scaler_{name}_{axis}" for name in ("min", "max", "at"))
 
 
 def body(resources: Resources) -> None:
@@ -75,7 +113,7 @@ def main(resources: Resources) -> None:
             offer_buttons(resources)
             gpus_place = st.container(width="content")
     if scaler:
-        show_scaler(resources, axis, session.scaler_batch if axis == "batch" else session.scaler_pixels, log=log)
+        show_scaler(resources, axis, log=log)
     else:
         _show_curves(resources, axis, gpus_place, log=log)
 
@@ -113,7 +151,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     _table(answer, axis, at)
 
 
-def _chosen_size(network: Network, axis: str) -> int | None:
+def _chosen_size(network: Predicted, axis: str) -> int | None:
     return network.question.at_batch or network.batch_size if axis == "batch" else network.chosen_pixels
 
 
@@ -182,8 +220,8 @@ def _ends(plan: Plan, shows: str) -> tuple[float, float] | None:
 def _linked() -> tuple[Part | PerInstance | str, ...]:
     """Settings of the training, the offers and the curves; or of the scaler along the chosen axis."""
     if session.sizes.sizes_view == "scaler":
-        along = session.scaler_batch if session.sizes.axis == "batch" else session.scaler_pixels
-        return (session.sizes, session.scaler, along)
+        keys = _scaler_keys(session.sizes.axis)
+        return (session.sizes, "scaler_instance", "scaler_method", *keys)
     shown = (session.sizes, session.curves, "drawn", session.nodes, session.sizes_table)
     return (*session.asked, session.training, *session.offered, *shown)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ APP = """
 from starlette.middleware import Middleware
 from streamlit import App
 from profet_http.headers import SecurityHeaders
-from ui.content_policy import content_policy
+from ui.delivery.page import content_policy
 
 app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy())])
 """
@@ -30,9 +29,9 @@ PAGE = """
 import streamlit as st
 from ui.charts.curves import Curve, curves
 from ui.charts.gpu_look import gpu_look
-from ui.charts.scales import LATENCY, size_axis
+from ui.charts.curves import LATENCY, size_axis
 from ui.charts.style import show_chart
-from ui.result_table.columns import Cell, Column
+from ui.tables import Cell, Column
 from ui.result_table.show import result_table
 from ui.state.session import session
 
@@ -99,17 +98,6 @@ def test_a_table_is_sorted_and_a_row_opened_by_keyboard(page, made_url):
     expect(opened).to_have_attribute("aria-expanded", "true")
     expect(opened).to_be_focused()
     assert refused == []
-
-
-def test_exports_are_what_is_on_screen(page, made_url):
-    page.goto(made_url)
-    page.get_by_role("button", name="Time").click()
-    expect_order(page, "<i>own</i>", "p4d.24xlarge", "g5.xlarge")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="JSON").click()
-    saved = json.loads(Path(download.value.path()).read_text())
-    assert [row["plan"] for row in saved] == names(page)
-    assert list(saved[0]) == ["plan", "total_s", "range", "usd", "sure"]
 
 
 def test_a_phone_has_name_time_and_cost_without_scrolling_sideways(phone, made_url):

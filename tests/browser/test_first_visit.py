@@ -12,7 +12,6 @@ pytestmark = pytest.mark.browser
 
 PREDICT = "Training time and cost on every cloud GPU, from one profiled step"
 SIZES = "Latency and cost by batch size and image size"
-ABOUT = "About"
 
 
 @pytest.mark.parametrize(
@@ -28,11 +27,3 @@ def test_the_first_link_opens_its_page(page, repository, link, heading):
         expect(page.get_by_role("heading", level=1)).to_have_text(heading)
         expect(page.get_by_text("Page not found")).to_have_count(0)
         assert page.url == f"{url}/{link}"
-
-
-def test_the_server_may_be_started_from_any_folder(page, repository, tmp_path):
-    with served(repository / "streamlit_app.py", started_in=tmp_path) as url:
-        open_page(page, f"{url}/sizes?epochs=3")
-        expect(page.get_by_role("heading", level=1)).to_have_text(SIZES)
-        page.goto(f"{url}/about")
-        expect(page.get_by_role("heading", level=1)).to_have_text(ABOUT)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from tests.browser.test_whole_flow import LOADED_MS, open_page, open_sidebar, settle
+from tests.browser.test_whole_flow import LOADED_MS, open_page, settle
 
 pytestmark = pytest.mark.browser
 
@@ -26,10 +24,6 @@ def give_files(page: Page, *files: FilePayload) -> None:
 def files_of(samples, repository, *names: str) -> list[FilePayload]:
     step = repository / "sample_traces" / "formats" / "tensorflow-step.xplane.pb"
     return [*(payload(f"{name}.json", samples[name].data) for name in names), payload(step.name, step.read_bytes())]
-
-
-def overflow(page: Page) -> int:
-    return page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth - window.innerWidth")
 
 
 def test_three_files_and_a_bad_one_become_a_list_that_is_compared_looked_into_and_used(
@@ -74,15 +68,3 @@ def test_three_files_and_a_bad_one_become_a_list_that_is_compared_looked_into_an
 def choose(page: Page, name: str) -> None:
     page.get_by_test_id("stRadio").get_by_text(name).first.click()
     settle(page)
-
-
-def test_a_phone_shows_the_list_without_sideways_scrolling(phone, app_url, repository, samples):
-    open_page(phone, f"{app_url}/compare")
-    long = payload("a-very-long-name-of-a-profile-" * 4 + ".json", json.dumps({"Device_Conv2D": 5e4}).encode())
-    give_files(phone, *files_of(samples, repository, VGG), long, payload("also-" * 30 + ".json", b"{"))
-    expect(phone.get_by_role("radiogroup", name="3 profiles")).to_be_visible()
-    assert overflow(phone) <= 0
-    open_page(phone, f"{app_url}/?source=upload")
-    open_sidebar(phone)
-    give_files(phone, *files_of(samples, repository, VGG, LENET), long)
-    assert overflow(phone) <= 0

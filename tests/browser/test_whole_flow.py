@@ -69,14 +69,6 @@ def follow(page: Page, name: str) -> None:
     settle(page)
 
 
-def open_sidebar(page: Page) -> None:
-    """On a phone it is folded."""
-    button = page.get_by_test_id("stExpandSidebarButton")
-    if button.is_visible():
-        button.click()
-        expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")
-
-
 def column(page: Page, name: str) -> dict[str, str]:
     """Instance -> cell, of one column of the result table, as the browser shows it."""
     shown = page.locator("table:has(button[data-does])")

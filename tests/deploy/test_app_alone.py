@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.deploy.conftest import ask
-from ui.recorder.wheel import recorder_wheel
+from ui.recorder import recorder_wheel
 
 
 def test_its_pages_say_what_a_browser_may_do_with_them(address):

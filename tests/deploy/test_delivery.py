@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.deploy.conftest import ask
-from ui.delivery.shell import STATIC
+from ui.delivery.page import STATIC
 
 #: The largest: the charts' code.
 (CHARTS,) = (STATIC / "static" / "js").glob("PlotlyChart.*.js")

@@ -162,10 +162,10 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     """Edit a table of the dialog of prices: AppTest has no data editor, so a button takes its place."""
     edits: dict[str, object] = {}
 
-    def drawn(_data, *, key: str, on_change: Callable[..., None], args: tuple, **_more) -> None:
+    def drawn(_data, *, key: str, on_change: Callable[[], None], **_more) -> None:
         def take() -> None:
             st.session_state[key] = dict(edits)
-            on_change(*args)
+            on_change()
 
         st.button("Edit", key=f"edit:{key.partition(':')[0]}", on_click=take)
 
@@ -182,7 +182,7 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
 
 def look_at(app: AppTest, name: str) -> AppTest:
     """Choose one of the visitor's own on the list of Profiles."""
-    return app.radio(key="inspected").set_value(f"own {own(app)[name]}").run()
+    return app.radio(key="inspected").set_value(own(app)[name]).run()
 
 
 def inside(app: AppTest) -> AppTest:

@@ -6,7 +6,6 @@ import pytest
 
 from profet_core import read_profile
 from profet_core.artifacts.samples import Sample
-from profet_core.latency import Basis
 from profet_core.units import format_ms
 from profet_lab.measurements.tables import data_folder
 from tests.pages.conftest import (
@@ -14,11 +13,9 @@ from tests.pages.conftest import (
     as_version_2,
     assert_shows,
     column,
-    compared,
     everything,
     go,
     has_results,
-    inside,
     lines,
     link,
     notices,
@@ -62,33 +59,6 @@ def test_a_profile_of_any_gpu_is_recognised_and_says_what_it_rests_on(open_app, 
         assert told[name] == expected[name].basis.words
         assert sure[name] in ("fair", "rough"), "nothing is as sure as from a profiled GPU"
     assert expected["g4dn.xlarge"].basis == expected["g4dn.12xlarge"].basis == "carried-back"
-
-
-def test_another_size_follows_the_growth_of_the_gpu_it_is_carried_to(open_app, core, samples):
-    named, gpu = next(iter(FOREIGN.items()))
-    data = as_torch(samples[VGG], gpu=named)
-    profile = read_profile(data)
-    app = everything(opened(open_app, data, batch="64"))
-    assert_shows(app, core.advise(profile, anchor=gpu, at_batch=64))
-    told = column(app, "Based on")
-    assert told["g4dn.xlarge"] == Basis.CARRIED_BACK.words
-    app = go(app, "sizes")
-    assert not app.error and not app.exception
-
-
-def test_profiles_of_several_gpus_stand_side_by_side(open_app, samples):
-    app = open_app()
-    files = [(f"{gpu}.json", as_torch(samples[VGG], gpu=gpu)) for gpu in (*FOREIGN, "Tesla T4", "AMD Instinct MI355X")]
-    app = go(upload(app, *files), "compare")
-    assert not app.exception
-    assert [f"{name}.json" in lines(app.error)[0] for name in ("Tesla T4", "AMD Instinct MI355X")] == [False, True]
-    shown = compared(app)
-    assert {name: row["Anchor"] for name, row in shown.items()} == {
-        **{f"{named}.json": gpu for named, gpu in FOREIGN.items()},
-        "Tesla T4.json": "g4dn.xlarge",
-    }
-    app = inside(app)
-    assert not app.exception
 
 
 def test_an_anchor_may_be_chosen_where_the_profile_tells_none(open_app, core, samples):

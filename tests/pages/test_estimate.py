@@ -6,7 +6,7 @@ from profet_core.from_layers.estimate import disagreement_words, disagreements, 
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
 from profet_core.units import format_ms
-from tests.pages.conftest import column, everything, give, go, lines, link, result_rows, rows, type_in
+from tests.pages.conftest import column, everything, give, go, lines, link, result_rows, type_in
 from tests.pages.expected import FIRST
 
 TABLE = b"kind,channels,kernel\nconvolution,32,3\nmax pooling,,2\nconvolution,64,3\nflatten,,\ndense,10,\n"
@@ -93,11 +93,3 @@ def test_a_profile_of_the_same_step_is_shown_beside(open_app, core, samples, mod
     # Of another step nothing is compared.
     other = type_in(app, "net_batch", sample.batch_size * 2)
     assert "From profile" not in result_rows(other)[0]
-
-
-def test_features_and_weights_are_shown_when_they_are_asked_for(open_app, models):
-    app = open_app("estimate")
-    assert not app.table
-    app.session_state["estimate:weights"] = True
-    app.run()
-    assert not app.exception and set(rows(app, 0)[0]) == {"Work", "Amount", *models.transfer.instances}

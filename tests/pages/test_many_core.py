@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.layers import counts_of
 from profet_core.manycore.answer import manycore
 from profet_core.manycore.models import PUBLISHED_THREADS, Training
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING, scaled_network
@@ -37,20 +36,6 @@ def test_a_published_network_shows_its_predictions_beside_ours_to_the_digit(open
     for threads, minutes in PUBLISHED_PREDICTIONS_MIN[name].items():
         assert published[f"{threads:,}"] == (f"{minutes:.1f} min", f"{minutes:.1f}")
     assert published["240"][0] == "–"
-
-
-def test_a_named_network_and_a_number_of_threads(open_app):
-    app = open_app(
-        "many_core", manycore_from="named", manycore_name="LeNet5", manycore_pixels="32", manycore_threads="61"
-    )
-    network = scaled_network("LeNet5", counts_of("LeNet5", 32).flops)
-    assert_shows(app, manycore(network, PUBLISHED_TRAINING["small"], [*PUBLISHED_THREADS, 61]))
-    app.selectbox(key="manycore_name").set_value("ResNet50").run()
-    app = type_in(app, "manycore_pixels", 224)
-    network = scaled_network("ResNet50", counts_of("ResNet50", 224).flops)
-    assert_shows(app, manycore(network, PUBLISHED_TRAINING["large"], [*PUBLISHED_THREADS, 61]))
-    assert len(app.warning) == 2
-    assert link(app) == {"manycore_from": "named", "manycore_threads": "61"}
 
 
 def test_flops_and_the_link_restore_the_view(open_app):

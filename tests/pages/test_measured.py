@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_2, column, everything, give, go, lines, link, notices, type_in
+from tests.pages.conftest import column, everything, go, lines, link, notices, type_in
 from ui.state.session import MEASURED
 
 FIRST, OTHER = "resnet50-128px-b64-g4dn", "resnet50-128px-b256-g4dn"
@@ -52,13 +52,3 @@ def test_a_second_profile_of_another_network_can_t_correct_and_one_line_says_so(
     assert line.startswith("Second profile: ") and line.endswith("It is not used.")
     # Without a second profile there is one size that it can have been measured at.
     assert step(app) == step(everything(open_app(sample=FIRST, **{P2: "500"})))
-
-
-def test_an_upload_of_the_measured_size_leaves_the_anchor_alone(open_app, samples):
-    sample = samples[FIRST]
-    app = open_app(sample=FIRST, second="True", measured_at="other", second_source="upload", **{P2: "500"})
-    data = as_version_2(dict(sample.profile.operations), gpu="Tesla V100", step_latency_ms=200.0, batch_size=128)
-    give(app, ("other.json", data), slot="second")
-    assert app.selectbox(key="anchor").value == sample.anchor
-    assert app.session_state["second_latency"] == 200.0
-    assert not app.exception

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.pages.conftest import column, everything, go, lines, link, result_rows, sentences, type_in
-from tests.pages.expected import FIRST
+from tests.pages.conftest import column, everything, lines, link, result_rows, type_in
 
 FIELDS = ("provider", "gpu", "gpu_count", "market", "min_memory_gib", "confidence")
 
@@ -102,31 +99,3 @@ def test_what_is_retired_only_shows_with_the_toggle(open_app, chart):
     assert not app.error and not app.exception and not app.info
     app.segmented_control(key="chart").set_value("table").run()
     assert "p2.xlarge" in column(app, "Time")
-
-
-def test_a_node_is_shown_whole_with_its_share_where_a_gpu_is_rented_in_nodes_only(open_app):
-    app = open_app(provider="aws", gpu="A100", predict_open="p4d.24xlarge")
-    assert column(app, "GPU")["p4d.24xlarge"] == "A100 40 GB SXM (1 of 8), AWS"
-    assert column(app, "$/h")["p4d.24xlarge"] == "$21.96"
-    assert beneath(app, "p4d.24xlarge", "$/h") == "$2.74 a GPU"
-    assert any(line.startswith("Price: $21.957642/h for 8 GPUs, $2.74 each") for line in sentences(app))
-    assert "p4d.24xlarge" not in column(open_app(gpu="A100", preset="all"), "Time"), "one can be had by itself"
-
-
-def test_sizes_and_compare_take_the_same_narrowing(open_app):
-    app = go(open_app(provider="gcp", gpu="V100,L4"), "sizes")
-    assert not app.error and not app.exception
-    app = open_app("compare", compare_samples=FIRST, gpu="V100,L4")
-    assert not app.error and not app.exception
-
-
-def beneath(app, key: str, title: str) -> str:
-    """The second line of a cell."""
-    (table,) = [found for found in map(read, app.get("bidi_component")) if "rows" in found]
-    place = [one["title"] for one in table["columns"]].index(title)
-    (row,) = [row for row in table["rows"] if row["key"] == key]
-    return row["cells"][place]["beneath"]
-
-
-def read(element) -> dict:
-    return json.loads(element.proto.json)

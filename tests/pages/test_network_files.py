@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pages.conftest import go, lines
-from ui.state.uploads_held import DROPPED_TYPE
+from ui.server import DROPPED_TYPE
 
 GOOD = b"kind,channels,kernel\nconvolution,5,4\nflatten,,\ndense,10,\n"
 
@@ -43,7 +43,7 @@ def test_a_file_is_read_once_and_what_goes_wrong_is_one_line(open_app, monkeypat
     def fail(*_):
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("ui.inputs.network_file.read_network_guarded", fail)
+    monkeypatch.setattr("ui.inputs.uploads.read_network_guarded", fail)
     app = give(app, "next.csv", GOOD)
     (line,) = lines(app.error)
     assert "next.csv" in line and "our side" in line and "secret" not in line

@@ -19,7 +19,6 @@ from tests.pages.conftest import (
     inside,
     lines,
     notices,
-    rows,
     upload,
 )
 
@@ -57,15 +56,6 @@ def test_answer_and_sizes_show_one_line_and_the_way_inside(open_app, data, says)
     go(app, "predict")
     app.segmented_control(key="source").set_value("sample").run()
     assert not app.error and answer(app) == answer(open_app())
-
-
-@sand
-def test_inside_everything_is_shown(open_app, data, says):
-    app = inside(go(upload(open_app(), ("net.json", data)), "compare"))
-    assert lines(app.warning)[0].startswith(says)
-    assert not app.error and not app.exception
-    assert set(app.dataframe[0].value["Operation"]) == set(read_profile(data).operations)
-    assert rows(app, 0)[1]["Value"] == "one step, assumed"
 
 
 @sand

@@ -73,13 +73,6 @@ def test_what_was_written_since_is_told_and_the_old_is_shown(open_app, home):
     assert lines(app.run().warning)[0] == NEWER and not app.error
 
 
-def test_models_of_own_machines_alone_predict_no_sample_of_another(open_app, own_machines, samples):
-    said = "No sample was recorded on lab.g3s.xlarge, lab.g4dn.xlarge, lab.p2.xlarge: upload a profile of yours."
-    for page in ("predict", "sizes"):
-        app = open_app(page)
-        assert lines(app.error) == [said] and not app.exception, page
-
-
 def test_models_of_own_machines_alone_predict_a_profile_recorded_there(open_app, own_machines, samples):
     sample = next(iter(samples.values()))
     anchor = f"lab.{sample.anchor}"
@@ -96,8 +89,8 @@ def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):
     app = open_app("compare", compare_samples=f"{first},{second}")
     assert not app.error and any(INSTANCE in str(frame.value.columns) for frame in app.dataframe)
     assert INSTANCE in {row["Instance"] for row in rows(open_app("about", open="prices"), 0)}
-    found = {row["GPU"]: row for row in rows(open_app("accuracy"), 0)}[GPU]
-    assert (found["Measured on"], found["Measurements"], found["Interval"]) == (INSTANCE, f"{CELLS}", "+18%")
+    said = lines(open_app("accuracy").markdown)
+    assert any(f"{GPU} ({CELLS} measurements on {INSTANCE})" in line for line in said)
     app = open_app()
     app.session_state["own_gpus"] = (own_gpu_of({"gpu": "my card", "like": "L4"}, load_resources().gpus),)
     go(app, "predict", preset="all")

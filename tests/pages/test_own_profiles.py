@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,6 @@ from benchmarks.made_trace import write_pytorch_trace
 from profet_core import read_profile
 from profet_core.prediction.checks import counted, refusal, steps_note
 from tests.pages.conftest import (
-    answer,
     as_version_1,
     as_version_2,
     assert_shows,
@@ -32,8 +31,8 @@ from tests.pages.conftest import (
     type_in,
     upload,
 )
-from ui.state.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
-from ui.state.uploads_held import DROPPED_TYPE
+from ui.server import DROPPED_TYPE
+from ui.state.profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 FORMATS = sorted(
@@ -182,20 +181,6 @@ def test_anchor_and_latency_are_remembered_of_each(open_app, samples):
     assert app.selectbox(key="unit").value == "ms"
 
 
-def test_the_second_profile_is_chosen_from_the_same_list(open_app, samples):
-    names = ("resnet50-128px-b64-g4dn", "resnet50-128px-b256-g4dn")
-    app = upload(open_app(second="True"), *sample_files(samples, *names))
-    app.selectbox(key="chosen").set_value(own(app)[f"{names[0]}.json"]).run()
-    app.segmented_control(key="second_source").set_value("upload").run()
-    app.selectbox(key="second_chosen").set_value(own(app)[f"{names[1]}.json"]).run()
-    app.select_slider(key="slider:batch").set_value(128).run()
-    by_samples = open_app(sample=names[0], second="True", second_sample=names[1], batch="128")
-    assert answer(app) == answer(by_samples)
-    go(go(app, "about"), "predict")
-    assert app.selectbox(key="second_chosen").value == own(app)[f"{names[1]}.json"]
-    assert answer(app) == answer(by_samples)
-
-
 def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_warning(open_app, samples):
     operations = dict(samples[VGG].profile.operations)
     app = upload(
@@ -263,25 +248,6 @@ def test_the_list_is_bounded_and_bad_files_leave_a_line_each(open_app, samples):
     assert "net.json: the server let go of it" in lines(app.error)[0]
 
 
-def test_a_pytorch_trace_is_predicted_with_its_warning_first(open_app, core):
-    data = cuda_trace(200_000)
-    read = read_profile(data, "resnet.pt.trace.json")
-    assert read.steps > 1 and "PyTorch" in read.warnings[0]
-    app = upload(open_app(anchor="p2.xlarge", profiled_batch="16"), ("resnet.pt.trace.json", data))
-    assert app.selectbox(key="anchor").value == "g4dn.xlarge"
-    (key,) = own(app).values()
-    app.selectbox(key=f":compiled:{key}").set_value(True).run()
-    answered = replace(read, meta=replace(read.meta, compiled=True))
-    expected = core.predict(answered, without_latency=False, profiled_batch=16)
-    beside_the_choice = steps_note(counted(read, read.meta.step_latency_ms))
-    said = [" ".join(line.split()) for line in expected.warnings if line != beside_the_choice]
-    assert notices(app)[: len(said)] == said and notices(app)[0] == read.warnings[0]
-    assert notices(go(app, "sizes"))[0] == read.warnings[0] and not app.error
-    (block,) = [text for text in lines(go(app, "compare").markdown) if text.startswith("**resnet.pt.trace.json**")]
-    assert block.splitlines()[1] == f"- {read.warnings[0]}"
-    assert notices(inside(app))[0] == read.warnings[0] and not app.error and not app.exception
-
-
 def test_whoever_waits_sees_the_place_in_line_and_how_far_it_is(open_app, monkeypatch):
     texts: list[tuple[float, str]] = []
     drawn, read_names = DeltaGenerator.progress, []
@@ -316,8 +282,3 @@ def test_whoever_waits_sees_the_place_in_line_and_how_far_it_is(open_app, monkey
         assert "your pasted text" in shown(app) and list(own(app)) == ["net*.json", "pasted text"]
     assert read_names == ["net*.json", "pasted text", "pasted text"]
     assert any("pasted text: " in line for line in lines(app.error))
-
-
-def test_two_files_of_one_name_are_told_apart(open_app, samples):
-    app = upload(open_app(), ("net.json", samples[VGG].data), ("net.json", samples[LENET].data))
-    assert list(own(app)) == ["net.json", "net.json (2)"]

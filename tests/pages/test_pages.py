@@ -6,8 +6,8 @@ import pytest
 
 from tests.pages.conftest import PAGES, lines
 from ui import frame
-from ui.errors import UNEXPECTED
-from ui.texts import plain
+from ui.notices import UNEXPECTED
+from ui.words import plain
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -7,13 +7,10 @@ import json
 
 import pytest
 
-from profet_core import Profile, read_profile
-from profet_core.prediction.checks import steps_note
 from profet_core.units import format_ms
 from tests.pages.conftest import (
     answer,
     as_version_1,
-    as_version_2,
     assert_shows,
     cards,
     column,
@@ -23,7 +20,6 @@ from tests.pages.conftest import (
     lines,
     link,
     notices,
-    result_rows,
     sentences,
     type_in,
     upload,
@@ -105,13 +101,6 @@ def test_a_preset_changes_which_rows_show_but_no_number(open_app, core, samples,
     assert "g4dn.xlarge" in shown, "the anchor"
 
 
-def test_sorting_by_cost_and_name(open_app):
-    for sort in ("cost", "name"):
-        rows = bars(open_app(chart="bars", sort=sort))[1]
-        keys = [row["value"] if sort == "cost" else row["name"].removeprefix("<b>") for row in rows]
-        assert keys[0] == min(keys) if sort == "cost" else keys
-
-
 def test_a_step_that_does_not_fit_stays_as_a_row_without_a_bar_and_wins_nothing(open_app):
     app = open_app(chart="bars", sample=VGG, batch="256", preset="original", per="training")
     (times, _) = bars(app)
@@ -129,13 +118,6 @@ def test_sliders_move_every_number_and_snap_back_to_the_profile(open_app, core, 
     app.select_slider(key="slider:batch").set_value(64).run()
     app.select_slider(key="slider:pixels").set_value(224).run()
     assert_shows(app, core.advise(samples[FIRST])) or link(app) == {}
-
-
-def test_a_size_outside_extends_the_range(open_app, samples):
-    data = as_version_2(samples[FIRST].profile.operations, batch_size=300, pixels=299, gpu="Tesla T4")
-    app = upload(open_app(), ("net.json", data))
-    assert not app.error
-    assert app.select_slider(key="slider:batch").value == 300 and app.select_slider(key="slider:pixels").value == 299
 
 
 def test_without_sizes_there_are_steps_and_with_them_all(open_app, core, samples):
@@ -163,13 +145,6 @@ def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, sa
     assert cards(app)[0][1] in {f"${plan.total_usd:,.2f}" for plan in fast}
 
 
-def test_times_and_costs_may_be_of_a_part_of_the_training(open_app):
-    whole, epoch = (open_app(per=per) for per in ("training", "epoch"))
-    for title in ("Instance", "$/h", "Confidence"):
-        assert [row[title] for row in result_rows(whole)] == [row[title] for row in result_rows(epoch)]
-    assert [row["Time"] for row in result_rows(whole)] != [row["Time"] for row in result_rows(epoch)]
-
-
 def test_a_second_profile_is_used_or_refused_with_one_line(open_app, core, samples):
     first, second = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
     app = open_app(sample=first.name, second="True", second_sample=second.name, batch="64")
@@ -189,23 +164,6 @@ def test_a_price_of_ones_own_and_a_measured_latency(open_app, core, samples):
     assert any("p3.2xlarge was corrected by" in line for line in notices(app))
 
 
-def test_details_of_a_row_open_and_say_what_was_measured_there(open_app, samples):
-    app = open_app(preset="original", predict_open="p3.2xlarge")
-    assert any(f"{format_ms(samples[FIRST].measured_ms['p3.2xlarge'])}/step" in line for line in sentences(app))
-    assert app.number_input(key="price_p3.2xlarge").value is None
-
-
-def test_gzip_and_version_1_are_read_too(open_app, core, samples):
-    data = b"[" + as_version_1(samples[VGG].profile.operations) + b"]"
-    app = upload(open_app(anchor="g3s.xlarge", retired="True"), ("old.json.gz", gzip.compress(data)))
-    assert app.session_state["latency"] is None
-    type_in(app, "profiled_batch", 16)
-    profile, anchor = read_profile(data), app.selectbox(key="anchor").value
-    expected = core.predict(profile, anchor=anchor, profiled_batch=16).latencies_ms
-    shown = column(everything(app), "Step")
-    assert shown == {name: format_ms(expected[name]) for name in shown} and len(shown) > 40
-
-
 def test_a_stranger_s_names_stay_text(open_app):
     hostile = {"Device_Conv2D": 50_000.0, "<img src=x onerror=alert(1)>": 1.0, "Device_" + "X" * 40: 9_000.0}
     app = upload(open_app(), ("[click](javascript:alert(1)).json", json.dumps(hostile).encode()))
@@ -214,16 +172,6 @@ def test_a_stranger_s_names_stay_text(open_app):
     for element in (*app.caption, *app.warning, *app.markdown, *app.header, *app.subheader):
         assert "<img" not in element.value.replace("\\<img", "")
         assert "[click]" not in element.value
-
-
-def test_a_network_unlike_the_data_is_said_to_be(open_app, core):
-    operations = {"Device_DepthwiseConv2dNative": 90_000.0, "Device_Softmax": 90_000.0, "Host_IDLE": 9e5}
-    app = upload(open_app(anchor="g4dn.xlarge"), ("net.json", as_version_2(operations, batch_size=16)))
-    profile = Profile(operations)
-    found = core.predict(profile, anchor=app.selectbox(key="anchor").value, profiled_batch=16)
-    # How many steps it was read as stands beside the choice.
-    expected = [line for line in found.warnings if line != steps_note(profile)]
-    assert expected and notices(app)[: len(expected)] == expected
 
 
 def test_a_latency_in_any_unit_or_none(open_app, core, samples):
@@ -300,3 +248,9 @@ def test_a_link_reopens_the_view(open_app):
     app = open_app(sample=VGG, batch="32", epochs="5", preset="aws", per="epoch", budget_usd="30", gpu="V100,T4")
     again = open_app(**dict(app.query_params))
     assert dict(again.query_params) == dict(app.query_params) and answer(again) == answer(app)
+
+
+def test_details_of_a_row_open_and_say_what_was_measured_there(open_app, samples):
+    app = open_app(preset="original", predict_open="p3.2xlarge")
+    assert any(f"{format_ms(samples[FIRST].measured_ms['p3.2xlarge'])}/step" in line for line in sentences(app))
+    assert app.number_input(key="price_p3.2xlarge").value is None

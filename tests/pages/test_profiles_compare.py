@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
 
-from pages.compare.candidates import Candidate, compare
-from pages.compare.listing import as_said
-from pages.compare.side_by_side import bars, data_rows, offer_rows, table_row
+from pages.compare.listing import Candidate, as_said, compare
+from pages.compare.side_by_side import bars, offer_rows, table_row
 from profet_core import predict, read_profile
 from profet_core.advice.advise import ORIGINAL
 from profet_core.profiles.profet_json.writer import write_profile
@@ -27,7 +23,6 @@ from tests.pages.conftest import (
 )
 from ui.state.records import OwnProfile
 from ui.state.resources import load_resources
-from ui.tables import as_csv
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 
@@ -112,27 +107,6 @@ def assert_as_on_predict(app, name: str):
     assert len(both) >= 9 and {instance: row[instance] for instance in both} == both
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"tf32": "False", "latency": "330"},
-        {"latency": "5000"},
-        {"measured_g4dn.xlarge": "250"},
-        {"anchor": "p2.xlarge", "latency": "none"},
-    ],
-    ids=str,
-)
-def test_a_sample_that_predict_shows_has_the_numbers_that_it_has_there(open_app, settings):
-    """As its settings are there, also by a link to the comparison."""
-    app = open_app(sample=VGG, compare_samples=f"{VGG},{LENET}", **settings)
-    assert_as_on_predict(app, VGG)
-    # As text: where there is no number, it is no number like any other.
-    before = str(compared(app)[VGG])
-    again = open_app("compare", **dict(app.query_params))
-    assert str(compared(again)[VGG]) == before
-    assert str(compared(open_app("compare", compare_samples=VGG))[VGG]) != before
-
-
 def test_using_one_puts_it_on_answer_with_all_that_is_known_of_it(open_app, samples):
     app = open_app("compare", compare_samples=ALEXNET)
     app.button(key="compare:use").click().run()
@@ -155,21 +129,6 @@ def test_a_download_is_the_profile_as_it_was_told(samples):
     assert (again.steps, again.meta.step_latency_ms, again.meta.precision) == (1, 130.0, "fp32")
 
 
-def test_a_latency_that_makes_no_sense_is_left_out_and_said(open_app, models, catalog, samples):
-    app = open_app("compare")
-    give(app, (f"{VGG}.json", samples[VGG].data), (f"{LENET}.json", samples[LENET].data))
-    key = own(look_at(app, f"{VGG}.json"))[f"{VGG}.json"]
-    type_in(app, f"compare:latency:{key}", 122_400.0)
-    said = " ".join(lines(app.markdown))
-    assert f"**{VGG}.json** - A latency of 122,400 ms doesn't fit this profile" in " ".join(said.split())
-    sample = samples[VGG]
-    assert_shows(compared(app)[f"{VGG}.json"], predicted_ms(models, catalog, sample.profile, "g3s.xlarge"))
-    other = samples[LENET]
-    assert_shows(
-        compared(app)[f"{LENET}.json"], predicted_ms(models, catalog, other.profile, other.anchor, other.latency_ms)
-    )
-
-
 def test_removing_and_renaming_here(open_app, samples):
     app = open_app("compare", compare_samples=ALEXNET)
     give(app, (f"{VGG}.json", samples[VGG].data), (f"{LENET}.json", samples[LENET].data))
@@ -182,17 +141,6 @@ def test_removing_and_renaming_here(open_app, samples):
     app.button(key="compare:remove-all").click().run()
     assert list(compared(app)) == [ALEXNET]
     assert not app.exception
-
-
-def test_the_download_has_every_instance_of_every_profile(models, catalog, samples):
-    sample = samples[VGG]
-    candidate = Candidate("x", "=mine", sample.profile, sample.anchor, sample.latency_ms)
-    rows = data_rows(*compare(load_resources(), [candidate], "default"))
-    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
-    assert {row["instance"]: row["latency_ms"] for row in rows} == expected.latencies_ms
-    read = list(csv.DictReader(io.StringIO(as_csv(rows))))
-    assert [row["instance"] for row in read] == [row.instance for row in expected.predictions]
-    assert float(read[0]["anchor_latency_ms"]) == sample.latency_ms
 
 
 def test_fifty_profiles_and_names_that_are_alike(open_app, samples):

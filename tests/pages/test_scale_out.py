@@ -16,7 +16,7 @@ from profet_core.cost import cost_usd, epoch_steps
 from profet_core.multi_gpu.law import SCALEOUT_NAME
 from profet_core.multi_gpu.step import GpuStep, best_step, strategies_of
 from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
-from tests.pages.conftest import ALL_COLUMNS, go, has_results, lines, result_rows
+from tests.pages.conftest import ALL_COLUMNS, has_results, lines, result_rows
 
 MODEL = load_models().scaleout
 SAMPLE = "resnet50-128px-b64-g4dn"
@@ -110,12 +110,6 @@ def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_
     assert offer in having and len(result_rows(app)) <= len(having)
 
 
-def test_the_page_asks_which_gpu_by_its_full_name(open_app, catalog):
-    app = open_app("scale_out", one_gpu="typed")
-    assert len(app.info) == 1 and not has_results(app)
-    assert set(app.selectbox(key="one_gpu_on").options) == {offer.gpu for offer in catalog.values()}
-
-
 def test_a_global_batch_is_shared(open_app, samples):
     told = printed(
         "scaleout", samples[SAMPLE].path, "--global-batch", 256, "--total-gpus", 8, "--images", 50_000,
@@ -136,20 +130,6 @@ def test_the_curve_marks_where_cost_rises_faster_than_speed(open_app, samples):
     traces = drawn(app)
     assert traces["ring"]["y"] == pytest.approx([row["epoch_usd"] for row in told["curve"]])
     assert traces["cost rises faster beyond"]["x"] == [told["last_paying"]]
-
-
-@pytest.mark.parametrize("shows", ["speed_up", "cost"])
-def test_the_band_holds_the_line(open_app, shows):
-    app = open_page(open_app, out_shows=shows)
-    traces = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
-    (band,) = [one for one in traces if one.get("fill") == "toself"]
-    line = drawn(app)["ring"]
-    count = len(line["x"])
-    lows, highs = band["y"][:count], band["y"][count:][::-1]
-    for gpus, low, value, high in zip(line["x"], lows, line["y"], highs, strict=True):
-        assert low <= value * (1 + 1e-9) and value <= high * (1 + 1e-9)
-        assert shows != "speed_up" or high <= gpus
-    assert ("perfect" in drawn(app)) == (shows == "speed_up")
 
 
 @pytest.mark.parametrize(
@@ -173,14 +153,6 @@ def test_what_is_wrong_is_one_line(open_app, query):
     assert "\n" not in line and not app.exception and not has_results(app)
 
 
-def test_presets_are_those_of_predict(open_app):
-    few = result_rows(open_app("scale_out", sample=SAMPLE))
-    aws = result_rows(open_app("scale_out", sample=SAMPLE, preset="aws"))
-    gpus = [row["GPU"].split(",")[0].split(" × ")[1] for row in few]
-    assert len(few) > 8 and len(set(gpus)) >= len(gpus) - 1
-    assert aws and all("AWS" in row["GPU"] for row in aws)
-
-
 def test_a_link_brings_the_same_view_back(open_app):
     query = {
         **TYPED,
@@ -192,13 +164,6 @@ def test_a_link_brings_the_same_view_back(open_app):
     assert result_rows(open_app("scale_out", **query)) == result_rows(app)
     bad = {"gpus": "65", "strategy": "carrier pigeon", "gradients": "fp8", "one_gpu_ms": "-3", "network": "x" * 61}
     assert result_rows(open_app("scale_out", **bad)) == result_rows(open_app("scale_out"))
-
-
-def test_the_network_counts_on_predict_too(open_app):
-    app = open_app("scale_out", sample=SAMPLE)
-    app.selectbox(key="network").set_value("VGG16").run()
-    go(app, "predict")
-    assert app.session_state["whole_nodes"] and app.query_params["network"] == "VGG16"
 
 
 def test_models_without_scale_out_are_one_line(open_app, serve_report):

@@ -88,15 +88,6 @@ def test_the_curves_say_what_the_table_says(open_app, shows, title):
     assert len([trace for trace in traces(app) if trace.get("fill")]) == 4, "every curve has its band"
 
 
-def test_few_curves_unless_gpus_are_chosen(open_app):
-    app = open_sizes(open_app)
-    assert len(curves(app)) == 7, "the six cheapest and the anchor"
-    assert len(result_rows(app)) > 15
-    gpu = next(gpu for gpu in app.multiselect(key="drawn").options if "H100" in gpu)
-    app.multiselect(key="drawn").set_value([gpu]).run()
-    assert len(curves(app)) == 2 and app.query_params["drawn"] == gpu
-
-
 def test_slider_and_chart_share_the_scale(open_app):
     app = open_sizes(open_app)
     logarithmic = app.select_slider(key="slider:batch").options
@@ -143,12 +134,6 @@ def test_the_scaler_is_the_documented_one(open_app, models, axis, at, method):
     assert app.metric[0].value == f"{format_ms(expected.latency_ms)}/step"
     again = open_app("sizes", **dict(app.query_params))
     assert again.metric[0].value == app.metric[0].value
-
-
-def test_latencies_that_make_no_sense_are_one_line(open_app):
-    app = open_app("sizes", sizes_view="scaler", scaler_min_batch="10", scaler_max_batch="10")
-    (line,) = lines(app.error)
-    assert "must be above" in line and not app.metric
 
 
 def test_a_senseless_link_opens_the_first_view(open_app):

@@ -35,12 +35,8 @@ def upload_from_m60(app, *files: tuple[str, bytes]):
     return list(own(app).values())[-1]
 
 
-def choice(app, key: str, prefix: str = ""):
-    return next((one for one in app.segmented_control if one.key == f"{prefix}:steps:{key}"), None)
-
-
 def number(app, key: str, prefix: str = ""):
-    return next((one for one in app.number_input if one.key == f"{prefix}:steps-number:{key}"), None)
+    return app.number_input(key=f"{prefix}:steps:{key}")
 
 
 def covering(samples, steps: int, name: str = VGG) -> bytes:
@@ -76,30 +72,17 @@ def test_it_is_preset_and_what_is_chosen_is_predicted_from(open_app, core, sampl
     data = as_version_1(operations) if version == 1 else covering(samples, 7)
     app = open_app()
     key = upload_from_m60(app, ("net.json", data))
-    assert choice(app, key).value == preset and number(app, key) is None
+    assert number(app, key).value == preset
     assert steps_note(read_profile(data)) in lines(app.caption), "and one line says why"
-    choice(app, key).set_value("n").run()
     for steps in (7, 1):
         number(app, key).set_value(steps).run()
-        assert choice(app, key).value == "n" and app.query_params["steps"] == str(steps)
+        assert app.query_params["steps"] == str(steps)
         assert_read_as(app, core, read_as(read_profile(data), steps))
     app.segmented_control(key="source").set_value("sample").run()
     assert "steps" not in app.query_params
-    assert not [one for one in app.segmented_control if ":steps:" in str(one.key)], "a sample has none"
+    assert not [one for one in app.number_input if ":steps:" in str(one.key)], "a sample has none"
     app.segmented_control(key="source").set_value("upload").run()
     assert app.query_params["steps"] == "1"
-
-
-def test_one_step_recorded_as_one_and_as_five_is_the_same_on_every_page(open_app, samples):
-    tables = []
-    for steps in (1, 5):
-        app = open_app()
-        key = upload_from_m60(app, ("net.json", covering(samples, steps)))
-        choice(app, key).set_value("n").run()
-        number(app, key).set_value(steps).run()
-        tables.append((latencies(app), answer(go(app, "sizes"))))
-        assert not app.error
-    assert tables[0] == tables[1]
 
 
 def test_a_known_latency_tells_the_number(open_app, core, samples):
@@ -108,7 +91,7 @@ def test_a_known_latency_tells_the_number(open_app, core, samples):
     key = upload_from_m60(app, ("net.json", data))
     latency_ms = samples[VGG].latency_ms
     type_in(app, "latency", latency_ms)
-    assert (choice(app, key).value, number(app, key).value) == ("n", 5)
+    assert number(app, key).value == 5
     assert any("the latency match 5 steps" in line for line in lines(app.caption))
     assert not any("doesn't fit this profile" in line for line in notices(app))
     assert_read_as(app, core, read_profile(data), latency_ms)
@@ -121,8 +104,6 @@ def test_a_wrong_number_is_questioned_with_a_button_that_puts_it_right(open_app,
     app = open_app()
     data = covering(samples, 3)
     key = upload_from_m60(app, ("net.json", data))
-    choice(app, key).set_value(1).run()
-    choice(app, key).set_value("n").run()
     number(app, key).set_value(12).run()
     latency_ms = samples[VGG].latency_ms
     type_in(app, "latency", latency_ms)
@@ -143,15 +124,14 @@ def test_what_the_file_states_is_a_fact_that_can_be_corrected(open_app, samples,
     app = open_app()
     data = as_version_2({name: us * steps for name, us in one_step(samples).items()}, steps=steps)
     key = upload_from_m60(app, ("net.json", data))
-    assert choice(app, key) is None
-    fact = "one step, as the file says" if steps == 1 else f"{steps} steps, as the file says"
+    fact = "One step, as the file says" if steps == 1 else f"{steps} steps, as the file says"
     assert any(fact in line for line in lines(app.caption))
     before = latencies(app)
     number(app, key).set_value(3).run()
     assert latencies(app) != before and app.query_params["steps"] == "3"
     number(app, key).set_value(steps).run()
     assert latencies(app) == before and "steps" not in app.query_params
-    assert choice(app, key) is None and any(fact in line for line in lines(app.caption))
+    assert any(fact in line for line in lines(app.caption))
 
 
 def test_each_keeps_its_own_number_on_every_page(open_app, samples):
@@ -159,33 +139,19 @@ def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     files = [("one.json", covering(samples, 5)), ("two.json", covering(samples, 5, LENET))]
     upload_from_m60(app, *files)
     first, second = own(app)["one.json"], own(app)["two.json"]
-    choice(app, second).set_value(2).run()
+    number(app, second).set_value(2).run()
     app.selectbox(key="chosen").set_value(first).run()
-    choice(app, first).set_value("n").run()
     number(app, first).set_value(5).run()
     right = latencies(app)
     go(app, "compare")
     assert number(look_at(app, "one.json"), first, "compare").value == 5
-    assert choice(look_at(app, "two.json"), second, "compare").value == 2
+    assert number(look_at(app, "two.json"), second, "compare").value == 2
     assert float(right["p2.xlarge"].split()[0].replace(",", "")) == compared(app)["one.json"]["p2.xlarge"]
-    choice(look_at(app, "one.json"), first, "compare").set_value(1).run()
+    number(look_at(app, "one.json"), first, "compare").set_value(1).run()
     go(app, "predict")
-    assert choice(app, first).value == 1 and latencies(app) != right
+    assert number(app, first).value == 1 and latencies(app) != right
     app.selectbox(key="chosen").set_value(second).run()
-    assert choice(app, second).value == 2
-
-
-def test_going_back_takes_the_number_from_the_link(open_app, samples, monkeypatch):
-    app = open_app()
-    key = upload_from_m60(app, ("net.json", covering(samples, 2)))
-    choice(app, key).set_value(2).run()
-    link, right = dict(app.query_params), latencies(app)
-    choice(app, key).set_value(1).run()
-    assert latencies(app) != right
-    monkeypatch.setattr("ui.state.link._went_back_or_forward", lambda: True)
-    app.query_params.update(link)
-    app.run()
-    assert choice(app, key).value == 2 and latencies(app) == right
+    assert number(app, second).value == 2
 
 
 def test_a_second_profile_asks_too(open_app, samples):

@@ -23,7 +23,7 @@ from profet_core.version import VERSION
 from tests.recorder.runs import CPU_WARNING, needs
 from tests.recorder.test_pytorch import LOOP, NETWORK, PARAMETERS
 from tests.test_imports import import_graph
-from ui.recorder.wheel import REQUIRES_PYTHON, recorder_wheel
+from ui.recorder import REQUIRES_PYTHON, recorder_wheel
 
 INFO = f"profet_recorder-{VERSION}.dist-info"
 
@@ -97,7 +97,7 @@ def test_its_record_and_metadata_are_right(archive, repository):
 
 
 def test_the_same_sources_make_the_same_bytes(repository):
-    code = "from ui.recorder.wheel import recorder_wheel; print(recorder_wheel().sha256)"
+    code = "from ui.recorder import recorder_wheel; print(recorder_wheel().sha256)"
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": f"UTC-{seed}"}
         done = subprocess.run(

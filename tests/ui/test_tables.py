@@ -1,15 +1,168 @@
-"""Cells and files as pure functions of records."""
+"""A table's rows in order, its cells as read, and every digit of them for export."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
+from dataclasses import dataclass
 
-from profet_core.units import listed_price
-from ui.tables import as_csv, as_json, format_range_ms
+import pytest
 
-ROWS = [
+from pages.estimate.columns import estimate_columns
+from pages.scale_out.columns import OUT_COLUMNS
+from pages.sizes.columns import SIZE_COLUMNS
+from profet_core.advice.plans import Plan
+from profet_core.latency import Interval
+from profet_core.memory.fit import FitAnswer, Verdict
+from tests.made.step_times import offer, planned, row
+from ui.charts.gpu_look import gpu_look
+from ui.tables import (
+    IMAGES,
+    INSTANCE,
+    MEMORY,
+    STEP,
+    TRAINING_COST,
+    Cell,
+    Column,
+    as_csv,
+    as_json,
+    chosen_columns,
+    confidence_column,
+    exported_rows,
+    format_range_ms,
+    sorted_rows,
+    step_range_column,
+)
+
+
+@dataclass(frozen=True)
+class Made:
+    name: str
+    total_s: float | None
+    usd: float = 1.0
+
+
+PLANS = [Made("b", 100.0), Made("C", 20.0), Made("none", None), Made("a", 3.0), Made("nan", math.nan)]
+NAME = Column[Made](key="name", title="Name", cell=lambda plan: plan.name, value=lambda plan: plan.name)
+TIME = Column[Made](key="total_s", title="Time", cell=lambda plan: f"{plan.total_s}", value=lambda plan: plan.total_s)
+COST = Column[Made](
+    key="usd",
+    title="Cost",
+    cell=lambda plan: f"${plan.usd}",
+    value=lambda plan: plan.usd,
+    data=lambda plan: {"usd_low": plan.usd / 2, "usd_high": plan.usd * 2},
+    by_default=False,
+)
+MADE_COLUMNS = (NAME, TIME, COST)
+
+
+def names(rows: list[Made]) -> list[str]:
+    return [row.name for row in rows]
+
+
+def test_numbers_are_sorted_as_numbers_and_what_is_missing_comes_last_both_ways():
+    assert names(sorted_rows(PLANS, MADE_COLUMNS, "total_s")) == ["a", "C", "b", "none", "nan"]
+    assert names(sorted_rows(PLANS, MADE_COLUMNS, "-total_s")) == ["b", "C", "a", "none", "nan"]
+
+
+def test_words_are_sorted_whatever_their_case_and_equals_stay_as_they_came():
+    assert names(sorted_rows(PLANS, MADE_COLUMNS, "name")) == ["a", "b", "C", "nan", "none"]
+    assert names(sorted_rows(PLANS, MADE_COLUMNS, "-usd")) == names(PLANS)
+    assert sorted_rows(PLANS, MADE_COLUMNS, "") == sorted_rows(PLANS, MADE_COLUMNS, "gone") == PLANS
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ([], ["name", "total_s"]),
+        (["usd"], ["name", "usd"]),
+        (["usd", "total_s"], ["name", "total_s", "usd"]),
+        (["gone"], ["name", "total_s"]),
+        (["name"], ["name"]),
+    ],
+)
+def test_the_first_column_is_always_there_and_unknown_ones_are_ignored(asked, shown):
+    assert [column.key for column in chosen_columns(MADE_COLUMNS, asked)] == shown
+
+
+def test_exports_have_every_digit_and_units_in_their_names():
+    rows = [Made("a", 0.1 + 0.2, 3.0), Made("b", None)]
+    assert exported_rows(rows, MADE_COLUMNS) == [
+        {"name": "a", "total_s": 0.1 + 0.2, "usd_low": 1.5, "usd_high": 6.0},
+        {"name": "b", "total_s": None, "usd_low": 0.5, "usd_high": 2.0},
+    ]
+
+
+@dataclass(frozen=True)
+class Row:
+    plan: Plan
+    fit: FitAnswer | None = None
+    ends: Interval | None = None
+
+
+FITS = Row(
+    planned(row("slow", 200, 0.05), offer("slow", 0.5, gpu="Tesla T4", provider="aws")),
+    FitAnswer(Verdict.FITS, 0.99, 512, "it ran there"),
+    Interval(180, 220),
+)
+TOO_SMALL = Row(planned(row("fast", 50), offer("fast", 4.8)), FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "too small"))
+ROWS = (FITS, TOO_SMALL)
+COLUMNS: tuple[Column[Row], ...] = (
+    INSTANCE,
+    STEP,
+    step_range_column(lambda one: one.ends),
+    IMAGES,
+    TRAINING_COST,
+    MEMORY,
+    confidence_column("latency_ms"),
+)
+
+
+def test_a_row_as_it_is_read():
+    assert [column.drawn(FITS) for column in COLUMNS] == [
+        Cell("slow", beneath="T4, AWS", colour=gpu_look("Tesla T4").colour),
+        Cell("200 ms"),
+        Cell("180–220 ms"),
+        Cell("320"),
+        Cell("$1.00"),
+        Cell("fits, ≤ 512"),
+        Cell("good", mark="●●●"),
+    ]
+    assert INSTANCE.drawn(TOO_SMALL).beneath.endswith(", does not fit")
+    assert [column.drawn(TOO_SMALL).text for column in COLUMNS[2:]] == ["–", "1,280", "$2.40", "does not fit", "good"]
+
+
+def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
+    first, second = exported_rows(ROWS, COLUMNS)
+    assert first == {
+        "instance": "slow",
+        "gpu": "Tesla T4",
+        "provider": "aws",
+        "batch_size": 64,
+        "latency_ms": 200,
+        "latency_low_ms": 180,
+        "latency_high_ms": 220,
+        "images_per_s": 320,
+        "training_usd": pytest.approx(1.0),
+        "fits_in_memory": "fits",
+        "largest_batch": 512,
+        "confidence": "good",
+    }
+    unknown = ("latency_low_ms", "latency_high_ms", "largest_batch")
+    assert {name: second[name] for name in unknown} == dict.fromkeys(unknown)
+    assert list(first) == list(second)
+
+
+@pytest.mark.parametrize("columns", [SIZE_COLUMNS, OUT_COLUMNS, estimate_columns(compared=True)])
+def test_no_page_has_a_column_twice_and_each_range_stands_beneath_a_column_there(columns):
+    keys = [column.key for column in columns]
+    assert len(set(keys)) == len(keys)
+    assert {column.narrow_under for column in columns if column.narrow_under} <= set(keys)
+
+
+DATA = [
     {"instance": "g4dn.xlarge", "latency_ms": 203.295, "speedup": None, "anchor": True},
     {"instance": "p3.2xlarge", "latency_ms": 0.1 + 0.2, "speedup": 2.5, "anchor": False},
 ]
@@ -20,8 +173,8 @@ def test_ranges_name_the_unit_once():
 
 
 def test_downloads_keep_every_digit():
-    assert json.loads(as_json(ROWS)) == ROWS
-    read = list(csv.DictReader(io.StringIO(as_csv(ROWS))))
+    assert json.loads(as_json(DATA)) == DATA
+    read = list(csv.DictReader(io.StringIO(as_csv(DATA))))
     assert [row["latency_ms"] for row in read] == ["203.295", repr(0.1 + 0.2)]
     assert read[0]["speedup"] == ""
 
@@ -30,13 +183,3 @@ def test_no_text_is_a_formula_to_a_spreadsheet():
     rows = [{"name": text, "usd": -1.5} for text in ("=1+1", "+1", "-1", "@a", "a=1")]
     read = [row["name"] for row in csv.DictReader(io.StringIO(as_csv(rows)))]
     assert read == ["'=1+1", "'+1", "'-1", "'@a", "a=1"] and ",-1.5" in as_csv(rows)
-
-
-def test_prices_have_at_least_two_decimals():
-    assert [listed_price(value) for value in (0.9, 0.526, 3.06, 21.957642, 1000)] == [
-        "$0.90",
-        "$0.526",
-        "$3.06",
-        "$21.957642",
-        "$1,000.00",
-    ]

@@ -42,20 +42,6 @@ def test_one_at_a_time_unless_it_only_waits():
     assert order == ["first draws", "second draws", "first draws on"]
 
 
-def test_two_never_draw_at_once():
-    turns, drawing, most = Turns(longest_s=_SOON_S), [], []
-
-    def draws() -> None:
-        for _ in range(200):
-            with turns.in_turn():
-                drawing.append(1)
-                most.append(len(drawing))
-                drawing.pop()
-
-    both(draws, draws, draws, draws)
-    assert len(most) == 800 and set(most) == {1}
-
-
 def test_who_takes_too_long_keeps_nobody_waiting():
     turns, second_is_done, order = Turns(longest_s=0.02), threading.Event(), []
     first_is_in = threading.Event()
@@ -84,17 +70,3 @@ def test_a_page_that_fails_gives_its_turn_back():
     for _ in range(2):
         with pytest.raises(ValueError, match="drawn"), turns.in_turn(), turns.others_first():
             raise ValueError("not drawn")
-
-
-def test_a_turn_within_a_turn_goes_on():
-    turns, order = Turns(longest_s=_SOON_S), []
-
-    def part_of_a_page() -> None:
-        with turns.in_turn():
-            with turns.in_turn():
-                order.append("part")
-            order.append("page")
-
-    both(part_of_a_page)
-    both(part_of_a_page)
-    assert order == ["part", "page"] * 2

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ui.basis import DERIVED, ESTIMATED, EXPLAINED, GIVEN, MEASURED
 from ui.charts.style import BLUE, GREEN, GREY, ORANGE, RED, Part, framed, line_at, name_axis, text_color, value_axis
+from ui.words import DERIVED, ESTIMATED, EXPLAINED, GIVEN, MEASURED
 
 COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GREY}
 #: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
 _COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GREY: "gray"}
-_ROW_PX, _FRAME_PX = 27, 92
+_ROW_PX, _FRAME_PX, _SPACE = 27, 92, "\N{NO-BREAK SPACE}"
 #: Room to the right of the longest interval, as a share of the axis, for its value.
 _LABEL_ROOM = 0.2
 
@@ -24,7 +24,7 @@ class Bar:
 
     Attributes
     ----------
-    name : in front of the bar. basis : one of `ui.basis.COLORS`' words.
+    name : in front of the bar. basis : one of `ui.words.COLORS`' words.
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
     text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
     """
@@ -66,9 +66,11 @@ def legend(bars: Sequence[Bar], interval_level: float) -> str:
     """What the colors and whiskers mean, as markdown with one colored square per basis that is there."""
     shown = {bar.basis for bar in bars if bar.value is not None}
     parts = [
-        f":{_COLOR_NAMES[color]}[■] {basis}: {EXPLAINED[basis]}" for basis, color in COLORS.items() if basis in shown
+        f":{_COLOR_NAMES[color]}[■]{_SPACE}{basis}: {EXPLAINED[basis]}"
+        for basis, color in COLORS.items()
+        if basis in shown
     ]
-    return "\N{NO-BREAK SPACE} ".join([*parts, f"├─┤ {interval_level:.0%} prediction interval"])
+    return f"{_SPACE} ".join([*parts, f"├─┤{_SPACE}{interval_level:.0%}{_SPACE}prediction{_SPACE}interval"])
 
 
 def _drawn(rows: Sequence[tuple[int, Bar]]) -> Part:

@@ -110,7 +110,7 @@ def framed(
         "xaxis": _in_font(x, font),
         "yaxis": _in_font(y, font),
         "height": height,
-        "margin": {"l": 8, "r": 8, "t": 44 if title else 40, "b": 8},
+        "margin": {"l": 8, "r": 16, "t": 44 if title else 40, "b": 8},
         "legend": legend,
         "dragmode": False,
         "hoverlabel": {"namelength": -1},

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from profet_core.units import format_time, format_usd
 from ui.charts.bars import COLORS
-from ui.charts.scales import Shown
+from ui.charts.curves import Shown
 from ui.charts.style import GREY, RED, Part, framed, line_at, no_markup
 
 #: Seconds and US dollars.
@@ -56,6 +56,9 @@ def trade_off(
     deadline_s, budget_usd = _in_sight(deadline_s, times), _in_sight(budget_usd, dollars)
     seconds, x = _TIME.axis(times)
     _, y = _COST.axis(dollars)
+    if times:
+        # Labels of the frontier stand to the left of their marks.
+        x["range"] = [math.log10(min(times) / seconds) - 0.2, math.log10(max(times) / seconds) + 0.1]
     return framed(
         [
             _intervals(points, seconds),

@@ -1,20 +1,27 @@
-"""Asks in the sidebar for the network: its profile, where that was recorded, and how long its step took there."""
+"""Ask for the network's profile, its anchor and latency, and say what to keep in mind about the answer."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
 
 import streamlit as st
 
 from profet_core import LatencyDoubtError
+from profet_core.catalog import Instance
+from profet_core.catalog.price_age import price_age_years
+from profet_core.prediction.checks import input_wait_warning
+from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.units import format_ms
-from ui.errors import show_error
 from ui.inputs.fields import number_field, select, toggle
-from ui.inputs.profile import profile_input
-from ui.inputs.steps import read_as_steps
-from ui.predicted.outcome import ANCHOR_LABEL, Outcome, trust_latency
+from ui.inputs.profile import besides_steps, profile_input
+from ui.notices import show_error
+from ui.predicted import ANCHOR_LABEL, Outcome, Predicted, trust_latency
+from ui.state.profiles import change_own
 from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import Field, Network, Slot, session
-from ui.texts import plain
+from ui.words import plain
 
 _UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}
 
@@ -34,7 +41,7 @@ def anchor_input(resources: Resources) -> None:
 
 def latency_input(slot: Slot, label: str = "3 · Anchor latency (optional)") -> None:
     """One training step's time on the anchor, with its unit."""
-    row = st.container(horizontal=True, gap="small")
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     # Narrow enough that Streamlit leaves out the buttons beside the number.
     with row.container(width=119):
         number_field(label, slot.key("latency"), empty="not known")
@@ -64,8 +71,7 @@ def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, 
         st.button(
             f"Read it as {doubt.suggested_steps} step{'s' if doubt.suggested_steps > 1 else ''}",
             key=f"{slot.prefix}:use-steps",
-            on_click=read_as_steps,
-            args=(own.key, doubt.suggested_steps),
+            on_click=partial(change_own, own.key, steps=doubt.suggested_steps),
         )
     if doubt.suggested_ms is not None:
         st.button(
@@ -107,3 +113,41 @@ def _size_input(held: Held, axis: str, field: Field[int | None], label: str) -> 
     """Asked for only where the profile doesn't say it."""
     if getattr(held.profile.meta, axis) is None:
         number_field(label, field, empty="images per step" if axis == "batch_size" else "pixels")
+
+
+def show_notices(network: Predicted) -> None:
+    """What could not be used, what the profile warns of, and what another GPU doesn't change."""
+    outcome = network.outcome
+    for problem in network.problems:
+        show_error(problem)
+    lines = [*besides_steps(network.training.warnings, outcome.held.profile, outcome.held.own)]
+    lines += _what_waits(outcome)
+    if len(lines) == 1:
+        st.warning(plain(lines[0]), icon=":material/warning:")
+    elif lines:
+        st.warning("\n".join(f"- {plain(line)}" for line in lines), icon=":material/warning:")
+    # Nothing is wrong with the numbers for these.
+    for note in outcome.held.profile.ignored:
+        st.caption(f"Left out of the file: {plain(note)}.")
+
+
+def price_line(offers: Iterable[Instance]) -> str:
+    """When the prices are from, and how to refresh those that are stale."""
+    dated = [offer for offer in offers if offer.as_of]
+    if not dated:
+        return ""
+    dates = sorted({offer.as_of for offer in dated})
+    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    stale = any(price_age_years(date) for date in dates)
+    return f"Prices of {span}{'; refresh them with `profet instances refresh`' if stale else ''}."
+
+
+def _what_waits(outcome: Outcome) -> list[str]:
+    """What of the step another GPU doesn't change."""
+    profile = outcome.held.profile
+    found = diagnose(profile, outcome.prediction.anchor_latency_ms)
+    if found.kind == "input" and input_wait_warning(profile):
+        # Said among the warnings, with what the numbers leave out.
+        return []
+    partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
+    return [found.sentence] if partly or not found.another_gpu_helps else []

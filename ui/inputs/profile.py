@@ -1,29 +1,164 @@
-"""Asks for a profile: a sample, an upload or pasted text, and what the file doesn't tell of its step."""
+"""Ask for a profile: a sample, an upload or pasted text, and what the file doesn't say of its step."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import streamlit as st
 
-from profet_core import ProfetError
+from profet_core import ProfetError, Profile
+from profet_core.prediction.checks import counted, steps_note
 from profet_core.profiles.guarded import read_guarded
-from ui.errors import show_error
-from ui.inputs.fields import choice, select
-from ui.inputs.own_list import own_choice
-from ui.inputs.steps import step_questions, steps_input, steps_words
+from profet_core.profiles.limits import MAX_STEPS
+from ui.inputs.fields import choice, number_field, select
 from ui.inputs.uploads import notes_on, upload_input
-from ui.links import inside_link, record_link
-from ui.phrases import shown_name
-from ui.state.carried_profile import carried_text
-from ui.state.held import held_in
-from ui.state.own_profiles import add_own
+from ui.notices import inside_link, record_link, show_error
+from ui.state.profiles import (
+    MAX_NAME_LETTERS,
+    add_own,
+    carried_text,
+    change_own,
+    held_in,
+    own_profiles,
+    remove_all_own,
+    remove_own,
+)
 from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources
 from ui.state.session import Own, Slot, session
-from ui.texts import plain
 from ui.turns import others_first
+from ui.words import plain, sentence, shown_name
 
+_KNOWN_BY = {
+    "marked": "marked in the file",
+    "counted": "counted from its operations",
+    "stated": "as the file says",
+    "given": "as you say",
+    "inferred": "by its latency",
+    "assumed": "assumed",
+}
+#: Field of `OwnProfile` -> label, answers and tip.
+_QUESTIONS: Mapping[str, tuple[str, Mapping[str | bool | None, str], str]] = {
+    "precision": (
+        "Precision of the step",
+        {None: "Don't know", "fp32": "FP32", "tf32": "TF32", "amp": "AMP (mixed FP16)", "bf16": "AMP (mixed BF16)"},
+        "On Ampere and later, PyTorch and TensorFlow use TF32 by default.",
+    ),
+    "compiled": (
+        "Compiled (XLA, torch.compile)?",
+        {None: "Don't know", False: "No", True: "Yes"},
+        "Compilers join operations, which the models have never seen.",
+    ),
+}
 _PASTED_NAME = "pasted text"
 _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE": 613483.8}'
+
+
+def steps_input(own: OwnProfile | None, prefix: str, latency_ms: float | None) -> None:
+    """Ask how many steps a visitor's file covers, and say how the number is known; it stays with the profile.
+
+    Parameters
+    ----------
+    latency_ms : of one step on the anchor, if known: the number may be inferred from it.
+    """
+    if own is None:
+        return
+    shown, key = counted(own.profile, latency_ms), f"{prefix}:steps:{own.key}"
+    # What another page or the latency has said since this was last drawn comes first.
+    st.session_state[key] = shown.steps
+    with st.container(width=200):
+        number_field(
+            "Steps in the file",
+            key,
+            (1, MAX_STEPS),
+            tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
+            on_change=lambda: change_own(own.key, steps=st.session_state[key]),
+        )
+    st.caption(steps_note(shown) or f"{sentence(steps_words(shown))}.")
+
+
+def step_questions(own: OwnProfile | None, prefix: str) -> None:
+    """Ask for precision and compilation beside the profile; the answers stay with it and lead to its warnings."""
+    if own is None or not (own.asks_precision or own.asks_compiled):
+        return
+    with st.container(horizontal=True, gap="small"):
+        if own.asks_precision:
+            _ask(own, prefix, "precision")
+        if own.asks_compiled:
+            _ask(own, prefix, "compiled")
+
+
+def _ask(own: OwnProfile, prefix: str, field: str) -> None:
+    label, answers, tip = _QUESTIONS[field]
+    key = f"{prefix}:{field}:{own.key}"
+    st.selectbox(
+        label,
+        tuple(answers),
+        index=[*answers].index(getattr(own, field)),
+        format_func=answers.__getitem__,
+        key=key,
+        help=tip,
+        width=230,
+        on_change=lambda: change_own(own.key, **{field: st.session_state[key]}),
+    )
+
+
+def steps_words(profile: Profile) -> str:
+    """'one step, marked in the file', '5 steps, as you say'."""
+    count = "one step" if profile.steps == 1 else f"{profile.steps:,} steps"
+    return f"{count}, {_KNOWN_BY[profile.steps_basis]}"
+
+
+def besides_steps(warnings: Iterable[str], profile: Profile, own: OwnProfile | None) -> tuple[str, ...]:
+    """`warnings` but what stands beside the choice already."""
+    beside = None if own is None else steps_note(profile)
+    return tuple(line for line in warnings if line != beside)
+
+
+def own_choice(slot: Slot) -> None:
+    """Which own profile `slot` shows, where there is more than one; and what can be done with it."""
+    held = own_profiles()
+    if not held:
+        return
+    chosen = slot.chosen
+    if chosen is None or chosen not in held:
+        chosen = slot.chosen = list(held)[-1]
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    if len(held) > 1:
+        row.selectbox(
+            f"Shown, of your {len(held)} profiles",
+            tuple(held),
+            format_func=lambda chosen: held[chosen].name if chosen in held else "",
+            key=slot.key("chosen"),
+            persist_state="session",
+            width="stretch",
+        )
+    own = held[chosen]
+    with row.popover("Edit", icon=":material/edit:"):
+        rename_input(own, slot.prefix)
+        remove, key = f"Remove {plain(own.name)}", f"{slot.prefix}:remove"
+        st.button(remove, key=key, icon=":material/delete:", on_click=remove_own, args=(own.key,))
+        remove_all_button(slot.prefix)
+
+
+def remove_all_button(prefix: str, **more: Any) -> None:
+    """Empties the list, where there is more than one."""
+    if (count := len(own_profiles())) > 1:
+        icon, key = ":material/delete_sweep:", f"{prefix}:remove-all"
+        st.button(f"Remove all {count}", key=key, icon=icon, on_click=remove_all_own, **more)
+
+
+def rename_input(own: OwnProfile, prefix: str) -> None:
+    """What the visitor calls it."""
+    key = f"{prefix}:name:{own.key}"
+    # What it is called now: the list may have shortened or numbered what was typed.
+    st.session_state[key] = own.name
+
+    def rename() -> None:
+        change_own(own.key, name=st.session_state[key])
+
+    st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
 
 
 def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
@@ -47,10 +182,7 @@ def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
 
 
 def _upload_input(resources: Resources, slot: Slot) -> None:
-    def choose(own: OwnProfile) -> None:
-        slot.chosen = own.key
-
-    upload_input(resources, slot.prefix, choose)
+    upload_input(resources, slot.prefix, lambda own: setattr(slot, "chosen", own.key))
     if slot is session.profile:
         record_link(hint=bool(notes_on(slot.prefix).errors))
 
@@ -101,7 +233,6 @@ def _name_shown(held: Held, source: str) -> None:
     known = [
         plain(held.profile.source_format),
         f"{len(held.profile.operations)} operation types",
-        "" if held.own.asks_steps else steps_words(held.profile),
         f"batch size {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} pixels" if meta.pixels else "",
         plain(meta.gpu) if meta.gpu else "",

@@ -1,130 +1,159 @@
-"""Takes many files at once, keeps the totals of the good ones and one line for each bad one, and lets the files go."""
+"""Take files, keep the totals of the good ones and one line for each bad one, and let the files go."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import BinaryIO, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import RerunException, StopException
+from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import InputError, ProfetError
+from profet_core.layers.guarded import read_network_guarded
+from profet_core.layers.network import Network
 from profet_core.profiles.guarded import read_guarded
 from profet_core.sandbox.process import taken
-from ui.errors import log_failure, show_error
-from ui.inputs.uploader import Uploader, let_go
-from ui.state.own_profiles import add_own
+from ui.notices import log_failure, show_error
+from ui.server import is_dropped
+from ui.state.profiles import add_own
 from ui.state.records import OwnProfile
 from ui.state.resources import Resources
-from ui.state.uploads_held import is_dropped
-from ui.texts import plain, show_code
 from ui.turns import others_first
+from ui.words import plain, show_code
+
+
+def uploader_key(prefix: str) -> str:
+    """Key of an uploader's widget; a new number in it is an empty widget."""
+    return f"{prefix}:file:{st.session_state.get(f'{prefix}:number', 0)}"
+
+
+def empty_uploader(prefix: str) -> None:
+    """Draw it empty from the next run on: neither browser nor server holds its files any longer."""
+    st.session_state[f"{prefix}:number"] = st.session_state.get(f"{prefix}:number", 0) + 1
+
+
+def let_go(file: UploadedFile) -> None:
+    """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
+    context = get_script_run_ctx()
+    if context is not None:
+        # Not part of what every file manager must have; the one that comes with Streamlit has it.
+        remove = getattr(context.uploaded_file_mgr, "remove_file", lambda **_: None)
+        remove(session_id=context.session_id, file_id=file.file_id)
+    file.close()
+
 
 _LOG = logging.getLogger(__name__)
 #: Lines shown one by one; more are counted.
 SHOWN_LINES = 6
 CONVERT_COMMAND = "profet convert TRACE -o profile.json"
-
 _REVEALS = """
 A raw trace names every layer and scope of your network, in order and with the time of each; PyTorch traces may hold
 shapes, file paths and lines of your code too. From that, much of an architecture can be told. A profile holds the total
 time per operation type and nothing else. Make one on your own machine and upload that:
 """
+_TOO_BIG = "Too big with its weights? What `model.to_json()` gives tells as much."
+
+Result = TypeVar("Result")
+
+
+def _read(file: UploadedFile, read: Callable[[BinaryIO], Result]) -> Result:
+    """Read a copy of a file, and let the file go before."""
+    if is_dropped(file):
+        raise InputError("the server let go of it before it was read: give fewer or smaller files at a time.")
+    with taken(file) as copy:
+        let_go(file)
+        with others_first():
+            return read(copy)
+
+
+def _why_not(file: UploadedFile, error: Exception) -> str:
+    """One line on why a file could not be read; what is wrong on our side is logged."""
+    if isinstance(error, ProfetError):
+        text = str(error)
+        return text if text.startswith(file.name) else f"{file.name}: {text}"
+    log_failure(_LOG, "A file could not be read", error)
+    return f"{file.name}: something went wrong on our side while reading it."
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
-    """What became of one batch of files."""
+class GivenNetwork:
+    """What became of the files that were given.
 
-    batch: int = -1
-    errors: tuple[str, ...] = ()
-    infos: tuple[str, ...] = ()
+    Attributes
+    ----------
+    name : of the last one. problem : what is wrong with it, one line; empty if it was read.
+    network : the last one that was read; None before.
+    """
+
+    name: str = ""
+    problem: str = ""
+    network: Network | None = None
+
+
+def network_file(
+    prefix: str, tip: str, *, pixels: int | None, take: Callable[[Network], object] = lambda _: None
+) -> GivenNetwork:
+    """Ask for a network's file, keep its layers for the session, and let the file go.
+
+    Parameters
+    ----------
+    prefix : of the keys of its widget and of what is kept.
+    pixels : image size to count at; None: the file's own.
+    take : gets each network that is read; ProfetError says why it can't be used.
+    """
+    given_key = f"{prefix}:given"
+    given: GivenNetwork = st.session_state.get(given_key, GivenNetwork())
+    file = st.file_uploader("Network file", key=uploader_key(prefix), help=f"{tip} {_TOO_BIG}")
+    if file is not None and not file.closed:
+        try:
+            network = _read(file, lambda copy: read_network_guarded(copy, file.name, pixels))
+            take(network)
+            given = GivenNetwork(file.name, network=network)
+        except Exception as error:
+            given = GivenNetwork(file.name, _why_not(file, error), given.network)
+        finally:
+            let_go(file)
+        st.session_state[given_key] = given
+        empty_uploader(prefix)
+        st.rerun()
+    return given
+
+
+@dataclass(slots=True)
+class Notes:
+    """What became of one batch of files: of those that were in one uploader."""
+
+    batch: str = ""
+    errors: list[str] = field(default_factory=list)
+    infos: list[str] = field(default_factory=list)
 
 
 def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile], None]) -> None:
     """Ask for files; the good ones join the visitor's list and `take` gets the last of them."""
-    uploader = Uploader(prefix)
     files = st.file_uploader(
         "Profiles of training steps (one file each)",
         accept_multiple_files=True,
-        key=uploader.key,
+        key=uploader_key(prefix),
         help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
         "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. About says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
     )
-    _show_privacy(prefix)
+    with st.expander("Raw traces name your layers: reduce them first", icon=":material/lock:", key=f"{prefix}:private"):
+        st.markdown(_REVEALS)
+        show_code(CONVERT_COMMAND, wrap_lines=True)
+        st.markdown(
+            "Whatever you upload, only the totals stay on the server, in memory and for your session; the file is let "
+            f"go as soon as it is read. A file may have {max_upload_mb()} MB; reduce larger ones with the same command."
+        )
     if files:
-        for own in _read_all(resources, prefix, uploader.number, files)[-1:]:
+        for own in _read_all(resources, prefix, files)[-1:]:
             take(own)
-        uploader.empty()
+        empty_uploader(prefix)
         st.rerun()
-    _show_notes(prefix)
-
-
-def notes_on(prefix: str) -> Notes:
-    """What became of the files that were given last."""
-    notes: Notes = st.session_state.get(_notes_key(prefix), Notes())
-    return notes
-
-
-def max_upload_mb() -> int:
-    """Largest file the server takes, megabytes."""
-    return int(st.get_option("server.maxUploadSize"))
-
-
-def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[UploadedFile]) -> list[OwnProfile]:
-    bar = st.empty()
-    added = []
-    for number, file in enumerate(files, start=1):
-        if file.closed:
-            # Read in a run that the visitor's next click cut short.
-            continue
-        notes = notes_on(prefix)
-        errors, infos = (notes.errors, notes.infos) if notes.batch == batch else ((), ())
-        where = f"{number} of {len(files)}: " if len(files) > 1 else ""
-        try:
-            own, new = _read_one(resources, file, bar, f"Reading {where}{plain(file.name[:60])}")
-            added.append(own)
-            if not new:
-                infos += (f"{file.name} holds the same profile as {own.name}: it is on the list once.",)
-        except ProfetError as error:
-            text = str(error)
-            errors += (text if text.startswith(file.name) else f"{file.name}: {text}",)
-        except Exception as error:
-            log_failure(_LOG, "A profile could not be read", error)
-            errors += (f"{file.name}: something went wrong on our side while reading it; the others are not affected.",)
-        except (RerunException, StopException):
-            errors += (f"{file.name} was not read to its end, because you clicked on: give it again.",)
-            raise
-        finally:
-            let_go(file)
-            st.session_state[_notes_key(prefix)] = Notes(batch, errors, infos)
-    bar.empty()
-    return added
-
-
-def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, text: str) -> tuple[OwnProfile, bool]:
-    if is_dropped(file):
-        raise InputError("the server let go of it before it was read: give fewer or smaller files at a time.")
-
-    # Streamlit ends the run here, and with it the reading, if the visitor has left or clicked on.
-    def progress(share: float) -> None:
-        bar.progress(min(max(share, 0.0), 1.0), text=text)
-
-    def waiting(place: int) -> None:
-        bar.progress(0.0, text=f"{text}: number {place} in the queue")
-
-    with taken(file) as copy:
-        let_go(file)
-        with others_first():
-            profile = read_guarded(copy, file.name, progress=progress, waiting=waiting)
-    return add_own(profile, file.name, "upload", resources.anchor_of(profile))
-
-
-def _show_notes(prefix: str) -> None:
     notes = notes_on(prefix)
     for line in notes.errors[:SHOWN_LINES]:
         show_error(line)
@@ -136,15 +165,50 @@ def _show_notes(prefix: str) -> None:
         st.info(plain(line), icon=":material/content_copy:")
 
 
-def _show_privacy(prefix: str) -> None:
-    with st.expander("Raw traces name your layers: reduce them first", icon=":material/lock:", key=f"{prefix}:private"):
-        st.markdown(_REVEALS)
-        show_code(CONVERT_COMMAND, wrap_lines=True)
-        st.markdown(
-            "Whatever you upload, only the totals stay on the server, in memory and for your session; the file is let "
-            f"go as soon as it is read. A file may have {max_upload_mb()} MB; reduce larger ones with the same command."
-        )
+def notes_on(prefix: str) -> Notes:
+    """What became of the files that were given last."""
+    notes: Notes = st.session_state.get(f"notes:{prefix}") or Notes()
+    return notes
 
 
-def _notes_key(prefix: str) -> str:
-    return f"notes:{prefix}"
+def max_upload_mb() -> int:
+    """Largest file the server takes, megabytes."""
+    return int(st.get_option("server.maxUploadSize"))
+
+
+def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) -> list[OwnProfile]:
+    notes = notes_on(prefix)
+    if notes.batch != uploader_key(prefix):
+        notes = st.session_state[f"notes:{prefix}"] = Notes(uploader_key(prefix))
+    bar, added = st.empty(), []
+    for number, file in enumerate(files, start=1):
+        if file.closed:
+            # Read in a run that the visitor's next click cut short.
+            continue
+        where = f"{number} of {len(files)}: " if len(files) > 1 else ""
+        try:
+            own, new = _read_one(resources, file, bar, f"Reading {where}{plain(file.name[:60])}")
+            added.append(own)
+            if not new:
+                notes.infos.append(f"{file.name} holds the same profile as {own.name}: it is on the list once.")
+        except Exception as error:
+            notes.errors.append(_why_not(file, error))
+        except (RerunException, StopException):
+            notes.errors.append(f"{file.name} was not read to its end, because you clicked on: give it again.")
+            raise
+        finally:
+            let_go(file)
+    bar.empty()
+    return added
+
+
+def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, text: str) -> tuple[OwnProfile, bool]:
+    # Streamlit ends the run here, and with it the reading, if the visitor has left or clicked on.
+    def progress(share: float) -> None:
+        bar.progress(min(max(share, 0.0), 1.0), text=text)
+
+    def waiting(place: int) -> None:
+        bar.progress(0.0, text=f"{text}: number {place} in the queue")
+
+    profile = _read(file, lambda copy: read_guarded(copy, file.name, progress=progress, waiting=waiting))
+    return add_own(profile, file.name, "upload", resources.anchor_of(profile))

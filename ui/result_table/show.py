@@ -1,8 +1,4 @@
-"""Shows a result table: its columns to choose, an HTML table of our own, and its exports.
-
-Streamlit's own data grid is drawn on a canvas, which neither prints nor reflows on a phone, and sorts in the browser,
-where an export can't follow it; its HTML table can't be sorted, nor a row opened.
-"""
+"""Shows a result table."""
 
 from __future__ import annotations
 
@@ -11,11 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
+from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 
-from ui.own_component import own_component
-from ui.result_table.columns import Column, Row, chosen_columns, exported_rows, sorted_rows
 from ui.state.session import Table
-from ui.tables import download_buttons
+from ui.tables import Column, Row, chosen_columns, download_buttons, exported_rows, sorted_rows
+
+_PACKAGE = "profet"
+
+
+def own_component(name: str, beside: Path) -> Any:
+    """What mounts the component: `assets/<name>.js` beside a module, and `assets/<name>.css` if there is one."""
+    manager = get_bidi_component_manager()
+    full_name = f"{_PACKAGE}.{name}"
+    if manager.get_component_asset_root(full_name) is None:
+        # Streamlit finds only components of installed packages by itself.
+        manifest = ComponentManifest(_PACKAGE, "1", [ComponentConfig(name, asset_dir="assets")])
+        manager.register_from_manifest(manifest, beside.parent)
+    css = f"{name}.css" if (beside.parent / "assets" / f"{name}.css").exists() else None
+    return st.components.v2.component(full_name, js=f"{name}.js", css=css, isolate_styles=False)
 
 
 def result_table(

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from profet_core import Catalog, CatalogError, InputError
 from profet_core.answers.questions import Context
-from profet_core.catalog import Instance, load_shipped
-from profet_core.catalog.own import laid_over, own_row, own_text, parse_own
-from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus, own_gpu_of, own_gpus_text, parse_own_gpus
+from profet_core.catalog import Instance
+from profet_core.catalog.own import own_row
+from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus
 from profet_core.transfer.own_gpu import check_own_gpu
-from ui.state.held import forget_other_anchors, rename_anchor
+from ui.state.profiles import forget_other_anchors
 from ui.state.records import OwnInstances
 from ui.state.resources import Resources, load_resources
 from ui.state.session import PRICE, session
@@ -32,37 +32,8 @@ def own_instances() -> tuple[Instance, ...]:
     return held.rows if held else ()
 
 
-def with_own_instances(resources: Resources) -> Resources:
-    """What every visitor shares, with this visitor's rows over it."""
-    held = session.own.own_instances
-    return replace(resources, catalog=held.catalog) if held else resources
-
-
-def add_own_instances(shared: Catalog, text: str, taken: Collection[str] = ()) -> None:
-    """Lay the rows of a file over those the visitor has.
-
-    Parameters
-    ----------
-    shared : the catalog that every visitor sees.
-    text : of a CSV file as the command line keeps it.
-    taken : names of instances that the visitor has otherwise, in lower case.
-
-    Raises
-    ------
-    CatalogError : one line that names the row and column that is wrong; nothing is changed.
-    """
-    new = parse_own(text, shared)
-    for row in new:
-        _check(row, taken)
-    put_own_instances(shared, laid_over(own_instances(), new))
-
-
-def checked_own_instance(shared: Catalog, cells: Mapping[str, str], taken: Collection[str] = ()) -> Instance:
-    """A row of the cells of a file; see `profet_core.catalog.own.own_row`.
-
-    Parameters
-    ----------
-    taken : as in `add_own_instances`.
+def checked_own_instance(shared: Catalog, cells: Mapping[str, str]) -> Instance:
+    """A row of a table's cells; see `profet_core.catalog.own.own_row`.
 
     Raises
     ------
@@ -73,7 +44,7 @@ def checked_own_instance(shared: Catalog, cells: Mapping[str, str], taken: Colle
     if same != name:
         raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
     row = own_row(cells, shared)
-    _check(row, taken)
+    _check(row)
     shared.with_own([row])
     return row
 
@@ -94,41 +65,14 @@ def put_own_instances(shared: Catalog, rows: Sequence[Instance]) -> None:
     session.own.own_instances = OwnInstances(tuple(rows), shared.with_own(rows)) if rows else None
 
 
-def own_csv() -> str:
-    """The visitor's rows as a file of the command line's; two examples while there are none."""
-    rows = own_instances()
-    return own_text(rows or _examples(), load_shipped())
-
-
-def _check(row: Instance, taken: Collection[str]) -> None:
-    if row.name.lower() in taken:
+def _check(row: Instance) -> None:
+    if row.name.lower() in own_gpu_instances():
         raise CatalogError(f"{row.name} is the instance of a custom GPU: give this row another name.")
     if not _NAME.fullmatch(row.name):
         raise CatalogError(f"An instance's name has letters, digits, dots and dashes, unlike {row.name!r}.")
     for column, text in (("gpu", row.gpu), ("region", row.region), ("os", row.os)):
         if not _SHOWN.fullmatch(text):
             raise CatalogError(f"{row.name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
-
-
-def _examples() -> list[Instance]:
-    known = load_shipped()["g4dn.xlarge"]
-    price = replace(known, usd_per_hour=0.4, as_of="2026-11-01", source="our contract")
-    machine = replace(price, name="my.l4", gpu="L4", gpu_memory_gib=24.0, vcpus=8, usd_per_hour=0.55, region="any")
-    return [price, machine]
-
-
-_EXAMPLE = {
-    "gpu": "my card",
-    "like": "GeForce RTX 3090",
-    "memory_gib": "12",
-    "images_per_s": "400",
-    "network": "ResNet50",
-    "batch_size": "64",
-    "precision": "tf32",
-    "usd_per_hour": "0.1",
-    "as_of": "2026-11-01",
-    "source": "our measurement",
-}
 
 
 def own_gpus() -> tuple[OwnGpu, ...]:
@@ -143,49 +87,33 @@ def own_gpu_instances() -> frozenset[str]:
 
 def visitors_resources() -> Resources:
     """What every visitor shares, with this visitor's instances and GPUs over it."""
-    return _with_gpus(without_own_gpus(), own_gpus())
+    resources, own = without_own_gpus(), own_gpus()
+    if not own:
+        return resources
+    known = Context(resources.models, resources.catalog, resources.gpus).with_own_gpus(own)
+    return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus)
 
 
-def put_own_gpus(rows: Mapping[int, OwnGpu], before: Mapping[int, OwnGpu]) -> None:
-    """Replace the visitor's GPUs; a profile recorded on a renamed one stays so.
-
-    Parameters
-    ----------
-    before : the GPUs until now, by the same numbers.
+def put_own_gpus(rows: Sequence[OwnGpu]) -> None:
+    """Replace the visitor's GPUs; what was recorded on one that is gone has no anchor any more.
 
     Raises
     ------
     InputError : they can't be together, or a name is taken; nothing is changed.
     """
-    _keep(list(rows.values()))
-    old, new = ({row.name for row in some.values()} for some in (before, rows))
-    for number, row in rows.items():
-        if number in before and before[number].name not in new and row.name not in old:
-            rename_anchor(before[number].name, row.name)
+    for row in rows:
+        check_own(row)
+    session.own.own_gpus = checked_own_gpus(rows)
+    for row in rows:
+        # Left from an instance that was called so.
+        st.session_state.pop(PRICE.key(row.instance), None)
     forget_other_anchors(visitors_resources())
-
-
-def add_own_gpus(text: str) -> None:
-    """Add the GPUs of a file, as the command line keeps it; one of the same name is replaced.
-
-    Raises
-    ------
-    InputError : one line that names what is wrong; nothing is changed.
-    """
-    new = parse_own_gpus(text, load_resources().gpus)
-    names = {row.instance for row in new}
-    _keep([*(row for row in own_gpus() if row.instance not in names), *new])
-    forget_other_anchors(visitors_resources())
-
-
-def own_gpus_csv() -> str:
-    """The visitor's GPUs as a file of the command line's; an example while there are none."""
-    return own_gpus_text(own_gpus() or [own_gpu_of(_EXAMPLE, load_resources().gpus)])
 
 
 def without_own_gpus() -> Resources:
     """What every visitor shares, with this visitor's instances over it."""
-    return with_own_instances(load_resources())
+    resources, held = load_resources(), session.own.own_instances
+    return replace(resources, catalog=held.catalog) if held else resources
 
 
 def check_own(own: OwnGpu) -> None:
@@ -200,17 +128,3 @@ def check_own(own: OwnGpu) -> None:
         raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
     if shared.models.transfer is not None:
         check_own_gpu(shared.models.transfer, own)
-
-
-def _keep(rows: Sequence[OwnGpu]) -> None:
-    for row in rows:
-        check_own(row)
-    session.own.own_gpus = checked_own_gpus(rows)
-    for row in rows:
-        # Left from an instance that was called so.
-        st.session_state.pop(PRICE.key(row.instance), None)
-
-
-def _with_gpus(resources: Resources, own: Sequence[OwnGpu]) -> Resources:
-    known = Context(resources.models, resources.catalog, resources.gpus).with_own_gpus(own)
-    return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus) if own else resources

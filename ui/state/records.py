@@ -57,11 +57,6 @@ class OwnProfile:
         return self._can_differ and self.read.meta.compiled is None
 
     @property
-    def asks_steps(self) -> bool:
-        """Nothing in the file tells how many steps it covers, or the visitor knows better."""
-        return self.steps is not None or not self.tells_steps
-
-    @property
     def tells_steps(self) -> bool:
         """The file tells how many steps it covers."""
         return self.read.steps_basis in ("marked", "counted", "stated")

@@ -17,8 +17,7 @@ from profet_core.catalog.naming import cloud_words
 from profet_core.latency import Basis
 from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on
 from profet_core.profiles import Profile
-from profet_core.sizes.axes import axis_range
-from ui.basis import SHORT_BASIS
+from ui.words import SHORT_BASIS
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +85,6 @@ class Resources:
     def anchor_of(self, profile: Profile) -> str | None:
         """What the profile was recorded on, if the GPU that it names tells it."""
         return recorded_on(self.models, profile.meta.gpu)
-
-    def sample_pair(self, axis: str) -> tuple[str, str] | None:
-        """Names of two samples of one network at the smallest and the largest size of `axis`, if there are such."""
-        smallest, largest = axis_range(axis)
-        ends: dict[tuple, dict[int, str]] = {}
-        for sample in self.samples.values():
-            fixed, size = (sample.pixels, sample.batch_size) if axis == "batch" else (sample.batch_size, sample.pixels)
-            ends.setdefault((sample.model, sample.anchor, fixed), {})[size] = sample.name
-        pairs = ((sizes[smallest], sizes[largest]) for sizes in ends.values() if {smallest, largest} <= sizes.keys())
-        return next(pairs, None)
 
 
 # A spinner needs a visitor, and `warm_up` loads before there is one.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -42,8 +41,6 @@ USUAL_PLAN = "usual"
 MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000
 #: The text that stands for "left empty on purpose" in a link.
 EMPTY = "none"
-#: Names of columns, and the longest key of a row, in links.
-_NAME, _MOST_COLUMNS, _LONGEST_ROW_KEY = re.compile(r"[a-z0-9_]{1,40}", re.ASCII), 60, 120
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
@@ -157,6 +154,11 @@ def positive(text: str, _: Resources | None = None) -> float | None:
     return number
 
 
+def _positive() -> Field[float | None]:
+    """A finite number above 0, or empty."""
+    return Field(None, positive)
+
+
 Number = TypeVar("Number", int, float)
 
 
@@ -179,9 +181,10 @@ def _anchor(text: str, resources: Resources) -> str:
 
 
 def _sample(resources: Resources, key: str) -> str:
-    """The first; of the second profile the same network's at another batch size."""
-    pair = resources.sample_pair("batch") if key.startswith("second") else None
-    return pair[1] if pair else next(iter(resources.samples))
+    """The first; of the second profile the first at the largest batch size."""
+    largest = AXIS_RANGE["batch"][1]
+    second = (name for name, one in resources.samples.items() if one.batch_size == largest and key != "sample")
+    return next(second, next(iter(resources.samples)))
 
 
 def method_options(resources: Resources) -> tuple[str, ...]:
@@ -195,7 +198,7 @@ class Slot(Part):
 
     Attributes
     ----------
-    shown : the profile; memory : what was typed beside those shown before; chosen : key of the visitor's own one.
+    shown : the profile; chosen : key of the visitor's own one.
     pasted, pasted_done : text that is pasted, and whether it was read. trusted : a latency in doubt to use as typed.
     """
 
@@ -205,7 +208,6 @@ class Slot(Part):
     latency: Field[float | None] = Field(None, positive, follows_profile=True)
     unit: Field[str] = Field("ms", lambda text, _: _checked(text, MS_PER_UNIT), follows_profile=True)
     shown: Field[Held | None] = Field(None)
-    memory: Field[Mapping[str, Mapping[str, Any]]] = Field({})
     chosen: Field[str | None] = Field(None)
     pasted: Field[str] = Field("")
     pasted_done: Field[bool] = Field(False)
@@ -300,8 +302,8 @@ class Training(Part):
 class Limits(Part):
     """What a training may take, and with what probability in percent."""
 
-    deadline_h: Field[float | None] = Field(None, positive)
-    budget_usd: Field[float | None] = Field(None, positive)
+    deadline_h = _positive()
+    budget_usd = _positive()
     certainty = whole(90, 50, 99)
 
 
@@ -311,7 +313,7 @@ class Offers(Part):
     provider = _some(lambda resources: offer_choices(resources).providers)
     gpu = _some(lambda resources: offer_choices(resources).gpus)
     gpu_count = _some(lambda resources: offer_choices(resources).gpu_counts)
-    min_memory_gib: Field[float | None] = Field(None, positive)
+    min_memory_gib = _positive()
     confidence = one_of(dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True)))
     market = one_of(MARKET_CHOICES)
     region = _one_known(lambda resources: offer_choices(resources).regions)
@@ -361,30 +363,14 @@ class CurvesView(Part):
 
 
 class Scaler(Part):
-    """The scaler between two measured latencies."""
+    """The scaler: latencies at both ends of an axis, milliseconds, and the size between."""
 
     scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
     scaler_method = one_of({"default": "Default", "profet": "Polynomial (PROFET)"})
-
-
-class ScalerSizes(Part):
-    """Along one axis: the latencies at both ends, milliseconds, and the size between."""
-
-    min: Field[float | None] = Field(None, positive)
-    max: Field[float | None] = Field(None, positive)
-    at: Field[int] = Field(128)
-
-    def __init__(self, axis: str) -> None:
-        super().__init__(axis)
-
-    def key(self, name: str) -> str:
-        """As links have it: scaler_min_batch."""
-        return f"scaler_{name}_{self.prefix}"
-
-    @property
-    def fields(self) -> dict[str, Field[Any]]:
-        """With the axis's own range."""
-        return super().fields | {self.key("at"): whole(128, *AXIS_RANGE[self.prefix])}
+    scaler_min_batch, scaler_max_batch = _positive(), _positive()
+    scaler_min_pixels, scaler_max_pixels = _positive(), _positive()
+    scaler_at_batch = whole(128, *AXIS_RANGE["batch"])
+    scaler_at_pixels = whole(128, *AXIS_RANGE["pixels"])
 
 
 class NetworkFile(Part):
@@ -427,7 +413,7 @@ class ScaleOut(Part):
 class TypedStep(Part):
     """A measured step on one GPU."""
 
-    one_gpu_ms: Field[float | None] = Field(None, positive)
+    one_gpu_ms = _positive()
     one_gpu_batch = whole(64, 1, MAX_IMAGES)
     one_gpu_on = _one_known(lambda resources: {offer.gpu for offer in resources.catalog.values()})
 
@@ -476,32 +462,15 @@ class ManyCore(Part):
     manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
 
 
-def _columns(text: str, _: Resources) -> list[str]:
-    """Names of columns joined by commas; which there are, the table knows."""
-    names = list(dict.fromkeys(part for part in text.split(",") if part))
-    if len(names) > _MOST_COLUMNS or not all(_NAME.fullmatch(name) for name in names):
-        raise ValueError(text)
-    return names
-
-
-def _order(text: str, _: Resources) -> str:
-    if not _NAME.fullmatch(text.removeprefix("-")):
-        raise ValueError(text)
-    return text
-
-
-def _row_key(text: str, _: Resources) -> str:
-    if len(text) > _LONGEST_ROW_KEY:
-        raise ValueError(text[:_LONGEST_ROW_KEY])
-    return text
-
-
 class Table(Part):
-    """What is chosen of a result table: columns (empty: the usual ones), order (empty: as rows come), the open row."""
+    """What is chosen of a result table: columns (empty: the usual ones), order (empty: as rows come), the open row.
 
-    columns: Field[list[str]] = Field([], _columns)
-    sort: Field[str] = Field("", _order)
-    open: Field[str] = Field("", _row_key)
+    What a table doesn't have, it ignores.
+    """
+
+    columns: Field[list[str]] = Field([], lambda text, _: list(filter(None, text.split(","))))
+    sort: Field[str] = Field("", lambda text, _: text)
+    open: Field[str] = Field("", lambda text, _: text)
 
     def sort_by(self, key: str) -> None:
         """Sort by a column: the smallest first, asked again the largest first, and a third time as the rows come."""
@@ -544,7 +513,6 @@ class Session:
     own, link = Own(), Link()
     predict_table, sizes_table, scale_out_table = Table("predict"), Table("sizes"), Table("scale_out")
     estimate_table = Table("estimate")
-    scaler_batch, scaler_pixels = ScalerSizes("batch"), ScalerSizes("pixels")
 
     @property
     def parts(self) -> list[Part]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ui.basis import DERIVED, ESTIMATED, GIVEN
 from ui.charts.bars import COLORS, Bar, bar_chart, legend
+from ui.words import DERIVED, ESTIMATED, GIVEN
 
 BARS = [
     Bar(key="a", name="T4 (anchor)", basis=GIVEN, value=10.0, text="10 h"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.units import format_significant, format_time, format_usd
-from ui.charts.curves import Curve, curves, value_at
+from profet_core.units import format_time
+from ui.charts.curves import LATENCY, Curve, Shown, curves, size_axis, value_at
 from ui.charts.gpu_look import gpu_look
-from ui.charts.scales import LATENCY, Shown, size_axis
 
 SIZES = (16, 64, 256)
 BATCH = size_axis("batch", SIZES)
@@ -49,32 +48,9 @@ def test_a_curve_with_ends_has_a_band_and_the_axis_holds_it():
     assert list(band.x) == [16, 64, 256, 256, 64, 16] and list(band.y) == [8, 32, 128, 2048, 512, 128]
 
 
-@pytest.mark.parametrize(
-    ("shows", "value", "text"),
-    [
-        (LATENCY, 64, "64.0 ms"),
-        (Shown("Images/s", format_significant), 64, "64.0"),
-        (TIME, 725, "12.1 min"),
-        (Shown("Training cost", format_usd, prefix="$"), 0.17, "$0.17"),
-    ],
-)
-def test_values_are_written_in_their_unit(shows, value, text):
-    row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 256), values=(value, value))
-    figure = curves([row], shows, BATCH)
-    assert lines(figure)[0].customdata[0] == f"L4: {text}"
-    assert figure.layout.meta == f"{shows.title} over batch size"
-
-
 def test_between_its_sizes_a_curve_is_straight_in_the_logarithms():
     row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 64), values=(1, 4))
     assert [value_at(row, size) for size in (16, 32, 64)] == pytest.approx([1, 2, 4])
-
-
-def test_a_name_stays_text():
-    figure = curves([curve(label="<b>own</b>", largest_fit=64)], LATENCY, BATCH)
-    assert lines(figure)[0].line.color == gpu_look("L4").colour
-    shown = str([trace.customdata for trace in figure.data]) + str([trace.name for trace in figure.data])
-    assert "&lt;b>own&lt;/b>" in shown and "<b>own" not in shown
 
 
 def test_a_linear_axis_starts_at_zero_and_marks_the_chosen_size():

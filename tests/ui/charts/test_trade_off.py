@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ui.basis import ESTIMATED, MEASURED
 from ui.charts.bars import COLORS
 from ui.charts.trade_off import TradeOffPoint, trade_off
+from ui.words import ESTIMATED, MEASURED
 
 
 def plan(label: str, time_s: float, usd: float, *, on_frontier: bool = True, **more) -> TradeOffPoint:

@@ -1,15 +1,17 @@
-"""Asks for custom GPUs: specs, a measured speed, and the price of an hour."""
+"""Ask for custom instances and custom GPUs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import streamlit as st
 
-from profet_core import InputError
+from profet_core import Catalog, InputError
+from profet_core.catalog import HOME_REGION, MARKETS, Instance
+from profet_core.catalog.instance import FILE_COLUMNS, ON_DEMAND, OWN_HARDWARE
 from profet_core.catalog.own_gpus import (
-    GPU_COLUMNS,
     HAS_NONE,
     PRECISIONS,
     SHEET_COLUMNS,
@@ -21,57 +23,128 @@ from profet_core.catalog.own_gpus import (
 from profet_core.precision.names import FP32
 from profet_core.prediction.own_gpu_step import speed_of_step
 from profet_core.transfer.own_gpu import BATCH_RANGE, PIXEL_RANGE, load_reference_steps
+from profet_core.typed_numbers import as_typed
 from profet_core.units import format_ms
-from ui.inputs.own_table import OwnFile, OwnTable, own_table
-from ui.links import custom_gpu_link
-from ui.predicted.outcome import predict_slot
+from ui.inputs.own_table import own_table
+from ui.notices import MEASURE_IT, custom_gpu_link
+from ui.predicted import predict_slot
 from ui.state.own_catalog import (
-    add_own_gpus,
     check_own,
+    checked_own_instance,
     own_gpus,
-    own_gpus_csv,
+    own_instances,
     put_own_gpus,
+    put_own_instances,
     without_own_gpus,
 )
 from ui.state.resources import Resources, load_resources
 from ui.state.session import session
-from ui.surer import surer_sentence
+
+MAX_GPUS = 64
+_MARKET_LABELS = {OWN_HARDWARE: "my hardware"}
+
+
+def own_instances_input(resources: Resources) -> None:
+    """Draw the table of custom instances; they count on every page until the session ends."""
+    say_whose(resources)
+    shared, columns = load_resources().catalog, _columns(resources)
+
+    def made(cells: dict[str, str]) -> Instance:
+        name, gpu = cells["instance"], resources.gpus.get(cells["gpu"])
+        if gpu is not None and name not in shared:
+            cells["gpu_memory_gib"] = str(gpu.memory_gib)
+        given = {column: text for column, text in cells.items() if text}
+        return checked_own_instance(shared, dict.fromkeys(FILE_COLUMNS, "") | _defaults() | given)
+
+    own_table(
+        "own-instances",
+        columns,
+        ("gpu_count", "usd_per_hour"),
+        own_instances(),
+        lambda row: _cells(row, resources, shared),
+        made,
+        lambda rows: put_own_instances(shared, rows),
+    )
+
+
+def say_whose(resources: Resources) -> None:
+    """On a server with a custom list of its operator, show how many rows are from it."""
+    if resources.server_rows:
+        rows = "1 row is" if resources.server_rows == 1 else f"{resources.server_rows} rows are"
+        st.caption(f"{rows} this server's own list, which its operator shows to everyone.")
+
+
+def _columns(resources: Resources) -> dict[str, Any]:
+    text, number, select = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
+    # A custom GPU may have been removed.
+    gpus = tuple(dict.fromkeys((*resources.gpus, *(row.gpu for row in own_instances()))))
+    defaults = _defaults()
+    return {
+        "instance": text("Name", required=True, pinned=True, help="A new name, or an instance to price elsewhere."),
+        "gpu": select("GPU", options=gpus, help="Empty: as in the list of instances."),
+        "gpu_count": number("GPUs", min_value=1, max_value=MAX_GPUS, step=1, help="Empty: 1, or as listed."),
+        "usd_per_hour": number("Price ($/h)", required=True, min_value=0, help="Of the machine with all its GPUs."),
+        "market": select(
+            "Market",
+            options=MARKETS,
+            default=defaults["market"],
+            format_func=lambda name: _MARKET_LABELS.get(str(name), str(name)),
+        ),
+        "region": text("Region", default=defaults["region"]),
+        "as_of": text("Price date", default=defaults["as_of"], help="Year, year-month or year-month-day."),
+        "source": text("Source", default=defaults["source"]),
+    }
+
+
+def _defaults() -> dict[str, str]:
+    return {
+        "market": ON_DEMAND,
+        "region": HOME_REGION,
+        "os": "linux",
+        "as_of": date.today().isoformat(),
+        "source": "given by the user",
+    }
+
+
+def _cells(row: Instance, resources: Resources, shared: Catalog) -> dict[str, str]:
+    """Machine columns of listed instances are left empty, so that they stay as listed."""
+    cells = {
+        "instance": row.name,
+        "usd_per_hour": as_typed(row.usd_per_hour),
+        "market": row.market,
+        "region": row.region,
+        "as_of": row.as_of,
+        "source": row.source,
+    }
+    if row.name in shared:
+        return cells
+    memory = {} if row.gpu in resources.gpus else {"gpu_memory_gib": as_typed(row.gpu_memory_gib)}
+    return cells | {"gpu": row.gpu, "gpu_count": f"{row.gpu_count}"} | memory
+
 
 _STEP, _TF32 = "step_ms", "tf32_tensor_dense_tflops"
-_FILE = OwnFile(
-    label="Custom GPUs (CSV)",
-    tip="The file of `profet gpus add`, or the template filled in. Only you see it, in this session.",
-    take=add_own_gpus,
-    text=own_gpus_csv,
-    name="gpus.csv",
-)
 
 
-def own_gpu_input(resources: Resources) -> None:
+def own_gpu_input() -> None:
     """Draw the table of custom GPUs; they count on every page until the session ends."""
-    columns = _columns()
     st.caption(
         "Enter a GPU and the most similar one. Empty specs are those of the similar GPU. "
         "For a better prediction, enter the latency of your profile's step on it, or a training throughput."
     )
     own_table(
-        OwnTable(
-            key="own-gpus",
-            columns=columns,
-            numbers=(*SHEET_COLUMNS, _STEP, "images_per_s", "pixels", "batch_size", "times_reference", "usd_per_hour"),
-            hidden=tuple(column for column in GPU_COLUMNS if column not in columns),
-            rows=own_gpus,
-            cells=lambda: [_cells(row) for row in own_gpus()],
-            make=_made,
-            keep=put_own_gpus,
-            file=_FILE,
-        )
+        "own-gpus",
+        _gpu_columns(),
+        (*SHEET_COLUMNS, _STEP, "images_per_s", "pixels", "batch_size", "times_reference", "usd_per_hour"),
+        own_gpus(),
+        _gpu_cells,
+        _made,
+        put_own_gpus,
     )
-    st.caption(f"For better predictions: {surer_sentence(resources)}")
+    st.caption(f"For better predictions, {MEASURE_IT}.")
     custom_gpu_link()
 
 
-def _columns() -> dict[str, Any]:
+def _gpu_columns() -> dict[str, Any]:
     text, number, select = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
     as_similar = "Empty: as the similar GPU."
     step_tip = "Latency of the shown profile's step, at the size it was recorded at, measured without a profiler."
@@ -101,7 +174,7 @@ def _columns() -> dict[str, Any]:
     }
 
 
-def _cells(own: OwnGpu) -> dict[str, str]:
+def _gpu_cells(own: OwnGpu) -> dict[str, str]:
     """As in a file, without what is as the similar GPU has it."""
     cells, like = own_gpu_cells(own), load_resources().gpus[own.like]
     same = {column: "" for column in SHEET_COLUMNS if getattr(own.gpu, column) == getattr(like, column)}

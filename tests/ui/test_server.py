@@ -1,4 +1,4 @@
-"""Uploads that nobody reads are bounded, and their visitor is told."""
+"""Uploads that nobody reads are bounded, and a server loads what its visitors share."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import asyncio
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from streamlit import net_util
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from ui.state import uploads_held
-from ui.state.uploads_held import DROPPED_TYPE, UploadsHeld, bounded_uploads, is_dropped
+from ui import server
+from ui.server import DROPPED_TYPE, UploadsHeld, bounded_uploads, is_dropped
 
 KIB = 2**10
 
@@ -20,8 +23,8 @@ KIB = 2**10
 @pytest.fixture
 def manager(monkeypatch) -> MemoryUploadedFileManager:
     """Streamlit's, bounded to 4 KiB a session and 10 KiB in all."""
-    monkeypatch.setattr(uploads_held, "SESSION_BYTES", 4 * KIB)
-    monkeypatch.setattr(uploads_held, "ALL_BYTES", 10 * KIB)
+    monkeypatch.setattr(server, "SESSION_BYTES", 4 * KIB)
+    monkeypatch.setattr(server, "ALL_BYTES", 10 * KIB)
     return MemoryUploadedFileManager("/upload")
 
 
@@ -48,24 +51,13 @@ def test_a_session_holds_its_budget_and_no_more(manager):
     assert sizes(manager, "one")["6"] == KIB
 
 
-def test_all_sessions_share_a_budget(manager):
-    held = UploadsHeld(manager)
-    for session in range(20):
-        held.add_file(str(session), file(0))
-    kept = [session for session in range(20) if sizes(manager, str(session))["0"]]
-    assert kept == list(range(10))
-    manager.remove_session_files("3")
-    held.add_file("later", file(0))
-    assert sizes(manager, "later") == {"0": KIB}
-
-
 def test_what_nobody_reads_is_let_go_of(manager):
     held = UploadsHeld(manager)
     held.add_file("one", file(0))
     now_s = time.monotonic()
-    held.sweep(now_s + uploads_held.UNREAD_S - 1)
+    held.sweep(now_s + server.UNREAD_S - 1)
     assert sizes(manager, "one") == {"0": KIB}
-    held.sweep(now_s + uploads_held.UNREAD_S + 1)
+    held.sweep(now_s + server.UNREAD_S + 1)
     assert sizes(manager, "one") == {"0": 0}
     assert is_dropped(UploadedFile(manager.get_files("one", ["0"])[0], None))
     manager.remove_session_files("one")
@@ -74,9 +66,9 @@ def test_what_nobody_reads_is_let_go_of(manager):
 
 
 def test_the_served_app_is_bounded_from_its_start(manager, monkeypatch):
-    monkeypatch.setattr(uploads_held, "SWEEP_S", 0.01)
-    monkeypatch.setattr(uploads_held, "UNREAD_S", 0.0)
-    monkeypatch.setattr(uploads_held, "get_instance", lambda: type("Runtime", (), {"uploaded_file_mgr": manager}))
+    monkeypatch.setattr(server, "SWEEP_S", 0.01)
+    monkeypatch.setattr(server, "UNREAD_S", 0.0)
+    monkeypatch.setattr(server, "get_instance", lambda: type("Runtime", (), {"uploaded_file_mgr": manager}))
 
     async def serve() -> dict[str, int]:
         async with bounded_uploads():
@@ -109,3 +101,32 @@ asyncio.run(serve())
 def test_the_entry_point_bounds_them(repository):
     done = subprocess.run([sys.executable, "-c", _SERVES], cwd=repository, capture_output=True, text=True, check=True)
     assert done.stdout.split()[-1] == "UploadsHeld", done.stderr
+
+
+_WARM_UP = """
+import gc, threading
+from ui.server import warm_up
+loading = threading.Thread(target=warm_up)
+loading.start()
+loading.join()
+print(gc.get_freeze_count())
+"""
+
+
+def test_it_is_quiet_and_what_it_loads_lasts(repository: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", _WARM_UP], cwd=repository, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 50_000
+
+
+def test_the_server_asks_nobody_for_its_address_and_tells_nobody_of_its_checkout(monkeypatch):
+    # Each is put back afterwards.
+    for owner, name in ((net_util, "get_external_ip"), (net_util, "get_internal_ip")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    monkeypatch.setattr(AppSession, "_handle_git_information_request", AppSession._handle_git_information_request)
+    server.keep_to_itself()
+    assert net_util.get_external_ip() is net_util.get_internal_ip() is None
+    assert AppSession._handle_git_information_request(None) is None, "it has nothing to answer with"
+    monkeypatch.delattr(net_util, "get_external_ip")
+    with pytest.raises(RuntimeError, match="get_external_ip"):
+        server.keep_to_itself()

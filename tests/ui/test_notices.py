@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from profet_core import read_profile
-from ui.errors import log_failure
+from ui.notices import log_failure
 
 ROOT = Path(__file__).resolve().parents[2]
 

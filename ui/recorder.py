@@ -1,7 +1,4 @@
-"""The recorder as a wheel: `profet profile` with what it needs, made of the sources that this server runs.
-
-Nothing is built ahead, so that nothing is stale; the same sources make the same bytes.
-"""
+"""The recorder as a wheel made of this server's own sources, and where a training machine gets it."""
 
 from __future__ import annotations
 
@@ -13,6 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 import profet_core
 from profet_core.version import VERSION
@@ -20,7 +23,7 @@ from profet_core.version import VERSION
 REQUIRES_PYTHON = ">=3.11,<3.14"
 #: Where the packages are, and where the licenses are; in a checkout the same folder.
 _ROOT = Path(profet_core.__file__).resolve().parents[1]
-_APP = Path(__file__).resolve().parents[2]
+_APP = Path(__file__).resolve().parents[1]
 _DISTRIBUTION = "profet_recorder"
 _INFO = f"{_DISTRIBUTION}-{VERSION}.dist-info"
 #: Folders and files of the project that recording needs; all of them load with the standard library alone.
@@ -116,3 +119,41 @@ def _zipped(contents: Mapping[str, bytes]) -> bytes:
             entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, _READABLE, 3
             archive.writestr(entry, data)
     return whole.getvalue()
+
+
+PREFIX = "/recorder"
+_NOT_FOUND = 404
+#: It is no page: nothing is loaded for it, and no frame shows it.
+_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+
+def recorder_route() -> Route:
+    """The wheel, by its own name only."""
+    return Route(f"{PREFIX}/{{name}}", _send)
+
+
+def recorder_address(page_url: str | None) -> str | None:
+    """Where a browser that shows a page at `page_url` finds the wheel; None where that is no address of a page.
+
+    >>> recorder_address("https://example.org/profet/about?open=record").rpartition("/")[0]
+    'https://example.org/profet/recorder'
+    """
+    parts = urlsplit(page_url or "")
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        return None
+    above = parts.path.rstrip("/").rpartition("/")[0]
+    return urlunsplit((parts.scheme, parts.netloc, f"{above}{PREFIX}/{recorder_wheel().name}", "", ""))
+
+
+async def _send(request: Request) -> Response:
+    wheel = await run_in_threadpool(recorder_wheel)
+    if request.path_params["name"] != wheel.name:
+        return PlainTextResponse(f"There is nothing here but {wheel.name}.", _NOT_FOUND)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{wheel.name}"',
+        "Content-Security-Policy": _POLICY,
+        # Its name says the version, not which sources.
+        "Cache-Control": "no-cache",
+        "ETag": f'"{wheel.sha256}"',
+    }
+    return Response(wheel.data, headers=headers, media_type="application/octet-stream")

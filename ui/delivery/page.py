@@ -1,21 +1,69 @@
-"""Sends the page and Streamlit's files compressed: each is compressed once, when it is first asked for.
-
-Streamlit leaves that to a proxy, because compressing anew for each visitor takes longer than sending. What is sent says
-nothing of a visitor, so that its length gives nothing away.
-"""
+"""Streamlit's page and files with our style and scripts: compressed once, and what they may load."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
+import hashlib
 import mimetypes
+import re
 from pathlib import Path
 
+import streamlit
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ui.delivery.shell import STATIC, load_shell
+STATIC = Path(streamlit.__file__).parent / "static"
+_SCRIPTS = Path(__file__).with_name("scripts")
+_STYLE = Path(__file__).with_name("page.css")
+#: Streamlit's scripts are modules and so run after the page is read; a plain one in the head runs before them.
+_HEAD = b"</head>"
+
+
+def load_shell() -> tuple[bytes, str, bytes]:
+    """Streamlit's page with our style, which asks for our scripts; where these are, named by their content; and they.
+
+    Raises
+    ------
+    RuntimeError : this Streamlit's page has no head to put it in.
+    """
+    original = (STATIC / "index.html").read_bytes()
+    script = b"".join(b"{\n%s}\n" % path.read_bytes() for path in sorted(_SCRIPTS.glob("*.js")))
+    if original.count(_HEAD) != 1:
+        raise RuntimeError("Streamlit's page is another than ui/delivery/page.py knows.")
+    name = f"profet.{hashlib.sha256(script).hexdigest()[:12]}.js"
+    # Relative, as Streamlit's own are, so that it works below any path.
+    tag = f'<script src="./static/js/{name}"></script>\n  <style>{_STYLE.read_text()}</style>\n  '.encode()
+    return original.replace(_HEAD, tag + _HEAD), f"/static/js/{name}", script
+
+
+def content_policy() -> str:
+    """The Content-Security-Policy of Streamlit's page, with the hashes of the scripts that stand in it."""
+    index = Path(streamlit.__file__).parent / "static" / "index.html"
+    scripts = re.findall(r"<script>(.*?)</script>", index.read_text(encoding="utf-8"), re.DOTALL)
+    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    sources = {
+        "default-src": "'self'",
+        "script-src": f"'self' {hashes}".rstrip(),
+        # Streamlit's and Plotly's components write styles as they draw.
+        "style-src": "'self' 'unsafe-inline'",
+        "img-src": "'self' data: blob:",
+        "font-src": "'self' data:",
+        "connect-src": "'self'",
+        "worker-src": "'self' blob:",
+        "object-src": "'none'",
+        "base-uri": "'self'",
+        "form-action": "'self'",
+        "frame-ancestors": "'self'",
+    }
+    return "; ".join(f"{name} {source}" for name, source in sources.items())
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
 
 #: Addresses of the app's pages: all of them are the one document.
 _PAGES = {"/", *(f"/{path.name}" for path in (Path(__file__).parents[2] / "pages").iterdir())}

@@ -1,11 +1,13 @@
-"""Long texts come from markdown files: prose and code apart, figures filled in."""
+"""Texts from markdown files, and how a method is named in a sentence."""
 
 from __future__ import annotations
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.texts import show_text
+from profet_core.advice.plans import Confidence
+from profet_core.artifacts.models import EnsembleRule
+from ui.words import rule_phrase
 
 TEXT = """\
 The first of $count:
@@ -24,7 +26,7 @@ The last.
 
 def shown(path, **figures) -> AppTest:
     def script(path, figures):
-        from ui.texts import show_text
+        from ui.words import show_text
 
         show_text(path, **figures)
 
@@ -49,6 +51,12 @@ def test_prose_is_markdown_and_fenced_blocks_are_code(written):
     assert [code.proto.wrap_lines for code in app.code] == [True, False]
 
 
-def test_a_figure_that_is_not_given_is_no_dollar_sign_on_the_page(written):
-    with pytest.raises(KeyError, match="count"):
-        show_text(written)
+def test_the_mark_is_read_without_colour_and_the_word_aloud():
+    assert [step.mark for step in Confidence] == ["●○○", "●●○", "●●●"]
+    assert Confidence.FAIR.word == "fair"
+
+
+def test_a_method_is_named_by_its_rule():
+    assert rule_phrase(EnsembleRule(("line", "forest", "dense"), "median")) == "median of 3 models"
+    assert rule_phrase(EnsembleRule(("forest", "dense"), "mean")) == "mean of 2 models"
+    assert rule_phrase(EnsembleRule(("forest",), "mean")) == "one model"

@@ -1,1 +1,0 @@
-"""What is predicted from a visitor's profiles and settings."""

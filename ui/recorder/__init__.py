@@ -1,1 +1,0 @@
-"""The recorder for whoever trains elsewhere: a wheel made of this server's own sources, and where it is had."""
