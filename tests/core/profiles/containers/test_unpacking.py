@@ -120,13 +120,6 @@ def test_what_other_threads_do_and_waiting_does_not_count(monkeypatch):
     assert content.read() == NOISE
 
 
-def test_a_checksum_is_checked_at_the_end():
-    assert Content(NOISE, checksum=zlib.crc32(NOISE)).read() == NOISE
-    content = Content(NOISE, checksum=zlib.crc32(NOISE) ^ 1)
-    with pytest.raises(ProfileError, match="archive is damaged"):
-        content.read()
-
-
 @pytest.mark.parametrize("name", ["xplane, tiny fields: empty events", "PyTorch trace, empty events"])
 def test_a_slow_file_is_stopped(monkeypatch, name):
     """Each reader has to ask for the time while it reads, not only at its start."""
