@@ -15,7 +15,7 @@ import pytest
 
 from profet_core import Profile, ProfileError, read_profile
 from profet_core.profiles import read_profile_folder
-from profet_core.profiles.containers import archives, unpacking, watch
+from profet_core.profiles.containers import unpacking, watch
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import gpu_step, xplane
@@ -223,39 +223,12 @@ def test_names_are_never_paths(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_damaged_archives_are_a_profile_or_one_line():
-    dice = random.Random(0)
-    files = {**OTHERS, "a.xplane.pb": XPLANE, "b.json": TENSORFLOW}
-    packed = [pack(files) for pack in PACKINGS.values()]
-    for _ in range(300):
-        data = bytearray(dice.choice(packed))
-        for _ in range(dice.randint(1, 6)):
-            at = dice.randrange(len(data))
-            if dice.random() < 0.6:
-                # The directories of both are in the first and last bytes.
-                at = dice.choice((at % 700, len(data) - 1 - at % min(700, len(data))))
-            end = at + dice.randint(0, 5)
-            data[at:end] = dice.choice((dice.randbytes(end - at), b"\xff" * (end - at), b"", bytes(4)))
-        try:
-            profile = read_profile(bytes(data), "upload")
-        except ProfileError as error:
-            assert str(error).isprintable() and len(str(error)) < 300
-        else:
-            assert all(note.isprintable() for note in profile.ignored)
-
-
 # --- folders ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_folder_without_a_profile_is_refused_by_its_name(tmp_path):
     with pytest.raises(ProfileError, match=r"^some run: the folder holds no profile among its 1 files"):
         read_profile_folder(folder_of(tmp_path / "some run", {"a/b.txt": b"hello"}))
-
-
-def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "MAX_FILES", 3)
-    with pytest.raises(ProfileError, match="The folder holds more than 3 files: choose the folder of one run"):
-        read_profile_folder(folder_of(tmp_path, {f"{number}.json": PROFET for number in range(4)}))
 
 
 def test_the_time_is_that_of_all_files_together(monkeypatch, tmp_path):
