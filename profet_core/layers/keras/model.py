@@ -146,7 +146,7 @@ class KerasModel:
             layer = by_name[call[0]]
             if layer.class_name == _INPUT:
                 shape = self._input_shape(_batch_shape(layer))
-                outputs[call] = [self._built.put(Layer(Kind.INPUT, shape), shown(layer.name))]
+                outputs[call] = [self._built.put(Layer(Kind.INPUT, shape), name=shown(layer.name))]
                 continue
             tensors = layer.calls[call[1]] if layer.calls else ()
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
@@ -194,7 +194,7 @@ class KerasModel:
         self._counted.add(here)
         output: Shape = ()
         for each in made:
-            output = self._built.put(self._weighed(each, layer, is_shared), shown(layer.name))
+            output = self._built.put(self._weighed(each, layer, is_shared), name=shown(layer.name))
         return [output]
 
     def _weighed(self, counted: Layer, layer: LayerRecord, is_shared: bool) -> Layer:

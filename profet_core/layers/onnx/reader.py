@@ -104,7 +104,7 @@ class _Followed:
         else:
             shape = tuple(whole(side, "input's size") for side in (sides[:1] and (sides[0] or 1), *sides[1:]))
         self._put_out(port.name, Value(check_shape(shape)))
-        self.built.put(Layer(Kind.INPUT, self._per_image(shape)), shown(port.name))
+        self.built.put(Layer(Kind.INPUT, self._per_image(shape)), name=shown(port.name))
 
     def _follow(self, node: Node) -> None:
         label = f"operator {shown(node.name or ', '.join(node.outputs[:1]))} ({shown(node.operator)})"
@@ -182,7 +182,7 @@ class _Followed:
             kept = {name for value in inputs[3:5] if value is not None for name in value.weights}
             averages = sum(size for name, size in unseen.items() if name in kept)
         per_image = Layer(kind, self._per_image(output), parameters, parameters - averages, -(-flops // self._batch))
-        self.built.put(per_image, shown(node.name or node.operator))
+        self.built.put(per_image, name=shown(node.name or node.operator))
 
     def _unseen(self, weights: tuple[str, ...]) -> dict[str, int]:
         """Values of the weights that no layer had so far; a single number is a constant, no weight."""
