@@ -61,7 +61,13 @@ class Builder:
         """`padding` as a number is that many on each side; `activation` is within the layer, not one of its own."""
         sides, around = (kernel, kernel) if isinstance(kernel, int) else kernel, _around(padding)
         layer = rules.convolution(shape, filters, sides, (stride, stride), around, groups=groups, bias=bias)
-        settings = {"filters": filters, "kernel": sides, "stride": stride, "groups": groups, "bias": bias}
+        settings: dict[str, Any] = {
+            "filters": filters,
+            "kernel": sides,
+            "stride": stride,
+            "groups": groups,
+            "bias": bias,
+        }
         return self.put(layer, layer.kind, (shape,), padding=around, activation=activation, **settings)
 
     def depthwise(
@@ -88,8 +94,8 @@ class Builder:
         """Maximum pooling, or average where `is_mean`."""
         sides, around = (size, size), _around(padding)
         layer = rules.pooling(shape, sides, (stride, stride), around, round_up=round_up)
-        kind, settings = "average pooling" if is_mean else "max pooling", {"kernel": sides, "stride": stride}
-        return self.put(layer, kind, (shape,), padding=around, round_up=round_up, **settings)
+        kind = "average pooling" if is_mean else "max pooling"
+        return self.put(layer, kind, (shape,), padding=around, round_up=round_up, kernel=sides, stride=stride)
 
     def pool_to(self, shape: Shape, side: int) -> Shape:
         """Pooling that makes an image of `side` x `side` of any."""

@@ -67,7 +67,9 @@ def _way_out(script: str) -> str:
 
 
 def _has_worked_in_children() -> bool:
-    if any(process.name.startswith("SpawnProcess") for process in _living_children()):
+    multiprocessing = sys.modules.get("multiprocessing")
+    living = multiprocessing.active_children() if multiprocessing is not None else []
+    if any(process.name.startswith("SpawnProcess") for process in living):
         return True
     try:
         import resource
@@ -76,8 +78,3 @@ def _has_worked_in_children() -> bool:
         return False
     worked = resource.getrusage(resource.RUSAGE_CHILDREN)
     return worked.ru_utime + worked.ru_stime >= _CHILD_WORK_S
-
-
-def _living_children() -> list:
-    multiprocessing = sys.modules.get("multiprocessing")
-    return multiprocessing.active_children() if multiprocessing is not None else []

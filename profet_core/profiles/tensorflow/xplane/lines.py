@@ -183,7 +183,7 @@ class DeviceLine:
 
 
 def _has_derived_id(part: Any) -> bool:
-    return 0 <= (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID < _DERIVED_IDS
+    return (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID in range(_DERIVED_IDS)
 
 
 def check_pairs(sums_ps: Collection[Pair]) -> None:
