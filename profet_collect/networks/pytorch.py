@@ -65,12 +65,6 @@ def build(graph: Graph) -> GraphModule:
     return GraphModule(graph)
 
 
-def parameter_count(module: nn.Module) -> int:
-    """Parameters as the measurements count them: running averages among them, the number of batches seen not."""
-    values = [*module.parameters(), *(one for one in module.buffers() if one.is_floating_point())]
-    return sum(one.numel() for one in values)
-
-
 def _module(node: Node, inputs: list[Node]) -> nn.Module:
     if node.kind in _ACTIVATIONS:
         return _ACTIVATIONS[node.kind]()

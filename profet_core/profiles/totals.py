@@ -5,25 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, MutableMapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.limits import MAX_OPERATION_US, check_operations
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis, running
 
-Key = TypeVar("Key")
-
 
 def no_times() -> defaultdict[str, float]:
     """Sums of nothing yet: every name has 0."""
     return defaultdict(float)
-
-
-def add_times(sums: MutableMapping[Key, float], more: Mapping[Key, float]) -> None:
-    """Add times to sums, name by name."""
-    for name, time in more.items():
-        sums[name] = sums.get(name, 0.0) + time
 
 
 #: Why a trace without operations, and a TPU's profile, are refused.

@@ -2,8 +2,8 @@
 
 `# expect:` lists facts of the profile (batch, pixels, parameters, precision; None where there is none), the exit
 `status` if it isn't 0, and `compiled`; `needs=` names a framework beyond its own; `plain`: it records itself, and
-Python runs it. `# operations:` are in the profile, `# says:` is on stderr, `# prints:` on stdout, `# silent:` on neither,
-`# keeps:` is a file it wrote; `# command:` has options, and after `--` the script's arguments.
+Python runs it. `# operations:` are in the profile, `# says:` is on stderr, `# prints:` on stdout, `# silent:` on
+neither, `# keeps:` is a file it wrote; `# command:` has options, and after `--` the script's arguments.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
 }
 _FRAMEWORKS = {"keras": ("tensorflow", "keras"), "tf": ("tensorflow", "keras"), "tfkeras": ("tensorflow", "tf_keras")}
+
 
 @dataclass(frozen=True)
 class Script:
