@@ -11,7 +11,7 @@ OWN_HERE := $(if $(filter localhost 127.0.0.1 ::1,$(ADDRESS)),own)
 SIDE_BY_SIDE := --numprocesses $(shell $(PYTHON) -c 'import os; print(min(6, (os.cpu_count() or 2) * 3 // 2))') \
   --dist loadfile --no-loadscope-reorder
 # These time this machine, so they run after the others.
-ALONE := tests/end_to_end tests/recorder/test_own_profilers.py
+ALONE := tests/end_to_end
 QUICK := tests/core tests/test_imports.py --ignore tests/core/prediction --ignore tests/core/profiles --ignore tests/core/transfer
 
 FRAMEWORKS := torch torchvision lightning transformers accelerate timm pytorch-ignite fastai jax

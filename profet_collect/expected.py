@@ -27,8 +27,6 @@ LAYER_S: Mapping[Framework, float] = {"pytorch": 0.005, "tensorflow": 0.06}
 _MORE_STEPS = 2
 #: Multiply-adds of forward and backward together, over those of forward.
 _FORWARD_AND_BACKWARD = 3
-#: How far one more cell moves the corrections.
-_LEARNING = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Timed:
 
 @dataclass
 class Expected:
-    """Seconds of cells; `calibrate` and `learn` correct them by what cells really took.
+    """Seconds of cells; `calibrate` corrects them by what two cells really took.
 
     Attributes
     ----------
@@ -82,14 +80,6 @@ class Expected:
         self.start_s[framework] = max(rest_s[0] - self.layer_s[framework] * layers[0], 0.1)
         self.pace[framework] = deep.latency_ms / self.step_ms(deep.cell)
 
-    def learn(self, timed: Timed) -> None:
-        """Move the start and the pace towards what one more cell took."""
-        framework = timed.cell.framework
-        rest_s = timed.took_s - self._layers_s(timed.cell) - self._all_steps_s(timed.latency_ms)
-        self.start_s[framework] = _moved(self.start_s[framework], rest_s)
-        pace = timed.latency_ms / self.step_ms(timed.cell)
-        self.pace[framework] = _moved(self.pace.get(framework, 1.0), pace)
-
     def step_ms(self, cell: Cell) -> float:
         """Expected step latency before measuring."""
         counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
@@ -127,8 +117,3 @@ class Expected:
 
 def _layers(cell: Cell) -> int:
     return counts_of(cell.model, cell.pixels).layers
-
-
-def _moved(before: float, seen: float) -> float:
-    """Between both, in the logarithm; one that is out of all proportion counts as a tenth or ten times."""
-    return before * min(max(seen / before, 0.1), 10.0) ** _LEARNING

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
-from time import perf_counter
 
 from profet_collect.cells.process import measure
 from profet_collect.cells.task import Task
-from profet_collect.expected import Expected, Timed
+from profet_collect.expected import Expected
 from profet_collect.machine import Machine
-from profet_collect.progress import Progress
 from profet_collect.store import Store
 from profet_core.collected.record import Cell, CellResult
 from profet_core.errors import InputError
+from profet_core.units import format_duration, format_ms
 
 #: So many cells in a row, of more than one network, fail where something is wrong with the machine.
 _FAILURES_IN_A_ROW = 5
@@ -45,21 +46,23 @@ def collect(cells: Sequence[Cell], machine: Machine, store: Store, expected: Exp
     InputError : the disk is full or can't be written, or cell after cell fails.
     """
     left = [cell for cell in cells if cell not in store.finished]
-    progress = Progress(len(left))
     failures: list[CellResult] = []
-    try:
-        for number, cell in enumerate(left):
-            progress.begin(str(cell), sum(map(expected.seconds, left[number:])))
-            began = perf_counter()
-            result = _result(cell, machine, protocol)
-            store.append(result)
-            if result.batch_latency_ms is not None:
-                expected.learn(Timed(cell, perf_counter() - began, result.batch_latency_ms))
-            progress.end(result, sum(map(expected.seconds, left[number + 1 :])))
-            failures = [*failures, result] if _is_surprise(result, expected) else []
-            _check_failures(failures)
-    finally:
-        progress.close()
+    for number, cell in enumerate(left, 1):
+        result = _result(cell, machine, protocol)
+        store.append(result)
+        print_result(f"{number}/{len(left)}", result, sum(map(expected.seconds, left[number:])))
+        failures = [*failures, result] if _is_surprise(result, expected) else []
+        _check_failures(failures)
+
+
+def print_result(place: str, result: CellResult, left_s: float) -> None:
+    """A line on stderr that a cell has ended, and what the others are expected to take."""
+    latency_ms = result.batch_latency_ms
+    outcome = result.status if latency_ms is None else format_ms(latency_ms)
+    why = f" ({result.why})" if result.why else ""
+    # A closed stream doesn't stop the collection.
+    with suppress(OSError):
+        print(f"{place}, {format_duration(left_s)} left: {result.cell}: {outcome}{why}", file=sys.stderr, flush=True)
 
 
 def _is_surprise(result: CellResult, expected: Expected) -> bool:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar
 
-from profet_recorder.engines.choice import choose_engine
+from profet_recorder.engines.frameworks import choose_engine
 from profet_recorder.errors import say_and_go_on
-from profet_recorder.plan import PlanOptions, absolute, record_plan
+from profet_recorder.plan import absolute, record_plan
 from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
 
@@ -78,7 +78,7 @@ class StepRecorder:
 
 
 def _recorder(
-    output: str | PathLike[str], model: object, optimizer: object, framework: str | None, options: PlanOptions
+    output: str | PathLike[str], model: object, optimizer: object, framework: str | None, options: dict[str, Any]
 ) -> StepRecorder:
     """The recorder of this output, in its first loop a new one."""
     path = absolute(output)
@@ -95,7 +95,7 @@ def record_step(
     model: object = None,
     optimizer: object = None,
     framework: str | None = None,
-    **options: Unpack[PlanOptions],
+    **options: Any,
 ) -> Iterator[StepRecorder]:
     """Record the loop inside the `with` block; its step latency includes all that the loop does between two steps.
 
@@ -133,7 +133,7 @@ def record_steps(
     model: object = None,
     optimizer: object = None,
     framework: str | None = None,
-    **options: Unpack[PlanOptions],
+    **options: Any,
 ) -> Iterator[Batch]:
     """The batches of `loader`, one training step each; the profile is written on the way.
 

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any
 
 from profet_core.profiles.limits import is_short_text
 from profet_core.units import whole_number
@@ -48,10 +48,10 @@ class RecordPlan:
     keep_trace: Path | None = None
 
     def __post_init__(self) -> None:
-        whole_number("The number of warm-up steps", self.warm_up)
-        whole_number("The number of timed steps", self.timed)
-        whole_number("The number of profiled steps", self.profiled)
         for name, number in (
+            ("The number of warm-up steps", self.warm_up),
+            ("The number of timed steps", self.timed),
+            ("The number of profiled steps", self.profiled),
             ("Batch size", self.batch_size),
             ("Pixels", self.pixels),
             ("Parameters", self.parameters),
@@ -74,33 +74,10 @@ class RecordPlan:
             raise RecorderError(f"{self.output} can't be written: {error.strerror}.") from None
 
 
-class PlanFields(TypedDict, total=False):
-    """Fields of `RecordPlan` that a caller gives as they are."""
-
-    warm_up: int
-    timed: int
-    profiled: int
-    batch_size: int | None
-    pixels: int | None
-    parameters: int | None
-    precision: str | None
-    as_device: bool
-    force: bool
-
-
-class PlanOptions(PlanFields, total=False):
-    """What `record_plan` takes by keyword."""
-
-    keep_trace: str | PathLike[str] | None
-
-
 def record_plan(
-    output: str | PathLike[str],
-    *,
-    keep_trace: str | PathLike[str] | None = None,
-    **fields: Unpack[PlanFields],
+    output: str | PathLike[str], *, keep_trace: str | PathLike[str] | None = None, **fields: Any
 ) -> RecordPlan:
-    """The plan of a recording into `output`; raises as `RecordPlan` does."""
+    """The plan of a recording into `output`; `fields` and errors are those of `RecordPlan`."""
     return RecordPlan(absolute(output), keep_trace=None if keep_trace is None else absolute(keep_trace), **fields)
 
 

@@ -46,15 +46,14 @@ class _End:
 
 def measure(task: Task, timeout_s: float) -> Measured:
     """A cell's measurement; whatever becomes of its process is a status."""
-    killed_before = _killed_for_memory()
     with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
         end = _end_of(task, Path(folder), timeout_s)
     if end.document is not None:
         return measured_of(end.document)
     if end.status is None:
         return Measured("failed", f"it took more than {timeout_s:g} s")
-    if end.status == -signal.SIGKILL and _killed_for_memory() > killed_before:
-        return Measured("out-of-memory", "the system killed it: the machine ran out of memory")
+    if end.status == -signal.SIGKILL:
+        return Measured("out-of-memory", "the system killed it, as it does where the machine runs out of memory")
     words = f"signal {-end.status}" if end.status < 0 else f"exit status {end.status}"
     status: Status = "out-of-memory" if says_full_memory(end.log) else "failed"
     return Measured(status, f"its process ended with {words}{end.said}")
@@ -117,12 +116,3 @@ def _environment(task: Task) -> dict[str, str]:
     if task.threads is not None:
         own |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(task.threads))
     return {name: value for name, value in os.environ.items() if name not in _OVERRIDES} | own
-
-
-def _killed_for_memory() -> int:
-    """How many processes Linux has ended because memory was full; 0 where it doesn't tell."""
-    try:
-        counters = Path("/proc/vmstat").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in counters if line.startswith("oom_kill ")), 0)

@@ -122,7 +122,7 @@ def _convolution(layers: Any, node: Node, value: Any) -> Any:
 def _pooling(layers: Any, node: Node, value: Any) -> Any:
     value, padding = _padded(layers, node, value)
     kind = layers.MaxPooling2D if node.kind == "max pooling" else layers.AveragePooling2D
-    return kind(node.settings["size"], node.settings["stride"], padding)(value)
+    return kind(node.settings["kernel"], node.settings["stride"], padding)(value)
 
 
 def _adaptive(layers: Any, own: dict[str, Any], node: Node, before: tuple[int, ...], value: Any) -> Any:

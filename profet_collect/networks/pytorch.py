@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -64,12 +65,6 @@ def build(graph: Graph) -> GraphModule:
     return GraphModule(graph)
 
 
-def parameter_count(module: nn.Module) -> int:
-    """Parameters as the measurements count them: running averages among them, the number of batches seen not."""
-    values = [*module.parameters(), *(one for one in module.buffers() if one.is_floating_point())]
-    return sum(one.numel() for one in values)
-
-
 def _module(node: Node, inputs: list[Node]) -> nn.Module:
     if node.kind in _ACTIVATIONS:
         return _ACTIVATIONS[node.kind]()
@@ -103,36 +98,20 @@ def _convolution(node: Node, shape: tuple[int, ...]) -> nn.Module:
     return _padded(settings["margins"], convolution)
 
 
-def _max_pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
-    settings = node.settings
+def _pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
+    kernel, stride = node.settings["kernel"], node.settings["stride"]
+    if node.kind == "max pooling":
+        lowest = float("-inf")
+        return _padded(node.settings["margins"], lambda padding: nn.MaxPool2d(kernel, stride, padding), lowest)
+    # As in Keras, what was padded doesn't count.
     return _padded(
-        settings["margins"],
-        lambda padding: nn.MaxPool2d(settings["size"], settings["stride"], padding),
-        float("-inf"),
-    )
-
-
-def _average_pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
-    settings = node.settings
-    return _padded(
-        settings["margins"],
-        # As in Keras, what was padded doesn't count.
-        lambda padding: nn.AvgPool2d(settings["size"], settings["stride"], padding, count_include_pad=False),
+        node.settings["margins"], lambda padding: nn.AvgPool2d(kernel, stride, padding, count_include_pad=False)
     )
 
 
 def _margins(node: Node, _: tuple[int, ...]) -> nn.Module:
     (top, bottom), (left, right) = node.settings["margins"]
     return nn.ZeroPad2d((left, right, top, bottom))
-
-
-class _GlobalPooling(nn.Module):
-    def __init__(self, keep_sides: bool) -> None:
-        super().__init__()
-        self._keep_sides = keep_sides
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return images.mean((2, 3), keepdim=self._keep_sides)
 
 
 class _BatchNorm(nn.BatchNorm2d):
@@ -186,51 +165,35 @@ class _InputNormalization(nn.Module):
         return (images - self.mean[:, None, None]) / self.variance.sqrt()[:, None, None]
 
 
-class _Concatenation(nn.Module):
-    def forward(self, *values: torch.Tensor) -> torch.Tensor:
-        return torch.cat(values, 1)
-
-
-class _Sum(nn.Module):
-    def forward(self, *values: torch.Tensor) -> torch.Tensor:
-        total = values[0]
-        for value in values[1:]:
-            total = total + value
-        return total
-
-
-class _Product(nn.Module):
-    def forward(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        return first * second
-
-
-class _Channels(nn.Module):
-    def __init__(self, start: int, number: int) -> None:
-        super().__init__()
-        self._start, self._number = start, number
-
-    def forward(self, values: torch.Tensor) -> torch.Tensor:
-        return values.narrow(1, self._start, self._number)
-
-
 class _Function(nn.Module):
-    """Linear work on each value: a sum with or a product by a number."""
+    """A function of values, without parameters."""
 
-    def __init__(self, factor: float, summand: float) -> None:
+    def __init__(self, function: Callable[..., torch.Tensor]) -> None:
         super().__init__()
-        self._factor, self._summand = factor, summand
+        self._function = function
 
-    def forward(self, values: torch.Tensor) -> torch.Tensor:
-        return values + self._summand if self._factor == 1 else values * self._factor
+    def forward(self, *values: torch.Tensor) -> torch.Tensor:
+        return self._function(*values)
 
 
-class _Reshape(nn.Module):
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        super().__init__()
-        self._shape = shape if len(shape) == 1 else (shape[-1], *shape[:-1])
+def _total(*values: torch.Tensor) -> torch.Tensor:
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    return total
 
-    def forward(self, values: torch.Tensor) -> torch.Tensor:
-        return values.reshape(len(values), *self._shape)
+
+def _reshape(node: Node, _: tuple[int, ...]) -> nn.Module:
+    shape = node.shape if len(node.shape) == 1 else (node.shape[-1], *node.shape[:-1])
+    return _Function(lambda values: values.reshape(len(values), *shape))
+
+
+def _channels(node: Node, _: tuple[int, ...]) -> nn.Module:
+    return _Function(lambda values: values.narrow(1, node.settings["start"], node.shape[-1]))
+
+
+def _global_pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
+    return _Function(lambda images: images.mean((2, 3), keepdim=node.settings["keep_sides"]))
 
 
 _KINDS: dict[str, Any] = {
@@ -238,23 +201,23 @@ _KINDS: dict[str, Any] = {
     "convolution": _convolution,
     "depthwise convolution": _convolution,
     "dense": lambda node, shape: _Dense(shape[-1], node.settings["units"], bias=node.settings["bias"]),
-    "max pooling": _max_pooling,
-    "average pooling": _average_pooling,
+    "max pooling": _pooling,
+    "average pooling": _pooling,
     "adaptive pooling": lambda node, shape: nn.AdaptiveAvgPool2d(node.settings["side"]),
-    "global pooling": lambda node, shape: _GlobalPooling(node.settings["keep_sides"]),
+    "global pooling": _global_pooling,
     "batch normalization": lambda node, shape: _BatchNorm(shape[-1], node.settings["scale"]),
     "layer normalization": lambda node, shape: _LayerNorm(shape[-1], eps=1e-6),
     "input normalization": lambda node, shape: _InputNormalization(shape[-1]),
     "scale": lambda node, shape: _Scale(shape[-1]),
     "dropout": lambda node, shape: nn.Dropout(DROPPED_SHARE),
-    "add": lambda node, shape: _Sum(),
-    "multiply": lambda node, shape: _Product(),
-    "concatenate": lambda node, shape: _Concatenation(),
+    "add": lambda node, shape: _Function(_total),
+    "multiply": lambda node, shape: _Function(torch.mul),
+    "concatenate": lambda node, shape: _Function(lambda *values: torch.cat(values, 1)),
     "flatten": lambda node, shape: nn.Flatten(),
-    "reshape": lambda node, shape: _Reshape(node.shape),
+    "reshape": _reshape,
     "shuffle": lambda node, shape: nn.ChannelShuffle(2),
     "padding": _margins,
-    "channels": lambda node, shape: _Channels(node.settings["start"], node.shape[-1]),
-    "shift": lambda node, shape: _Function(1.0, 3.0),
-    "rescale": lambda node, shape: _Function(1 / 6, 0.0),
+    "channels": _channels,
+    "shift": lambda node, shape: _Function(lambda values: values + 3.0),
+    "rescale": lambda node, shape: _Function(lambda values: values * (1 / 6)),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
@@ -17,7 +18,7 @@ class Builder:
     """The layers so far. Each method adds one and returns its output's shape, which the next one takes.
 
     What an activation or a pooling computes changes no count: `activation`, `function`, `is_mean` and `start` are for
-    what builds a network that runs (`profet_collect/networks/`).
+    what builds a network that runs (`profet_collect/networks/`), which overrides `put`.
 
     Attributes
     ----------
@@ -32,8 +33,10 @@ class Builder:
         self.layers: list[Layer] = []
         self.activation = "relu"
 
-    def put(self, layer: Layer, name: str = "") -> Shape:
-        """Add a layer as `rules` has it."""
+    def put(
+        self, layer: Layer, kind: str = "", inputs: tuple[Shape, ...] = (), *, name: str = "", **settings: Any
+    ) -> Shape:
+        """Add a layer as `rules` has it; `kind`, `inputs` and `settings` say what it computes."""
         if len(self.layers) >= MAX_LAYERS:
             raise InputError(f"more than {MAX_LAYERS:,} layers.")
         self.layers.append(replace(layer, name=name) if name else layer)
@@ -41,7 +44,7 @@ class Builder:
 
     def image(self, pixels: int, channels: int = 3) -> Shape:
         """The input, where it is a layer of its own: a graph has such, a plain sequence has not."""
-        return self.put(Layer(Kind.INPUT, (pixels, pixels, channels)))
+        return self.put(Layer(Kind.INPUT, (pixels, pixels, channels)), "input")
 
     def convolution(
         self,
@@ -56,9 +59,16 @@ class Builder:
         activation: str = "",
     ) -> Shape:
         """`padding` as a number is that many on each side; `activation` is within the layer, not one of its own."""
-        sides = (kernel, kernel) if isinstance(kernel, int) else kernel
-        around = _around(padding)
-        return self.put(rules.convolution(shape, filters, sides, (stride, stride), around, groups=groups, bias=bias))
+        sides, around = (kernel, kernel) if isinstance(kernel, int) else kernel, _around(padding)
+        layer = rules.convolution(shape, filters, sides, (stride, stride), around, groups=groups, bias=bias)
+        settings: dict[str, Any] = {
+            "filters": filters,
+            "kernel": sides,
+            "stride": stride,
+            "groups": groups,
+            "bias": bias,
+        }
+        return self.put(layer, layer.kind, (shape,), padding=around, activation=activation, **settings)
 
     def depthwise(
         self, shape: Shape, kernel: int, stride: int = 1, padding: Padding | int = "same", *, bias: bool = False
@@ -68,7 +78,8 @@ class Builder:
 
     def dense(self, shape: Shape, units: int, *, bias: bool = True, activation: str = "") -> Shape:
         """A dense layer; `activation` is within it."""
-        return self.put(rules.dense(shape, units, bias=bias))
+        layer = rules.dense(shape, units, bias=bias)
+        return self.put(layer, "dense", (shape,), units=units, bias=bias, activation=activation)
 
     def pool(
         self,
@@ -81,32 +92,34 @@ class Builder:
         is_mean: bool = False,
     ) -> Shape:
         """Maximum pooling, or average where `is_mean`."""
-        return self.put(rules.pooling(shape, (size, size), (stride, stride), _around(padding), round_up=round_up))
+        sides, around = (size, size), _around(padding)
+        layer = rules.pooling(shape, sides, (stride, stride), around, round_up=round_up)
+        kind = "average pooling" if is_mean else "max pooling"
+        return self.put(layer, kind, (shape,), padding=around, round_up=round_up, kernel=sides, stride=stride)
 
     def pool_to(self, shape: Shape, side: int) -> Shape:
         """Pooling that makes an image of `side` x `side` of any."""
-        return self.put(Layer(Kind.POOLING, (side, side, shape[-1])))
+        return self.put(Layer(Kind.POOLING, (side, side, shape[-1])), "adaptive pooling", (shape,), side=side)
 
     def global_pool(self, shape: Shape, *, keep_sides: bool = False) -> Shape:
         """Average over the image."""
-        return self.put(rules.global_pooling(shape, keep_sides=keep_sides))
+        layer = rules.global_pooling(shape, keep_sides=keep_sides)
+        return self.put(layer, "global pooling", (shape,), keep_sides=keep_sides)
 
     def batch_norm(self, shape: Shape, *, scale: bool = True) -> Shape:
         """Batch normalization."""
-        return self.put(rules.normalization(shape, scale=scale))
+        return self.put(rules.normalization(shape, scale=scale), "batch normalization", (shape,), scale=scale)
 
     def layer_norm(self, shape: Shape) -> Shape:
         """Layer normalization."""
-        return self.put(rules.normalization(shape, averages=False))
+        return self.put(rules.normalization(shape, averages=False), "layer normalization", (shape,))
 
-    def elementwise(
-        self, *shapes: Shape, parameters: int = 0, trainable: int | None = None, function: str = ""
-    ) -> Shape:
+    def elementwise(self, *shapes: Shape, function: str = "") -> Shape:
         """An activation, dropout, a sum or product of layers.
 
         `function` says which where it is neither `activation` (of one layer) nor a sum (of several).
         """
-        return self.put(rules.elementwise(*shapes, parameters=parameters, trainable=trainable))
+        return self.put(rules.elementwise(*shapes), function or ("add" if len(shapes) > 1 else self.activation), shapes)
 
     def batch_norm_relu(self, shape: Shape, *, scale: bool = True) -> Shape:
         """Both, one after another."""
@@ -114,7 +127,7 @@ class Builder:
 
     def concatenate(self, *shapes: Shape) -> Shape:
         """Channels side by side."""
-        return self.put(rules.concatenation(shapes))
+        return self.put(rules.concatenation(shapes), "concatenate", shapes)
 
     def squeeze_excite(self, shape: Shape, squeezed: int) -> Shape:
         """Channels weighed: pooled, two convolutions of 1 x 1 with activations, and multiplied to each channel."""
@@ -125,32 +138,37 @@ class Builder:
 
     def flatten(self, shape: Shape) -> Shape:
         """All values in one row."""
-        return self.put(rules.flattening(shape))
+        return self.put(rules.flattening(shape), "flatten", (shape,))
 
     def reshape(self, shape: Shape, *target: int) -> Shape:
-        """The same values in another shape."""
-        return self.put(rules.reshaping(shape, target))
+        """The same values in another shape; the same shape again means that two groups of channels are shuffled."""
+        layer = rules.reshaping(shape, target)
+        return self.put(layer, "shuffle" if layer.output == shape else "reshape", (shape,))
 
     def pad(self, shape: Shape, before: int, after: int) -> Shape:
         """Zeros around an image, as a layer of its own."""
-        return self.put(rules.margins(shape, ((before, after), (before, after))))
+        return self._margins(shape, ((before, after), (before, after)))
 
     def pad_for_stride(self, shape: Shape, kernel: int) -> Shape:
         """Zeros around an image of which a window with stride 2 and no padding then makes ceil(size / 2)."""
         half = kernel // 2
-        return self.put(rules.margins(shape, tuple((half - 1 + side % 2, half) for side in shape[:-1])))
+        return self._margins(shape, tuple((half - 1 + side % 2, half) for side in shape[:-1]))
+
+    def _margins(self, shape: Shape, margins: tuple[tuple[int, int], ...]) -> Shape:
+        return self.put(rules.margins(shape, margins), "padding", (shape,), margins=margins)
 
     def channels(self, shape: Shape, number: int, *, start: int = 0) -> Shape:
         """Some of the channels, from `start` on."""
-        return self.put(rules.resized((*shape[:-1], number)))
+        return self.put(rules.resized((*shape[:-1], number)), "channels", (shape,), start=start)
 
     def normalize_input(self, shape: Shape) -> Shape:
         """Scales the image by means and variances that are kept with their count and have no gradient."""
-        return self.elementwise(shape, parameters=2 * shape[-1] + 1, trainable=0)
+        layer = rules.elementwise(shape, parameters=2 * shape[-1] + 1, trainable=0)
+        return self.put(layer, "input normalization", (shape,))
 
     def scale_channels(self, shape: Shape) -> Shape:
         """Each channel times a weight of its own."""
-        return self.put(rules.scaling(shape))
+        return self.put(rules.scaling(shape), "scale", (shape,))
 
 
 def _around(padding: Padding | int) -> Padding:

@@ -95,13 +95,13 @@ def read_table(data: bytes, name: str, pixels: int | None) -> Network:
             if not image:
                 image, last = _image(row if kind == "input" else None, pixels)
                 if kind == "input":
-                    last = net.put(Layer(Kind.INPUT, last), shown(row.text("layer")))
+                    last = net.put(Layer(Kind.INPUT, last), name=shown(row.text("layer")))
                     _name(shapes, row, last)
                     continue
             if kind not in RULES:
                 raise InputError(f"its kind is {shown(kind)}: one of {', '.join(RULES)} is needed.")
             for layer in RULES[kind](row, _inputs(row, shapes, last)):
-                last = net.put(layer, shown(row.text("layer")))
+                last = net.put(layer, name=shown(row.text("layer")))
             _name(shapes, row, last)
         except InputError as error:
             raise InputError(f"line {number}: {error}") from None

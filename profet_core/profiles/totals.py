@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, MutableMapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.limits import MAX_OPERATION_US, check_operations
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis, running
-
-Key = TypeVar("Key")
 
 
 def no_times() -> defaultdict[str, float]:
@@ -20,13 +17,8 @@ def no_times() -> defaultdict[str, float]:
     return defaultdict(float)
 
 
-def add_times(sums: MutableMapping[Key, float], more: Mapping[Key, float]) -> None:
-    """Add times to sums, name by name."""
-    for name, time in more.items():
-        sums[name] = sums.get(name, 0.0) + time
-
-
-#: Why a TPU's profile is refused.
+#: Why a trace without operations, and a TPU's profile, are refused.
+NO_OPERATION = "No operation was found in the trace: record a training step with the profiler running."
 TPU = "This profile was recorded on a TPU, and the models support GPUs only: record the step on a GPU."
 #: A TPU's planes and processes, and operations that nothing else runs.
 TPU_PREFIX = "/device:TPU"
@@ -58,7 +50,7 @@ def profile_from_totals(
     ProfileError : no operation, too many, or times that no step takes.
     """
     if not totals_us:
-        raise ProfileError("No operation was found in the trace: record a training step with the profiler running.")
+        raise ProfileError(NO_OPERATION)
     check_operations(len(totals_us))
     if any(map(_TPU.match, totals_us)):
         raise ProfileError(TPU)

@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from profet_recorder.engines.batches import ObservedSizes, either
-from profet_recorder.engines.engine import BYTES_PER_MIB, StepFacts, several_optimizers
+from profet_recorder.engines.engine import (
+    BYTES_PER_MIB,
+    PRECISIONS,
+    TF32_CAPABILITY,
+    StepFacts,
+    several_optimizers,
+)
 from profet_recorder.engines.frameworks import keras_flavour
 from profet_recorder.engines.keras_calls import ObservedKeras, weights_of
-from profet_recorder.engines.precision import PRECISIONS, TF32_CAPABILITY
 from profet_recorder.errors import RecorderError
 from profet_recorder.progress import print_progress
 

@@ -6,13 +6,12 @@ import functools
 import sys
 from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
-from profet_recorder.engines.choice import choose_engine
-from profet_recorder.engines.frameworks import keras_flavour
+from profet_recorder.engines.frameworks import choose_engine, keras_flavour
 from profet_recorder.errors import RecorderError, say_and_go_on
 from profet_recorder.keras.first_batch import observe_first_batch
-from profet_recorder.plan import PlanOptions, RecordPlan, record_plan
+from profet_recorder.plan import RecordPlan, record_plan
 from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
 
@@ -33,7 +32,7 @@ else:
 
 
 def ProfileCallback(  # noqa: N802 - a class to its users
-    output: str | PathLike[str] = "profile.json", **options: Unpack[PlanOptions]
+    output: str | PathLike[str] = "profile.json", **options: Any
 ) -> RecordingCallback:
     """A callback for `model.fit(callbacks=[...])` that writes a version-2 profile of one training step.
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from profet_recorder.engines.engine import Engine
+if TYPE_CHECKING:
+    from profet_recorder.engines.frameworks import Engine
 
 
 def observe_first_batch(model: Any, engine: Engine) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from profet_recorder.engines.engine import Engine
 from profet_recorder.recording import Recording
+
+if TYPE_CHECKING:
+    from profet_recorder.engines.frameworks import Engine
 
 #: After so many updates of others the optimizer whose steps were followed trains no longer.
 _GONE = 50
-MakeEngine = Callable[[], Engine]
+MakeEngine = Callable[[], "Engine"]
 
 
 class StepMarks:

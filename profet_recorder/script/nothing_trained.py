@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from profet_recorder.progress import print_progress
-from profet_recorder.script.hooks import ScriptHooks
 
 #: Modules that start the training in other processes.
 LAUNCHERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
-#: Seconds without a training step after which that is said: data may take their time, but not a training's first step.
-QUIET_S = 60.0
 #: Seconds of a child process' work from which on it may have trained: importing a framework takes as long.
 _CHILD_WORK_S = 1.0
-
-
-@contextmanager
-def said_early(script: str, hooks: ScriptHooks) -> Iterator[None]:
-    """Say within the block, after a while without a training step, what that may come from."""
-
-    def say() -> None:
-        if hooks.recording is None and hooks.failure is None:
-            print_progress(f"no training step yet after {QUIET_S:.0f} s. If it trains: {_way_out(script)}")
-
-    timer = threading.Timer(QUIET_S, say)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def why_nothing_trained(script: str) -> str:
@@ -67,7 +42,9 @@ def _way_out(script: str) -> str:
 
 
 def _has_worked_in_children() -> bool:
-    if any(process.name.startswith("SpawnProcess") for process in _living_children()):
+    multiprocessing = sys.modules.get("multiprocessing")
+    living = multiprocessing.active_children() if multiprocessing is not None else []
+    if any(process.name.startswith("SpawnProcess") for process in living):
         return True
     try:
         import resource
@@ -76,8 +53,3 @@ def _has_worked_in_children() -> bool:
         return False
     worked = resource.getrusage(resource.RUSAGE_CHILDREN)
     return worked.ru_utime + worked.ru_stime >= _CHILD_WORK_S
-
-
-def _living_children() -> list:
-    multiprocessing = sys.modules.get("multiprocessing")
-    return multiprocessing.active_children() if multiprocessing is not None else []

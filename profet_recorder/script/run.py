@@ -18,7 +18,7 @@ from profet_recorder.plan import RecordPlan
 from profet_recorder.progress import print_progress
 from profet_recorder.script.after_import import after_import
 from profet_recorder.script.hooks import ScriptHooks
-from profet_recorder.script.nothing_trained import LAUNCHERS, said_early, why_nothing_trained
+from profet_recorder.script.nothing_trained import LAUNCHERS, why_nothing_trained
 
 _RECORDER = str(Path(__file__).resolve().parents[1])
 #: Python's own status of a script that ends with an exception or a text.
@@ -54,7 +54,7 @@ def record_script(
 
     hooks = ScriptHooks(plan, stop)
     try:
-        with after_import(hooks.on_import), said_early(script, hooks), _as_main(script, arguments, module):
+        with after_import(hooks.on_import), _as_main(script, arguments, module):
             status = _run(script, module)
     finally:
         hooks.undo()

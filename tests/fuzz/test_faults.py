@@ -1,34 +1,91 @@
-"""Faults of a machine: a program killed, a disk full, a file damaged, and nothing lost."""
+"""Faults of a machine: a program killed, a disk full, a model's file damaged; nothing is lost."""
 
 from __future__ import annotations
 
 import os
 import random
+import resource
+import shutil
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
-from tests.fuzz.faults import LossError, World, run
+from benchmarks import REPOSITORY
+from profet_core.catalog import load_shipped
+from profet_core.catalog.own import read_own
+from profet_core.profiles import read_profile
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
-COUNT = int(os.environ.get("FUZZ_FAULTS", "16"))
+ROUNDS = int(os.environ.get("FUZZ_FAULTS", "4"))
+SAMPLE = REPOSITORY / "sample_traces" / "vgg16-224px-b16-g3s.json"
+QUESTION = ["predict", str(SAMPLE), "--anchor", "g3s.xlarge", "--format", "json"]
 
 
-def test_faults_lose_nothing(tmp_path):
-    came_of = run(COUNT, 5, tmp_path)
-    assert came_of.total() == COUNT
-    assert {what.partition(":")[0] for what in came_of} == {"killed", "full disk", "damaged", "own file"}
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    """A folder with an own row and a profile."""
+    monkeypatch.setenv("PROFET_INSTANCES", str(tmp_path / "own" / "instances.csv"))
+    (tmp_path / "own").mkdir()
+    (tmp_path / "profile").mkdir()
+    (tmp_path / "profile" / "p.json").write_bytes(SAMPLE.read_bytes())
+    assert profet("instances", "add", "kept", "--gpu", "L4", "--usd-per-hour", "1").returncode == 0
+    return tmp_path
 
 
-def test_a_loss_is_seen(tmp_path, monkeypatch):
-    for name in ("PROFET_HOME", "PROFET_INSTANCES", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"):
-        monkeypatch.setenv(name, "")
-    world = World(tmp_path, random.Random(1)).build()
-    world.check_whole()
-    world.check_tidy()
-    (world.own.parent / ".instances.csv-0.new").touch()
-    with pytest.raises(LossError, match="left lying about"):
-        world.check_tidy()
-    world.own.write_text(world.own.read_text().replace("kept.1", "lost.1"))
-    with pytest.raises(LossError, match="own rows are lost"):
-        world.check_whole()
+def profet(*arguments: str, **more) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "profet_cli", *arguments]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, **more)
+
+
+def changes(home: Path, number: int) -> list[list[str]]:
+    """Commands that write into the home."""
+    row = ["instances", "add", f"new.{number}", "--gpu", "L4", "--usd-per-hour", "2"]
+    return [row, ["convert", str(SAMPLE), "-o", str(home / "profile" / "p.json"), "--force"]]
+
+
+def check_whole(home: Path) -> None:
+    rows = {row.name: row.usd_per_hour for row in read_own(home / "own" / "instances.csv", load_shipped())}
+    assert rows["kept"] == 1
+    assert read_profile(home / "profile" / "p.json").operations
+
+
+def test_a_killed_command_loses_nothing(home):
+    chance = random.Random(5)
+    for number in range(ROUNDS):
+        for change in changes(home, number):
+            process = subprocess.Popen([sys.executable, "-m", "profet_cli", *change], cwd=REPOSITORY)
+            time.sleep(chance.uniform(0.1, 0.6))
+            process.kill()
+            process.wait()
+            check_whole(home)
+            assert profet(*change).returncode == 0
+            assert sorted(path.name for path in home.glob("*/*")) == ["instances.csv", "p.json"]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 40])
+def test_a_full_disk_changes_nothing(home, limit):
+    before = {path: path.read_bytes() for path in home.glob("*/*")}
+    for change in changes(home, 0):
+        done = profet(*change, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        assert done.returncode in (1, 2) and not done.stdout
+        assert done.stderr.startswith("profet: ") and done.stderr.count("\n") == 1
+        assert {path: path.read_bytes() for path in home.glob("*/*")} == before
+
+
+@pytest.mark.parametrize("how", ["cut short", "a bit", "gone"])
+def test_a_damaged_model_is_one_line(tmp_path, how):
+    models = tmp_path / "models"
+    shutil.copytree(REPOSITORY / "models", models)
+    for path in sorted(path for path in (models / "g3s.xlarge").rglob("*") if path.is_file()):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        if how == "gone":
+            path.unlink()
+        else:
+            path.write_bytes(data if how == "a bit" else data[: len(data) // 2])
+    done = profet(*QUESTION, "--models", str(models))
+    assert done.returncode == 2 and not done.stdout
+    assert done.stderr.startswith("profet: ") and done.stderr.count("\n") == 1

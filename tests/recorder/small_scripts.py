@@ -1,10 +1,9 @@
 """The scripts in scripts/ and of `variations`: what each expects of its recording, which its first lines say.
 
 `# expect:` lists facts of the profile (batch, pixels, parameters, precision; None where there is none), the exit
-`status` if it isn't 0, and `compiled`; `needs=` names a framework beyond its own; `fresh`: what it imports, and in what
-order, matters, so it runs in a process of its own; `plain`: it records itself, and Python runs it. `# operations:` are
-in the profile, `# says:` is on stderr, `# prints:` on stdout, `# silent:` on neither, `# keeps:` is a file it wrote;
-`# command:` has options, and after `--` the script's arguments.
+`status` if it isn't 0, and `compiled`; `needs=` names a framework beyond its own; `plain`: it records itself, and
+Python runs it. `# operations:` are in the profile, `# says:` is on stderr, `# prints:` on stdout, `# silent:` on
+neither, `# keeps:` is a file it wrote; `# command:` has options, and after `--` the script's arguments.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from profet_core.profiles.record import NO_WORK
-from tests.recorder.preloaded import TIMEOUT_S, Preloaded
 from tests.recorder.runs import Run, needs
 from tests.recorder.variations import PREFIXES, VARIATIONS
 
@@ -35,11 +33,6 @@ ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
 }
 _FRAMEWORKS = {"keras": ("tensorflow", "keras"), "tf": ("tensorflow", "keras"), "tfkeras": ("tensorflow", "tf_keras")}
-#: What a training loads besides, whatever it is.
-_LOADED_BY_ANY = {
-    ("torch",): ("torch._dynamo", "profet_core.profiles.pytorch.reduction"),
-    ("tensorflow",): ("profet_core.profiles.tensorflow.xplane.reader",),
-}
 
 
 @dataclass(frozen=True)
@@ -99,44 +92,24 @@ def _first_lines(source: str) -> tuple[dict[str, str], dict[str, str]]:
     return {name: value for name, _, value in words}, lines
 
 
-class Runner:
-    """Runs scripts, in forks of processes that have loaded a framework where that is the same to them."""
-
-    def __init__(self, repository: Path) -> None:
-        self._repository = repository
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "KERAS"))}
-        self._environment = kept | ENVIRONMENT | {"PYTHONPATH": str(repository)}
-        self._preloaded: dict[tuple[str, ...], Preloaded] = {}
-
-    def run(self, script: Script, folder: Path) -> Run:
-        """What the script left."""
-        # Beside the folder: that is to hold only what the script and its recording write.
-        path, out, err = (folder.with_suffix(ending) for ending in (".py", ".out", ".err"))
-        path.write_text(script.source)
-        arguments = ["profile", str(path), *script.command]
-        if "fresh" in script.facts or "plain" in script.facts or not hasattr(os, "fork"):
-            program = [str(path)] if "plain" in script.facts else ["-m", "profet_cli", *arguments]
-            with out.open("w") as stdout, err.open("w") as stderr:
-                status = subprocess.run(
-                    [sys.executable, *program],
-                    cwd=folder,
-                    env=self._environment,
-                    stdout=stdout,
-                    stderr=stderr,
-                    timeout=TIMEOUT_S,
-                    check=False,
-                ).returncode
-        else:
-            modules = (*script.modules, *_LOADED_BY_ANY.get(script.modules[:1], ()))
-            if modules not in self._preloaded:
-                self._preloaded[modules] = Preloaded(modules, self._environment, self._repository)
-            status = self._preloaded[modules].run(arguments, folder, out, err)
-        return Run(status, out.read_text(), err.read_text(), folder)
-
-    def close(self) -> None:
-        """End the processes."""
-        for process in self._preloaded.values():
-            process.close()
+def run(script: Script, folder: Path) -> Run:
+    """What the script left in the folder, in a process of its own."""
+    # Beside the folder: that is to hold only what the script and its recording write.
+    path = folder.with_suffix(".py")
+    path.write_text(script.source)
+    program = [path] if "plain" in script.facts else ["-m", "profet_cli", "profile", path, *script.command]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "KERAS"))}
+    done = subprocess.run(
+        list(map(str, [sys.executable, *program])),
+        cwd=folder,
+        env=kept | ENVIRONMENT | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, done.stderr, folder)
 
 
 def check(script: Script, done: Run) -> None:
@@ -163,11 +136,3 @@ def check(script: Script, done: Run) -> None:
     assert not missing, sorted(profile.operations)
     assert (profile.refusal, profile.steps) == ("", 1) and NO_WORK not in profile.warnings
     assert meta.step_latency_ms > 0
-
-
-@pytest.fixture(scope="module")
-def runner(repository):
-    """Runs small scripts, each in a folder of its own."""
-    made = Runner(repository)
-    yield made
-    made.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,18 +32,6 @@ _INPUT = "InputLayer"
 _RECURRENT = frozenset(
     {"LSTM", "GRU", "SimpleRNN", "Bidirectional", "ConvLSTM2D", "RNN", "TimeDistributed", "Embedding"}
 )
-#: Their numbers of axes mean the channels' place.
-_WITH_AXES = frozenset(
-    {
-        "BatchNormalization",
-        "LayerNormalization",
-        "GroupNormalization",
-        "RMSNormalization",
-        "Normalization",
-        "Concatenate",
-    }
-)
-_ORDERED = frozenset({"Reshape", "Permute", "Transpose"})
 #: Shapes before and after a layer, with the batch, where the file has them.
 _Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
 
@@ -76,7 +64,6 @@ class KerasModel:
         self._calls = self._passed = 0
         self._models: dict[tuple[str, ...], ModelRecord] = {}
         self._counted: set[tuple[str, ...]] = set()
-        self._is_channels_first = _is_channels_first(document)
         self.outputs = self._model(document, None, ())
         if not self.image:
             raise InputError("it has no image as its input.")
@@ -159,7 +146,7 @@ class KerasModel:
             layer = by_name[call[0]]
             if layer.class_name == _INPUT:
                 shape = self._input_shape(_batch_shape(layer))
-                outputs[call] = [self._built.put(Layer(Kind.INPUT, shape), shown(layer.name))]
+                outputs[call] = [self._built.put(Layer(Kind.INPUT, shape), name=shown(layer.name))]
                 continue
             tensors = layer.calls[call[1]] if layer.calls else ()
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
@@ -175,7 +162,7 @@ class KerasModel:
             raise InputError(f"layer {shown(tensor.call[0])} has no such output as the file asks for.")
         shape = shapes[tensor.index]
         if self._pixels is None and tensor.recorded is not None:
-            stated = self._channels_last(tensor.recorded[1:])
+            stated = tensor.recorded[1:]
             if len(stated) != len(shape) or any(a not in (None, b) for a, b in zip(stated, shape, strict=True)):
                 where = f"layer {shown(tensor.call[0])} would put out {shape_text(shape)} by its settings"
                 raise InputError(f"{where}, and the file says otherwise: save the model again.")
@@ -199,15 +186,15 @@ class KerasModel:
             return self._model(layer.record, shapes, here)
         is_shared = here in self._counted
         try:
-            if not is_shared:
-                _check_weights(layer.config)
+            if layer.config.get("data_format") == "channels_first":
+                raise InputError("it has channels first, which isn't counted: save it with channels last.")
             made = self._layers(layer, tuple(shapes), recorded)
         except InputError as error:
             raise InputError(f"layer {shown(layer.name)} ({shown(layer.class_name)}): {error}") from None
         self._counted.add(here)
         output: Shape = ()
         for each in made:
-            output = self._built.put(self._weighed(each, layer, is_shared), shown(layer.name))
+            output = self._built.put(self._weighed(each, layer, is_shared), name=shown(layer.name))
         return [output]
 
     def _weighed(self, counted: Layer, layer: LayerRecord, is_shared: bool) -> Layer:
@@ -236,7 +223,7 @@ class KerasModel:
         if name in RULES and not _is_own_class(layer):
             if name in AUGMENTATION:
                 self.caveats.add("Augmentation, counted as elementwise", shown(layer.name))
-            return RULES[name](Settings(self._config(layer, shapes)), shapes)
+            return RULES[name](Settings(layer.config), shapes)
         function = layer.config.get("function")
         if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
             return [elementwise(*shapes)]
@@ -252,7 +239,7 @@ class KerasModel:
         if name in OPERATIONS:
             return [elementwise(*shapes)]
         if name in OPERATION_RULES:
-            return OPERATION_RULES[name](Settings(self._config(layer, shapes)), shapes)
+            return OPERATION_RULES[name](Settings(layer.config), shapes)
         if (output := _operation_output(name, shapes, recorded)) is None:
             raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
         self.caveats.add("Operations counted by their output", shown(layer.name))
@@ -264,7 +251,7 @@ class KerasModel:
         """The shape of an input, at the pixels that are asked for if it is an image."""
         if not isinstance(batch_shape, list) or not 2 <= len(batch_shape) <= 6:
             raise InputError("its input has no shape: save a model that was built.")
-        sides = self._channels_last(tuple(batch_shape[1:]))
+        sides = tuple(batch_shape[1:])
         if len(sides) in (2, 3):
             height, width = sides[:2] if self._pixels is None else (self._pixels, self._pixels)
             if height is None or width is None:
@@ -276,25 +263,6 @@ class KerasModel:
         if any(side is None for side in sides):
             raise InputError("it leaves the size of an input open: fix it, and save the model again.")
         return tuple(whole(side, "input's size") for side in sides)
-
-    def _channels_last(self, sides: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (*sides[1:], sides[0]) if self._is_channels_first and len(sides) >= 3 else sides
-
-    def _config(self, layer: LayerRecord, shapes: tuple[Shape, ...]) -> Mapping[str, Any]:
-        """A layer's settings as they are with channels last."""
-        rank = len(shapes[0]) if shapes else 0
-        if not self._is_channels_first or rank < 3:
-            return layer.config
-        if layer.class_name in _ORDERED:
-            raise InputError("it orders the sides of an image with channels first, which isn't counted.")
-        axis = layer.config.get("axis")
-        axes = axis if isinstance(axis, list) else [axis]
-        if layer.class_name not in _WITH_AXES or len(axes) > rank:
-            return layer.config
-        places = [each if each > 0 else each + rank + 1 for each in axes if isinstance(each, int)]
-        if len(places) < len(axes):
-            return layer.config
-        return {**layer.config, "axis": [rank if place == 1 else place - 1 for place in places]}
 
 
 def _batch_shape(layer: LayerRecord) -> object:
@@ -344,51 +312,3 @@ def _is_keras(module: object) -> bool:
 def _is_operation(layer: LayerRecord) -> bool:
     module = layer.record.get("module")
     return _is_keras(module) and ".ops" in shown(module)
-
-
-def _is_channels_first(document: Mapping[str, Any]) -> bool:
-    formats = set(_data_formats(document, 0))
-    if len(formats) > 1:
-        raise InputError("some of its layers have channels first and some last: save it with one of the two.")
-    return formats == {"channels_first"}
-
-
-def _data_formats(record: Mapping[str, Any], depth: int) -> Iterator[str]:
-    config = record.get("config")
-    layers = config.get("layers") if isinstance(config, dict) else None
-    if depth > _MAX_DEPTH or not isinstance(layers, list):
-        return
-    for layer in layers:
-        if isinstance(layer, dict) and isinstance(layer.get("config"), dict):
-            data_format = layer["config"].get("data_format")
-            if layer.get("class_name") not in ("Flatten", "InputLayer") and isinstance(data_format, str):
-                yield data_format
-            yield from _data_formats(layer, depth + 1)
-
-
-def _check_weights(config: Mapping[str, Any]) -> None:
-    """Refuse weights that are quantized, or adapted by others beside them.
-
-    Raises
-    ------
-    InputError : they are.
-    """
-    if _is_quantized(config.get("dtype")):
-        raise InputError("it is quantized, which training isn't: save the float model.")
-    if config.get("lora_rank"):
-        raise InputError("its weights are adapted by LoRA, which isn't counted: save the model without lora_rank.")
-
-
-def _is_quantized(policy: object) -> bool:
-    """Whether a policy of dtypes is one of Keras' quantized ones, which alone have a mode."""
-    match policy:
-        case {"class_name": "DTypePolicyMap", "config": {"default_policy": default, "policy_map": dict(by_layer)}}:
-            return any(_has_mode(each) for each in (default, *by_layer.values()))
-    return _has_mode(policy)
-
-
-def _has_mode(policy: object) -> bool:
-    match policy:
-        case {"config": {"mode": _}}:
-            return True
-    return isinstance(policy, str) and "_from_" in policy

@@ -14,7 +14,7 @@ from profet_core.layers.counts import count
 from profet_core.layers.given import Caveats, shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
-from profet_core.layers.onnx.operators import MAX_CONSTANT, RULES, Rule, Value, applied
+from profet_core.layers.onnx.operators import MAX_CONSTANT, RULES, Value, applied
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.shapes import Shape, check_shape
 
@@ -25,12 +25,6 @@ MAX_STEPS = 1_000_000
 _DOMAINS = frozenset({"", "ai.onnx"})
 #: Channels that an image has: they tell which side of an input they are.
 _IMAGE_CHANNELS = frozenset({1, 2, 3, 4})
-_CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-_RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
-_QUANTIZED = frozenset(
-    {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger"}
-    | {"MatMulInteger"}
-)
 
 
 def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
@@ -110,7 +104,7 @@ class _Followed:
         else:
             shape = tuple(whole(side, "input's size") for side in (sides[:1] and (sides[0] or 1), *sides[1:]))
         self._put_out(port.name, Value(check_shape(shape)))
-        self.built.put(Layer(Kind.INPUT, self._per_image(shape)), shown(port.name))
+        self.built.put(Layer(Kind.INPUT, self._per_image(shape)), name=shown(port.name))
 
     def _follow(self, node: Node) -> None:
         label = f"operator {shown(node.name or ', '.join(node.outputs[:1]))} ({shown(node.operator)})"
@@ -142,7 +136,9 @@ class _Followed:
             weights = (node.outputs[0],)
         if node.operator in ("Shape", "Size"):
             weights = ()
-        result = applied(self._rule(node), node, inputs)
+        if (rule := RULES.get(node.operator)) is None:
+            raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
+        result = applied(rule, node, inputs)
         if result.constant is not None and result.constant.size <= MAX_CONSTANT:
             name = node.outputs[0] if node.outputs else ""
             self._put_out(name, Value(result.constant.shape, result.constant, weights, is_static=True))
@@ -154,19 +150,6 @@ class _Followed:
         for name, shape in zip(node.outputs, result.shapes, strict=False):
             if name:
                 self._put_out(name, Value(shape, None, weights if is_static else (), is_static))
-
-    @staticmethod
-    def _rule(node: Node) -> Rule:
-        rule = RULES.get(node.operator)
-        if rule is not None:
-            return rule
-        if node.operator in _CONTROL:
-            raise InputError("it depends on runtime values: export the model without control flow.")
-        if node.operator in _QUANTIZED:
-            raise InputError("the model is quantized, which training isn't: export the float one.")
-        if node.operator in _RECURRENT:
-            raise InputError("such layers aren't counted: image networks are.")
-        raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
 
     def _constant(self, node: Node) -> None:
         tensor = node.tensor("value")
@@ -199,7 +182,7 @@ class _Followed:
             kept = {name for value in inputs[3:5] if value is not None for name in value.weights}
             averages = sum(size for name, size in unseen.items() if name in kept)
         per_image = Layer(kind, self._per_image(output), parameters, parameters - averages, -(-flops // self._batch))
-        self.built.put(per_image, shown(node.name or node.operator))
+        self.built.put(per_image, name=shown(node.name or node.operator))
 
     def _unseen(self, weights: tuple[str, ...]) -> dict[str, int]:
         """Values of the weights that no layer had so far; a single number is a constant, no weight."""

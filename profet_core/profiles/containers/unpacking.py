@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.watch import Watch
@@ -15,8 +15,17 @@ if TYPE_CHECKING:
 
 #: What a reader sees to tell its format.
 HEAD_BYTES = 2**20
-GZIP_MAGIC = b"\x1f\x8b"
+RATIO_REFUSAL = (
+    f"The compressed file unpacks to more than {MAX_RATIO} times its size, which is too much for a profile: record the "
+    "profile again."
+)
+_GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 256 * 2**10
+
+
+def unpacks_too_well(unpacked_bytes: int, packed_bytes: int) -> bool:
+    """True for a bomb."""
+    return unpacked_bytes > max(MAX_UNCHECKED_RATIO_BYTES, MAX_RATIO * packed_bytes)
 
 
 class Source(Protocol):
@@ -43,8 +52,6 @@ class Content:
     source : the bytes, or a binary file.
     watch : that of the upload; progress is reported to it from `follow` on.
     head_bytes : length of `head`, at most.
-    packing : "deflate" if it is packed as zip packs; "gzip" is unpacked if its header is there.
-    checksum : CRC-32 of the unpacked bytes, if known; it is checked at their end.
 
     Attributes
     ----------
@@ -57,40 +64,24 @@ class Content:
         the time.
     """
 
-    def __init__(
-        self,
-        source: bytes | Source,
-        *,
-        watch: Watch | None = None,
-        head_bytes: int = HEAD_BYTES,
-        packing: Literal["gzip", "deflate", "none"] = "gzip",
-        checksum: int | None = None,
-    ) -> None:
+    def __init__(self, source: bytes | Source, *, watch: Watch | None = None, head_bytes: int = HEAD_BYTES) -> None:
         self._source: Source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
         self.size = self._source.seek(0, io.SEEK_END)
         self.watch = watch or Watch()
         self._is_followed = False
-        self._checksum = checksum
         start = self._block(0, 4)
         if not start:
             raise _empty()
-        # With gzip's header, without any, or nothing to unpack.
-        self._window_bits = -zlib.MAX_WBITS if packing == "deflate" else None
-        if packing == "gzip" and start.startswith(GZIP_MAGIC):
-            self._window_bits = 16 + zlib.MAX_WBITS
-        if self._window_bits is None and self.size > MAX_STREAMED_BYTES:
+        #: The bytes that are read are not those of the source.
+        self.is_packed = start.startswith(_GZIP_MAGIC)
+        if not self.is_packed and self.size > MAX_STREAMED_BYTES:
             raise ProfileError(_too_large(MAX_STREAMED_BYTES))
         with self.open() as stream:
             self.head = stream.read(head_bytes)
         if not self.head.strip():
             raise _empty()
-        if packing == "gzip" and self.is_packed and self.head.startswith(GZIP_MAGIC):
+        if self.is_packed and self.head.startswith(_GZIP_MAGIC):
             raise ProfileError("The file is compressed twice: unpack it once (gunzip) and upload that.")
-
-    @property
-    def is_packed(self) -> bool:
-        """True if the bytes that are read are not those of the source."""
-        return self._window_bits is not None
 
     def follow(self) -> None:
         """Report the progress from now on."""
@@ -138,12 +129,9 @@ class _Unpacked(io.RawIOBase):
         self._content = content
         self._position = 0
         self._produced = 0
-        self._checksum = 0
         # zlib stops at max_length, so a bomb never unfolds beyond `size`.
-        bits = content._window_bits
-        self._inflater = None if bits is None else zlib.decompressobj(wbits=bits)
-        # A checksum is that of everything.
-        if self._inflater is None and content._checksum is None:
+        self._inflater = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS) if content.is_packed else None
+        if self._inflater is None:
             self._position = start
         else:
             while start > 0 and (passed := len(self._next(min(start, _BLOCK_BYTES)))):
@@ -165,10 +153,6 @@ class _Unpacked(io.RawIOBase):
         self._produced += len(data)
         if self._produced > MAX_STREAMED_BYTES:
             raise ProfileError(_too_large(MAX_STREAMED_BYTES))
-        if (expected := self._content._checksum) is not None:
-            self._checksum = zlib.crc32(data, self._checksum)
-            if not data and self._checksum != expected:
-                raise ProfileError("The archive is damaged: pack or download it again.")
         return data
 
     def _taken(self, size: int) -> bytes:
@@ -184,20 +168,13 @@ class _Unpacked(io.RawIOBase):
             except zlib.error:
                 raise ProfileError("The compressed file is damaged: compress or download it again.") from None
             if data:
-                self._check_ratio(len(data))
+                if unpacks_too_well(self._produced + len(data), self._position):
+                    raise ProfileError(RATIO_REFUSAL)
                 return data
             if not packed and not inflater.eof:
                 raise ProfileError("The compressed file is truncated: compress or download it again.")
         self._check_tail(inflater.unused_data)
         return b""
-
-    def _check_ratio(self, more: int) -> None:
-        unpacked = self._produced + more
-        if unpacked > max(MAX_UNCHECKED_RATIO_BYTES, MAX_RATIO * self._position):
-            raise ProfileError(
-                f"The compressed file unpacks to more than {MAX_RATIO} times its size, which is too much for a "
-                "profile: record the profile again."
-            )
 
     def _check_tail(self, rest: bytes) -> None:
         while rest:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import ChromeTrace, is_chrome_trace
 from profet_core.profiles.limits import is_short_text
 from profet_core.profiles.pytorch.events import Args, PyTorchEvents
-from profet_core.profiles.pytorch.step_totals import StepTotals
 from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.profiles.totals import profile_from_totals
 from profet_core.profiles.trace_events.precision_signs import read_signs
 from profet_core.units import US_PER_MS
+
+if TYPE_CHECKING:
+    from profet_core.profiles.pytorch.work import StepTotals
 
 NAME = "PyTorch trace"
 
@@ -77,12 +80,12 @@ def read(content: Content) -> Profile:
 
 def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Callable[[], None]) -> Profile:
     """The profile of a trace's events and of what stands beside them."""
-    from profet_core.profiles.pytorch.reduction import reduce_events  # late: it needs numpy
+    from profet_core.profiles.pytorch.work import reduce_events  # late: it needs numpy
 
     totals = reduce_events(events, check_time)
     properties = _device(entries, totals.gpu_number) if len(events.device.keys) else {}
     signs = read_signs(
-        totals.gpu.kernels_us,
+        totals.kernels_us,
         [*(name for name, _ in events.operations), *events.labels],
         events.input_types,
         _whole(properties.get("computeMajor")),
@@ -140,13 +143,13 @@ def _first_input(events: PyTorchEvents) -> tuple[int | None, int | None, int | N
 def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     """Why nothing may be predicted from the trace."""
     names = [name for name, _ in events.operations]
-    if totals.gpu.unlinked_us > _UNLINKED_SHARE * totals.gpu.busy_us:
+    if totals.unlinked_us > _UNLINKED_SHARE * totals.busy_us:
         # A gradient's kernel may run forward, in transposed convolutions: only where the operations don't tell.
         names += events.kernels
-    if totals.gpu.kernels_us and not any(_TRAINS.search(name) for name in names):
+    if totals.kernels_us and not any(_TRAINS.search(name) for name in names):
         return FORWARD_ONLY
-    window_us, longest_us = totals.gpu.window_us, totals.host.longest_us
-    if totals.steps == 1 and window_us and min(longest_us, totals.gpu.idle_us) > _COLD_SHARE * window_us:
+    window_us, longest_us = totals.window_us, totals.longest_us
+    if totals.steps == 1 and window_us and min(longest_us, totals.idle_us) > _COLD_SHARE * window_us:
         return (
             f"This is a first step: one operation kept the GPU waiting for {longest_us / US_PER_MS:.3g} of "
             f"{window_us / US_PER_MS:.3g} ms while libraries loaded. Profile a step after about ten warm-up steps."
@@ -156,28 +159,27 @@ def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
 
 def _warnings(totals: StepTotals, processes: int) -> Iterator[str]:
     yield TRANSLATED_WARNING
-    gpu = totals.gpu
-    if gpu.kernels_us and (totals.gpus > 1 or processes > 1 or gpu.communication_us > 0):
+    if totals.kernels_us and (totals.gpus > 1 or processes > 1 or totals.communication_us > 0):
         several = f"; the times are those of the busiest of the {totals.gpus} GPUs" if totals.gpus > 1 else ""
-        share = gpu.communication_us / gpu.window_us if gpu.window_us else 0.0
+        share = totals.communication_us / totals.window_us if totals.window_us else 0.0
         yield (
             f"This step ran on several GPUs, and communication took {share:.0%} of it{several}: the models support "
             "steps on one GPU only."
         )
-    if gpu.unlinked_us > _UNLINKED_SHARE * gpu.busy_us:
+    if totals.unlinked_us > _UNLINKED_SHARE * totals.busy_us:
         yield (
-            f"{gpu.unlinked_us / gpu.busy_us:.0%} of the GPU time belongs to no operation in the trace (CUDA "
+            f"{totals.unlinked_us / totals.busy_us:.0%} of the GPU time belongs to no operation in the trace (CUDA "
             "graphs, or only CUDA activity recorded) and is classified by kernel name: record CPU and CUDA "
             "activities."
         )
 
 
 def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
-    if totals.host.dropped_us:
-        ms = totals.host.dropped_us / US_PER_MS
+    if totals.dropped_us:
+        ms = totals.dropped_us / US_PER_MS
         yield f"{ms:.3g} ms per step on the CPU in views, allocations, autograd wrappers and user labels"
-    if totals.gpu.queued_us:
-        yield f"{totals.gpu.queued_us / US_PER_MS:.3g} ms of kernels launched before the recording began"
+    if totals.queued_us:
+        yield f"{totals.queued_us / US_PER_MS:.3g} ms of kernels launched before the recording began"
     if totals.partial:
         yield f"{totals.partial} {'ProfilerStep' if totals.basis == 'marked' else 'step'} that is not complete"
     if totals.cold_us is not None:

@@ -21,8 +21,8 @@ COMPLETE_SHARE = 0.5
 _PARTIAL_SHARE = 0.3
 #: Steps that follow each other leave less than this share of a step between them.
 _ADJACENT_SHARE = 0.5
-#: A sequence that repeats within fewer operations, or kernels, may be layers that follow each other.
-_MIN_OPERATIONS, _MIN_KERNELS = 3, 8
+#: A sequence that repeats within fewer kernels may be layers that follow each other.
+_MIN_KERNELS = 8
 
 _HEAVY = ("Conv", "DepthwiseConv", "MatMul")
 
@@ -67,7 +67,7 @@ def find_steps(events: PyTorchEvents, kernels: Spans) -> StepBounds:
     if marked := _profiler_steps(events):
         return marked
     host = events.host
-    for ends_us in (_optimizer_ends(events), _operation_ends(events), _gradient_ends(events)):
+    for ends_us in (_optimizer_ends(events), _gradient_ends(events)):
         if ends_us is not None:
             return _counted(ends_us, *_as_arrays(host))
     ends_us = _kernel_ends(events, kernels)
@@ -142,13 +142,6 @@ def _optimizer_ends(events: PyTorchEvents) -> np.ndarray | None:
     steps = math.gcd(*counts)
     steps = steps if steps == min(counts) else max(counts)
     return np.array(next(ends for ends in found.values() if len(ends) == steps))
-
-
-def _operation_ends(events: PyTorchEvents) -> np.ndarray | None:
-    """Ends of the repetitions of all the host's operations: nothing but steps, each like the other."""
-    backward = np.array(["ackward" in name for name, _ in events.operations], bool)
-    keys = np.frombuffer(events.host.keys, np.int32)
-    return _repeated_ends(events.host, np.arange(len(keys)), keys, _MIN_OPERATIONS, must_hold=backward)
 
 
 def _gradient_ends(events: PyTorchEvents) -> np.ndarray | None:

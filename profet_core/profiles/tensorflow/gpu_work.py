@@ -77,8 +77,18 @@ class GpuWork:
     operations_us: defaultdict[str, float] = field(default_factory=no_times)
     kernels_us: defaultdict[str, float] = field(default_factory=no_times)
     unnamed_us: defaultdict[str, float] = field(default_factory=no_times)
-    convolutions_us: dict[int, dict[str, float]] = field(default_factory=dict)
+    convolutions_us: dict[int, defaultdict[str, float]] = field(default_factory=dict)
     steps: int = 0
+
+    def add(self, kernel: str, kind: str | None, operation: int, us: float) -> None:
+        """Add a kernel's time; `kind` is the operation it names, if any, and `operation` a number of that one."""
+        self.kernels_us[kernel] += us
+        if kind is None:
+            self.unnamed_us[kernel] += us
+            return
+        self.operations_us[kind] += us
+        if "Conv" in kind and is_convolution_kernel(kernel):
+            self.convolutions_us.setdefault(operation, no_times())[kernel] += us
 
     def add_stream(self, kernels: Iterable[str], span_us: Span, long_span_us: Span) -> None:
         """Note when a stream worked, and when without events shorter than `STRAY_COPY_US`."""
@@ -99,32 +109,6 @@ class GpuWork:
     def worked_us(self) -> float:
         """Time of kernels; copies may run on a GPU that does nothing else."""
         return sum(us for name, us in self.kernels_us.items() if not moves_memory(name))
-
-
-@dataclass(slots=True)
-class _Rows:
-    """Time by operation, microseconds over all steps.
-
-    Attributes
-    ----------
-    totals_us : operation type -> time, "IDLE" among them.
-    by_name_us : time that counts for an operation by the kernel's name alone.
-    search_us : time of cuDNN's search for its fastest kernels, which is left out.
-    """
-
-    totals_us: defaultdict[str, float]
-    by_name_us: float = 0.0
-    search_us: float = 0.0
-
-    @property
-    def busy_us(self) -> float:
-        """Time of all operations."""
-        return sum(self.totals_us.values()) - self.idle_us
-
-    @property
-    def idle_us(self) -> float:
-        """Time of none."""
-        return self.totals_us.get(IDLE, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,67 +143,48 @@ def gpu_report(gpu: GpuWork | None, worked: int) -> GpuReport:
         return GpuReport({})
     if len(gpu.kernels_us) > MAX_KERNELS:
         raise ProfileError(f"The trace has more than {MAX_KERNELS:,} different kernels: record fewer steps.")
-    rows = _rows(gpu)
-    totals_us = {DEVICE_PREFIX + kind: us for kind, us in rows.totals_us.items()}
-    return GpuReport(totals_us, _warnings(gpu, rows, worked), _cold_refusal(gpu, rows))
-
-
-def _rows(gpu: GpuWork) -> _Rows:
-    """Time by operation of one GPU."""
-    rows = _Rows(defaultdict(float, gpu.operations_us))
+    rows_us, by_name_us, search_us = defaultdict(float, gpu.operations_us), 0.0, 0.0
     searched = _searched(gpu)
     for kernel, us in gpu.unnamed_us.items():
         if kernel in searched:
-            rows.search_us += us
-            continue
-        if gpu.operations_us and moves_memory(kernel):
-            continue
-        kind = operation_of_kernel(kernel)
-        rows.totals_us[kind or UNKNOWN] += us
-        rows.by_name_us += us if kind else 0.0
+            search_us += us
+        elif not (gpu.operations_us and moves_memory(kernel)):
+            kind = operation_of_kernel(kernel)
+            rows_us[kind or UNKNOWN] += us
+            by_name_us += us if kind else 0.0
     first_us, last_us = gpu.span_us
+    idle_us = rows_us.pop(IDLE, 0.0)
+    busy_us = sum(rows_us.values())
     if first_us <= last_us:
-        busy_us = sum(rows.totals_us.values())
-        rows.totals_us[IDLE] = max(0.0, last_us - first_us - busy_us - rows.search_us)
-    return rows
-
-
-def _warnings(gpu: GpuWork, rows: _Rows, worked: int) -> tuple[str, ...]:
-    """What makes the GPU's times less sure, one sentence each."""
+        rows_us[IDLE] = idle_us = max(0.0, last_us - first_us - busy_us - search_us)
     warnings = []
     if worked > 1:
         warnings.append(
             f"{worked} GPUs ran this step. Only GPU {gpu.number} is read, with its share of the batch; "
             "communication between GPUs (NCCL) counts as an operation of the step."
         )
-    if rows.by_name_us > _WARNED_SHARE * rows.busy_us:
+    if by_name_us > _WARNED_SHARE * busy_us:
         warnings.append(
-            f"{rows.by_name_us / rows.busy_us:.0%} of the GPU time is in kernels that name no operation: they are "
-            "classified by kernel name."
+            f"{by_name_us / busy_us:.0%} of the GPU time is in kernels that name no operation: they are classified by "
+            "kernel name."
         )
-    if rows.search_us:
+    if search_us:
         warnings.append(
-            f"{rows.search_us / US_PER_MS:.3g} ms of cuDNN's kernel search, which only a first step has, is "
-            "ignored. Profile a later step."
+            f"{search_us / US_PER_MS:.3g} ms of cuDNN's kernel search, which only a first step has, is ignored. "
+            "Profile a later step."
         )
-    return tuple(warnings)
+    totals_us = {DEVICE_PREFIX + kind: us for kind, us in rows_us.items()}
+    return GpuReport(totals_us, tuple(warnings), _cold_refusal(gpu, busy_us, search_us, idle_us))
 
 
-def _cold_refusal(gpu: GpuWork, rows: _Rows) -> str:
+def _cold_refusal(gpu: GpuWork, busy_us: float, search_us: float, idle_us: float) -> str:
     """Why a first step tells nothing of the others; empty if it is none."""
-    span_us = rows.busy_us + rows.search_us + rows.idle_us
-    if rows.search_us and rows.busy_us <= (1 - _COLD_SHARE) * span_us:
-        return (
-            f"This is a first step: all but {rows.busy_us / US_PER_MS:.3g} ms is start-up and cuDNN's kernel search. "
-            "Profile a later step, after ten or more."
-        )
-    tried_us = sum(sum(us.values()) for us in gpu.convolutions_us.values() if len(us) > _OPERATIONS_KERNELS)
-    if tried_us > _SEARCHED_SHARE * rows.busy_us:
-        return (
-            f"This is a first step: cuDNN's kernel search, {tried_us / US_PER_MS:.3g} ms, runs inside its "
-            "convolutions. Profile a later step, after ten or more."
-        )
-    return ""
+    what, tried_us = "", sum(sum(us.values()) for us in gpu.convolutions_us.values() if len(us) > _OPERATIONS_KERNELS)
+    if search_us and busy_us <= (1 - _COLD_SHARE) * (busy_us + search_us + idle_us):
+        what = f"all but {busy_us / US_PER_MS:.3g} ms is start-up and cuDNN's kernel search"
+    elif tried_us > _SEARCHED_SHARE * busy_us:
+        what = f"cuDNN's kernel search, {tried_us / US_PER_MS:.3g} ms, runs inside its convolutions"
+    return what and f"This is a first step: {what}. Profile a later step, after ten or more."
 
 
 def _searched(gpu: GpuWork) -> set[str]:

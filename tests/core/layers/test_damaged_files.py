@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
-import re
-import zipfile
-from collections.abc import Callable
 
 import numpy as np
 from hypothesis import given, settings
@@ -19,80 +15,20 @@ from profet_core.layers.onnx.operators import RULES
 from profet_core.layers.reading import read_network
 from tests.core.layers.test_keras import IMAGE, functional, layer, sequential
 from tests.core.layers.test_table import LENET, RESIDUAL
+from tests.fuzz.damage import damaged, wrong_tokens
 from tests.made.onnx_files import Model, node, port, small_network, tensor
 
-VALUES = [None, True, -1, 0, 1, 3, 2**31, 10**17, 1.5, float("nan"), float("inf"), "", "same", "conv", "x" * 300]
-VALUES += [
-    [],
-    {},
-    [[]],
-    [0, 1],
-    [None, 8, 8, 3],
-    [["image", 0, 0]],
-    {"class_name": "Lambda", "config": {}},
-    "\n\x00\u202e",
-]
+VALUES = [None, True, -1, 0, 1, 3, 2**31, 1.5, float("nan"), "", "same", "conv", [], {}, [0, 1], [None, 8, 8, 3]]
+_WORDS = """axis axes kernel_shape strides pads dilations group auto_pad ceil_mode keepdims perm to transA transB starts
+ends split blocksize allowzero value_int value_ints start end output_padding scales"""
+ATTRIBUTES = _WORDS.split()
 NUMBERS = st.integers(0, 2**32)
 
 
-def keras_3() -> dict[str, object]:
-    """A functional model as Keras 3 writes it."""
-
-    def tensor(name: str, *shape: int | None) -> dict[str, object]:
-        return {"class_name": "__keras_tensor__", "config": {"shape": [None, *shape], "keras_history": [name, 0, 0]}}
-
-    def called(record: dict[str, object], *tensors: object) -> dict[str, object]:
-        return {**record, "module": "keras.layers", "inbound_nodes": [{"args": list(tensors), "kwargs": {}}]}
-
-    conv = layer("Conv2D", "conv", filters=4, kernel_size=[3, 3], padding="same", data_format="channels_last")
-    image = {**layer("InputLayer", "image", batch_shape=[None, 8, 8, 3]), "module": "keras.layers"}
-    return functional(
-        image,
-        called(conv, tensor("image", 8, 8, 3)),
-        called(layer("BatchNormalization", "norm", axis=-1), tensor("conv", 8, 8, 4)),
-        called(layer("Concatenate", "both", axis=-1), [tensor("conv", 8, 8, 4), tensor("norm", 8, 8, 4)]),
-        called(
-            layer("MultiHeadAttention", "mha", num_heads=2, key_dim=4), tensor("flat", 64, 8), tensor("flat", 64, 8)
-        ),
-        called(layer("Reshape", "flat", target_shape=[64, 8]), tensor("both", 8, 8, 8)),
-        called(layer("Lambda", "code"), tensor("mha", 64, 8)),
-        called(layer("Dense", "head", units=3), tensor("code", 64, 8)),
-    )
-
-
-def computing() -> Model:
-    """A graph that computes shapes."""
-    model = Model(inputs=[port("image", ("n", 4, 6, 6))], outputs=[port("out", ("n", 4, 36))])
-    model.add("Shape", ["image"], "shape")
-    model.add("Slice", ["shape", model.numbers("a", 0), model.numbers("b", 2), model.numbers("c", 0)], "start")
-    model.add("Concat", ["start", model.numbers("rest", -1)], "target", axis=0)
-    model.add("Reshape", ["image", "target"], "rows")
-    model.add("Transpose", ["rows"], "columns", perm=[0, 2, 1])
-    model.add("MatMul", ["rows", "columns"], "product")
-    model.add("ReduceMean", ["product"], "mean", axes=[2], keepdims=1)
-    model.add("Expand", ["mean", model.numbers("wide", 1, 4, 4)], "out")
-    return model
-
-
-def net_in_net() -> dict[str, object]:
-    inside = sequential(layer("Conv2D", "c", filters=4, kernel_size=1), layer("Dense", "d", units=2))
-    return sequential(IMAGE, {**inside, "name": "inside"}, layer("Flatten", "f"), layer("Dense", "out", units=2))
-
-
-DOCUMENTS = [keras_3(), net_in_net()]
-DOCUMENTS += [functional(IMAGE, layer("Conv2D", "conv", "image", filters=4, kernel_size=3), layer("ReLU", "r", "conv"))]
-
-
-def archive(document: object) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-        target.writestr("config.json", json.dumps(document))
-        target.writestr("model.weights.h5", b"\x89HDF" * 99)
-    return out.getvalue()
-
-
-FILES = [small_network().data(), computing().data(), LENET, RESIDUAL, archive(keras_3())]
-FILES += [json.dumps(document).encode() for document in DOCUMENTS]
+CONV = layer("Conv2D", "conv", "image", filters=4, kernel_size=3)
+INSIDE = {**sequential(CONV, layer("Dense", "d", units=2)), "name": "inside"}
+DOCUMENTS = [functional(IMAGE, CONV, layer("ReLU", "r", "conv")), sequential(IMAGE, INSIDE, layer("Flatten", "f"))]
+FILES = [small_network().data(), LENET, RESIDUAL, *(json.dumps(document).encode() for document in DOCUMENTS)]
 
 
 def check(data: bytes, pixels: int | None) -> bool:
@@ -113,80 +49,6 @@ def check(data: bytes, pixels: int | None) -> bool:
     return True
 
 
-def places(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
-    """Ways to every value in a JSON document."""
-    found = [path] if path else []
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in items:
-        found += places(each, (*path, key))
-    return found
-
-
-def changed(document: object, seed: int) -> object:
-    """The document with one to three values replaced, dropped, repeated or taken from elsewhere in it."""
-    chance = random.Random(seed)
-    document = json.loads(json.dumps(document))
-    for _ in range(chance.randint(1, 3)):
-        where = chance.choice(places(document))
-        holder = document
-        for key in where[:-1]:
-            holder = holder[key]
-        match chance.randrange(4):
-            case 0:
-                del holder[where[-1]]
-            case 1 if isinstance(holder, list):
-                holder.append(json.loads(json.dumps(holder[where[-1]])))
-            case 2:
-                other = document
-                for key in chance.choice(places(document)):
-                    other = other[key]
-                holder[where[-1]] = json.loads(json.dumps(other))
-            case _:
-                holder[where[-1]] = chance.choice(VALUES)
-    return document
-
-
-def damaged(data: bytes, seed: int) -> bytes:
-    """Bytes changed, dropped, repeated or cut."""
-    chance = random.Random(seed)
-    out = bytearray(data)
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(len(out))
-        match chance.randrange(5):
-            case 0:
-                out[at] = chance.randrange(256)
-            case 1:
-                del out[at : at + chance.randrange(1, 9)]
-            case 2:
-                out[at:at] = out[at : at + chance.randrange(1, 99)]
-            case 3:
-                out[at : at + 1] = b"\xff" * chance.randrange(1, 12)
-            case 4:
-                del out[max(at, len(out) // 2) :]
-        out = out or bytearray(b"x")
-    return bytes(out)
-
-
-def test_the_sound_files_are_read():
-    for data in FILES:
-        assert check(data, 32 if data is LENET else None)
-
-
-@given(st.sampled_from(DOCUMENTS), NUMBERS, st.sampled_from([None, 8, 9]))
-def test_a_description_with_other_values_is_a_network_or_a_line(document, seed, pixels):
-    check(json.dumps(changed(document, seed)).encode(), pixels)
-
-
-@given(st.sampled_from(FILES), NUMBERS, st.sampled_from([None, 16]))
-def test_damaged_bytes_are_a_network_or_a_line(data, seed, pixels):
-    check(damaged(data, seed), pixels)
-
-
-ATTRIBUTES = re.findall(
-    r"\w+",
-    """axis axes kernel_shape strides pads dilations group auto_pad ceil_mode keepdims perm to transA transB starts ends
-    split blocksize allowzero value_int value_ints start end output_padding scales""",
-)
 WHOLE = [-(2**63), -5, -1, 0, 1, 2, 3, 7, 2**20, 2**40]
 OPERATORS = sorted({*RULES, "Constant", "Nothing"})
 
@@ -245,6 +107,13 @@ def any_model(seed: int) -> bytes:
     return json.dumps(functional(*layers) if chance.random() < 0.7 else sequential(*layers[1:])).encode()
 
 
+@given(st.sampled_from(FILES), st.sampled_from([damaged, wrong_tokens]), NUMBERS, st.sampled_from([None, 16]))
+def test_a_damaged_file_is_a_network_or_a_line(data, damage, seed, pixels):
+    assert check(data, 32)
+    dice = random.Random(seed)
+    check(wrong_tokens(data, dice) if damage is wrong_tokens else damaged(data, dice, FILES), pixels)
+
+
 @given(NUMBERS, st.sampled_from([None, 1, 8]))
 @settings(max_examples=200)
 def test_any_model_is_a_network_or_a_line(seed, pixels):
@@ -268,13 +137,3 @@ def test_operators_that_once_failed_are_a_line():
         model.numbers("number", -(2**63), 2**62)
         model.nodes.append(node(operator, inputs, ["end"], attributes))
         assert not check(model.data(), None)
-
-
-def some_read(make: Callable[[int], bytes]) -> float:
-    return sum(check(make(seed), None) for seed in range(100)) / 100
-
-
-def test_the_damage_is_neither_fatal_nor_harmless_throughout():
-    assert 0.05 < some_read(lambda seed: json.dumps(changed(DOCUMENTS[0], seed)).encode()) < 0.95
-    assert 0.02 < some_read(any_model) < 0.95 and 0.02 < some_read(any_graph) < 0.95
-    assert 0.02 < some_read(lambda seed: damaged(FILES[0], seed)) < 0.95

@@ -137,11 +137,6 @@ def of(class_name: str, **config: object) -> dict[str, object]:
     return functional(IMAGE, layer(class_name, "mine", "image", **config))
 
 
-def policies(inside: object) -> dict[str, object]:
-    """Keras' policies of dtypes of the layers in one layer."""
-    return {"class_name": "DTypePolicyMap", "config": {"default_policy": "float32", "policy_map": {"q": inside}}}
-
-
 def taking(shape: object) -> dict[str, object]:
     """A model whose input has this shape."""
     return functional(layer("InputLayer", "image", batch_input_shape=shape), layer("ReLU", "a", "image"))
@@ -180,10 +175,7 @@ def lists_in_lists(depth: int) -> list[object]:
         (of("Conv2D", filters=9, kernel_size=[3] * 9), "its kernel_size has 9 numbers"),
         (of("Conv2D", filters=9, kernel_size=3, padding="mirror"), "its padding is mirror"),
         (of("Conv2D", filters=9, kernel_size=3, use_bias="yes"), "its use_bias is neither true nor false"),
-        (of("Dense", units=3, lora_rank=2), "adapted by LoRA"),
-        (of("Dense", units=3, dtype="int8_from_float32"), "it is quantized"),
-        (of("Dense", units=3, dtype={"config": {"mode": "int8"}}), "it is quantized"),
-        (of("Dense", units=3, dtype=policies("int8_from_float32")), "it is quantized"),
+        (of("ReLU", data_format="channels_first"), "save it with channels last"),
         (of("ZeroPadding2D", padding=[1, 2, 3]), "its padding has 3 sides, 2 are needed"),
         (chain("RepeatVector", n=2**24), "more than .* values"),
         (of("BatchNormalization", axis=9), "its axis doesn't fit"),

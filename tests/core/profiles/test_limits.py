@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Callable
 
@@ -40,28 +39,17 @@ def many_lines(count: int) -> bytes:
 
 #: Format, a file just over one of its bounds, and what is said.
 OVER: dict[str, tuple[Callable[[], bytes], str]] = {
-    "PROFET JSON, bytes": (lambda: b'{"Device_Conv2D": 1}' + b" " * limits.MAX_TABLE_BYTES, "more than 4 MB"),
-    "PROFET JSON, types": (
-        lambda: json.dumps({f"Device_A{n}": 1 for n in range(limits.MAX_OPERATIONS + 1)}).encode(),
-        "More than 1,000 operation types",
-    ),
     "PROFET JSON, time": (lambda: b'{"Device_Conv2D": 1e13}', "too large"),
     "PROFET JSON, steps": (
         lambda: b'{"operations": {"Device_Conv2D": 1}, "meta": {"steps": 10001}}',
         "says 10,001: record fewer",
     ),
-    "statistics CSV, rows": (lambda: statistics(limits.MAX_ROWS), "more than 20,000 rows"),
     "statistics CSV, bytes": (lambda: statistics(1) + b" " * limits.MAX_TABLE_BYTES, "more than 4 MB"),
     "framework_op_stats, bytes": (
         lambda: b'{"cols": [{"id": "host_or_device"}]}' + b" " * limits.MAX_TABLE_BYTES,
         "more than 4 MB",
     ),
     "xplane.pb, lines": (lambda: many_lines(limits.MAX_LINES + 1), "damaged or truncated"),
-    "PyTorch trace, events": (lambda: trace(b"{}," * limits.MAX_EVENTS), "more than 2,000,000 events"),
-    "PyTorch trace, one event": (
-        lambda: trace(b'{"name":"' + b"a" * (2 * limits.MAX_ENTRY_CHARACTERS) + b'"},'),
-        "an entry that is too long",
-    ),
     "PyTorch trace, operations": (
         lambda: trace(b"".join(EVENT % (1, 1, at) for at in range(limits.MAX_KEPT_EVENTS + 1))),
         "more than 1,000,000 operations",
@@ -70,11 +58,6 @@ OVER: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: trace(b"".join(EVENT % (at, 1, at) for at in range(limits.MAX_NAMES + 1))),
         "more than 20,000 different names",
     ),
-    "PyTorch trace, threads": (
-        lambda: trace(b"".join(EVENT % (1, at, at) for at in range(limits.MAX_THREADS + 1))),
-        "more than 10,000 different names or threads",
-    ),
-    "archive, files": (archive, "more than 2,000 files"),
 }
 
 

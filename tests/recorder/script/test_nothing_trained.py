@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 
@@ -28,17 +28,3 @@ def test_the_way_out_is_the_frameworks(monkeypatch, loaded, said):
         monkeypatch.setitem(nothing_trained.sys.modules, name, ModuleType(name))
     monkeypatch.setattr(nothing_trained, "_has_worked_in_children", lambda: False)
     assert said in nothing_trained.why_nothing_trained("train.py")
-
-
-def test_it_is_said_while_the_script_runs_and_only_where_nothing_trains(monkeypatch, capsys):
-    monkeypatch.setattr(nothing_trained, "QUIET_S", 0.01)
-    waiting = nothing_trained.threading.Event()
-    quiet = SimpleNamespace(recording=None, failure=None)
-    for hooks, expected in ((quiet, True), (SimpleNamespace(recording=object(), failure=None), False)):
-        with nothing_trained.said_early("train.py", hooks):
-            waiting.wait(0.5)
-        assert ("no training step yet" in capsys.readouterr().err) is expected
-    with nothing_trained.said_early("train.py", quiet):
-        pass
-    waiting.wait(0.1)
-    assert capsys.readouterr().err == ""

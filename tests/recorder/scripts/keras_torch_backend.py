@@ -1,4 +1,4 @@
-# expect: batch=8 pixels=16 parameters=314 precision=fp32 needs=torch fresh
+# expect: batch=8 pixels=16 parameters=314 precision=fp32 needs=torch
 # operations: Conv2D Conv2DBackpropFilter MatMul
 import os
 

@@ -1,4 +1,4 @@
-# expect: batch=16 pixels=28 parameters=8294 precision=fp32 fresh
+# expect: batch=16 pixels=28 parameters=8294 precision=fp32
 # operations: Conv2DBackpropFilter MaxPoolGrad MatMul
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-# expect: batch=8 pixels=32 parameters=346 precision=fp32 needs=tf_keras fresh
+# expect: batch=8 pixels=32 parameters=346 precision=fp32 needs=tf_keras
 # operations: Conv2DBackpropFilter FusedBatchNormV3 FusedBatchNormGradV3 MatMul
 import os
 

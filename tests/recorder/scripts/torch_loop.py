@@ -1,4 +1,4 @@
-# expect: batch=8 pixels=28 parameters=1370 precision=fp32 fresh
+# expect: batch=8 pixels=28 parameters=1370 precision=fp32
 # operations: Conv2D Conv2DBackpropFilter MaxPoolGrad MatMul ResourceApplyMomentum
 # command: -- --epochs 2 --lr 0.05
 import argparse

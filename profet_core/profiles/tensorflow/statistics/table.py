@@ -13,8 +13,7 @@ from profet_core.profiles.decoding.strict_json import quote_name
 from profet_core.profiles.limits import MAX_ROWS, MAX_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE, IDLE_OPERATIONS, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.operation_names import DATASET, label_type, public_type
-from profet_core.profiles.tensorflow.step_count import usual_runs
-from profet_core.profiles.tensorflow.training_check import has_gradient, training_refusal
+from profet_core.profiles.tensorflow.steps import has_gradient, training_refusal, usual_runs
 from profet_core.profiles.totals import no_times, profile_from_totals
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.

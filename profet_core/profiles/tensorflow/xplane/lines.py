@@ -6,7 +6,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Collection
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_OPERATION_US, MAX_STEPS, check_operations
@@ -19,7 +19,6 @@ from profet_core.profiles.tensorflow.operation_names import (
     kernel_operation,
 )
 from profet_core.profiles.tensorflow.xplane.planes import Plane
-from profet_core.profiles.tensorflow.xplane.schema import Event, Line, Stat
 
 MAX_BATCH_SIZE = 100_000
 #: XProf tells derived lines by their number, of which it looks at 32 bits; 390 are taken, 500 are not.
@@ -52,7 +51,7 @@ class HostLine:
         """Number of steps; of several kinds of markers that of the most frequent one."""
         return max((len(numbers) for numbers in self._steps.values()), default=0)
 
-    def add(self, part: Line) -> None:
+    def add(self, part: Any) -> None:
         """Add a part of the line's events."""
         self._is_derived |= _has_derived_id(part)
         if self._is_derived:
@@ -98,7 +97,7 @@ class HostLine:
         ends_ps = np.maximum.accumulate(begins_ps + np.frombuffer(self._durations_ps, dtype=np.int64)[order])
         return int(np.maximum(begins_ps[1:] - ends_ps[:-1], 0).sum())
 
-    def _note_step(self, event: Event) -> None:
+    def _note_step(self, event: Any) -> None:
         stats: dict[int | None, int] = {stat.metadata_id: stat.int64_value for stat in event.stats}
         number = stats.get(self._step_num)
         if len(self._marks) < MAX_STEPS:
@@ -136,7 +135,7 @@ class DeviceLine:
         """Number of steps, if this is the line that marks them."""
         return self.events if self._is_steps else 0
 
-    def add(self, part: Line) -> None:
+    def add(self, part: Any) -> None:
         """Add a part of the line's events."""
         name = part.name.decode("utf-8", "replace")
         self.is_derived |= is_derived_line(name) or _has_derived_id(part)
@@ -160,7 +159,7 @@ class DeviceLine:
             sums_ps[event.metadata_id, *self._operation(event)] += duration_ps
         check_pairs(sums_ps)
 
-    def _operation(self, event: Event) -> tuple[str | None, int]:
+    def _operation(self, event: Any) -> tuple[str | None, int]:
         """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one.
 
         Beside the type a number that the events of one convolution share, 0 for others.
@@ -175,7 +174,7 @@ class DeviceLine:
                     label = stat.ref_value or hash(stat.str_value)
         return found, label if found is not None and "Conv" in found else 0
 
-    def _kind(self, stat: Stat) -> str | None:
+    def _kind(self, stat: Any) -> str | None:
         if stat.ref_value:
             return self._references.get(stat.ref_value, UNKNOWN)
         if stat.str_value:
@@ -183,8 +182,8 @@ class DeviceLine:
         return None
 
 
-def _has_derived_id(part: Line) -> bool:
-    return 0 <= (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID < _DERIVED_IDS
+def _has_derived_id(part: Any) -> bool:
+    return (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID in range(_DERIVED_IDS)
 
 
 def check_pairs(sums_ps: Collection[Pair]) -> None:

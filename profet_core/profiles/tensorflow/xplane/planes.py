@@ -14,8 +14,7 @@ from profet_core.profiles.tensorflow.operation_names import (
     kernel_operation,
     operation_type,
 )
-from profet_core.profiles.tensorflow.step_count import is_graph_operation
-from profet_core.profiles.tensorflow.training_check import has_gradient, is_forward, is_jax_name
+from profet_core.profiles.tensorflow.steps import has_gradient, is_forward, is_graph_operation, is_jax_name
 from profet_core.profiles.tensorflow.xplane.schema import (
     PLANE_EVENT_METADATA,
     PLANE_NAME,

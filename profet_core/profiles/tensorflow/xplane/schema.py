@@ -6,10 +6,8 @@ GPU), a plane holds lines (threads, streams), a line holds events, and an event 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from types import SimpleNamespace
-from typing import Protocol
 
 from profet_core.profiles.decoding.protobuf_wire import message_classes
 
@@ -53,33 +51,6 @@ _MESSAGES = {
     },
     "Space": {"planes": (SPACE_PLANES, "Plane", True), "hostnames": (4, "bytes", True)},
 }
-
-
-class Stat(Protocol):
-    """What is noted of an event; of the values the one that is set counts, the others are 0 or empty."""
-
-    metadata_id: int
-    uint64_value: int
-    int64_value: int
-    str_value: bytes
-    ref_value: int
-
-
-class Event(Protocol):
-    """An operation or kernel that ran, in picoseconds from the start of its line."""
-
-    metadata_id: int
-    offset_ps: int
-    duration_ps: int
-    stats: Sequence[Stat]
-
-
-class Line(Protocol):
-    """A thread of the host, a stream of a GPU, or what repeats these."""
-
-    id: int
-    name: bytes
-    events: Sequence[Event]
 
 
 @cache

@@ -76,13 +76,6 @@ def test_devices_may_be_named_as_older_versions_did(job):
     assert profile.operations["Device_Conv2D"] == 50 and profile.operations["Host_Conv2D"] == 5
 
 
-def test_of_several_gpus_the_busiest_is_read():
-    names = {5: f"{JOB}GPU:0/stream:all Compute", 6: f"{JOB}GPU:1/stream:all Compute"}
-    profile = read_profile(timeline(*STEP, op(6, "Conv2D", 0, 500), processes=names))
-    assert profile.operations["Device_Conv2D"] == 500
-    assert profile.warnings[0].startswith("2 GPUs ran this step. Only GPU 1")
-
-
 def test_a_forward_pass_is_refused():
     assert read_profile(timeline(op(5, "Conv2D", 0, 5))).refusal.startswith("This is a forward pass")
 

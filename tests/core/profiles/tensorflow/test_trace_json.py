@@ -107,22 +107,9 @@ def test_a_forward_pass_and_a_jax_trace_are_refused_by_name():
         read_profile(tensorflow_trace([tf_event("PjitFunction(f)", 0, 10), tf_event("a", 0, 1, pid=1, tid=14)]))
 
 
-def test_a_tpus_trace_is_refused_by_name():
-    names = {701: "/host:CPU", 1: "/device:TPU:0", (1, 14): "XLA Ops"}
-    with pytest.raises(ProfileError, match="TPU"):
-        read_profile(tensorflow_trace(tf_step(0, 0), names))
-
-
 def test_the_number_of_a_step_is_no_part_of_its_name():
     names = {"train #12": "train", "train 12": "train", "train": "train", "a#b": "a#b", "step 1 of": "step 1 of"}
     assert {name: reader.without_number(name) for name in names} == names
-
-
-@pytest.mark.parametrize("name", ["#" * 4096, "train " + "# " * 2045 + "x"])
-def test_names_of_steps_take_time_by_their_length(name):
-    events = [tf_event(name, 0, 10, step_num=number) for number in range(500)]
-    profile = read_profile(tensorflow_trace([*events, tf_event("a", 0, 10, long_name="a:Mul")]))
-    assert profile.steps == 500
 
 
 def test_a_trace_that_xprof_cut_says_so(monkeypatch):

@@ -45,16 +45,6 @@ def test_the_table_without_idle_time_is_read_where_there_is_no_other():
     assert any("exclude idle time" in warning for warning in profile.warnings)
 
 
-def test_a_file_cut_anywhere_is_refused_or_a_whole_profile():
-    data = tensorflow_stats(ROWS)
-    whole = read_profile(data)
-    for end in range(12, len(data)):
-        try:
-            assert read_profile(data[:end]) == whole
-        except ProfileError as error:
-            assert str(error).isprintable() and len(str(error)) < 300
-
-
 def test_a_bomb_of_empty_records_is_refused():
     database = tensorflow_stats([("Host", "Mul", "a", 1, 1.0)])
     record = database[2 : 2 + database[1]]

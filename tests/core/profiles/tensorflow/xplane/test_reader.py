@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import resource
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from profet_core import ProfileError, read_profile
 from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES
 from profet_core.profiles.record import NO_WORK
-from profet_core.profiles.tensorflow.xplane import reader
 from profet_core.profiles.tensorflow.xplane.schema import messages
 from profet_lab.measurements.tables import data_folder
 from tests.made.xplane import GPU_STEP_US, Ref, gpu_step, gpu_step_2_4, kernel, step_marker, xplane
@@ -91,11 +87,6 @@ def test_lines_with_a_derived_number_do_not_count(line_id, expected_us):
 def test_a_threads_operations_count_in_full_also_inside_each_other():
     nested = host(("Iterator::A", 0, 100, {}), ("Iterator::A::B", 20, 30, {}), ("x:Mul", 150, 10, {}))
     assert nested == {"Host_Dataset": 130, "Host_Mul": 10, "Host_IDLE": 50}
-
-
-def test_the_order_of_events_changes_nothing():
-    events = [("a:Mul", 50, 10, {}), ("b:AddV2", 0, 20, {}), ("c:Mul", 10, 20, {})]
-    assert host(*events) == host(*reversed(events)) == {"Host_AddV2": 20, "Host_Mul": 30, "Host_IDLE": 20}
 
 
 def test_what_xprof_counts_as_no_operation_is_none():
@@ -244,11 +235,6 @@ def test_short_copies_far_from_the_kernels_are_no_part_of_the_step():
     assert profile.operations["Device_IDLE"] == 1500
 
 
-def test_a_recorded_step_is_as_long_as_its_mark():
-    profile = read_profile(data_folder() / "real_profiles" / "tensorflow-2.3-8xV100-bert.xplane.pb")
-    assert profile.device_total_us == pytest.approx(21_310.4, abs=0.1)
-
-
 @pytest.mark.parametrize(
     ("operations", "training"),
     [
@@ -328,6 +314,7 @@ def test_a_step_that_a_stranger_recorded_is_read_whole():
     assert profile.warnings[0].startswith("2 GPUs ran this step. Only GPU")
     # What the compute stream holds, by its own line of operations.
     assert profile.device_busy_us == pytest.approx(15_050, rel=0.01)
+    assert profile.device_total_us == pytest.approx(21_310.4, abs=0.1), "as long as the step's mark"
 
 
 def test_precision_and_compilation_are_told_by_the_kernels():
@@ -392,18 +379,6 @@ def test_a_trace_without_host_and_gpu_or_without_operations_is_refused():
     assert "No operation was found" in refusal(xplane({"/host:CPU": {"python": [step_marker(0, 0, 10)]}}))
 
 
-def test_a_trace_cut_anywhere_is_refused_or_a_whole_profile():
-    data = xplane(gpu_step())
-    for end in range(4, len(data), 3):
-        try:
-            profile = read_profile(data[:end])
-        except ProfileError as error:
-            assert str(error).isprintable()
-        else:
-            # Cut between two planes.
-            assert set(profile.operations) <= set(GPU_STEP_US)
-
-
 @pytest.mark.parametrize(("start_us", "duration_us"), [(0, -1), (-5, 10), (0, 9e12), (9e12, 1)])
 def test_times_that_no_step_takes_are_refused(start_us, duration_us):
     for planes in (
@@ -411,14 +386,6 @@ def test_times_that_no_step_takes_are_refused(start_us, duration_us):
         {"/device:GPU:0": {"Stream #1": [kernel("a:Mul", start_us, duration_us)]}},
     ):
         assert "implausible times" in refusal(xplane(planes))
-
-
-def test_a_bomb_of_tiny_events_is_read_in_bounded_memory():
-    # An event takes two bytes here and forty times that when it is unpacked all at once: 150 MB.
-    plane = field(2, b"/host:CPU") + field(3, b"\x22\x00" * (2 * PIECE_BYTES))
-    before = peak_mib()
-    assert "No operation was found" in refusal(field(1, plane))
-    assert peak_mib() - before < 100
 
 
 def test_a_bomb_of_tiny_parts_is_refused(monkeypatch):
@@ -430,11 +397,6 @@ def test_a_bomb_of_tiny_parts_is_refused(monkeypatch):
     ):
         assert says in refusal(field(1, field(2, b"/host:CPU") + field(part, b"") * count))
     assert "damaged or truncated" in refusal(field(1, field(2, b"/host:CPU")) * 2_000)
-
-
-def peak_mib() -> float:
-    """Largest memory this process ever had, outside Python's own books too."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def test_a_line_longer_than_a_piece_is_read_like_a_short_one():
@@ -453,16 +415,3 @@ def field(number: int, content: bytes) -> bytes:
         out.append(size & 0x7F | 0x80)
         size >>= 7
     return bytes([*out, size]) + content
-
-
-@given(st.binary(max_size=300).map(lambda tail: b"\x0a" + tail) | st.binary(max_size=50))
-@example(b"\x0a\x0d\x12\x0b/host:CPU\xff\xff")
-@example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
-def test_any_bytes_are_refused_in_one_line_or_read(data):
-    if not data.strip():
-        return
-    reader.looks_like(data)
-    try:
-        read_profile(b"\x0a\x0d\x12\x09/host:CPU\x1a\x00" + data)
-    except ProfileError as error:
-        assert str(error).isprintable() and len(str(error)) <= 300
