@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from profet_core.from_layers.costs import WORK
@@ -17,7 +16,6 @@ from profet_core.multi_gpu.law import ScaleoutModel
 from profet_core.precision.model import PrecisionModel
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
-from profet_core.whole_files import write_whole
 from profet_lab.cards.render import render
 from profet_lab.classes.boosted import REPEATS
 from profet_lab.documented.baseline import WITHOUT_TWIN_MAPE
@@ -28,13 +26,8 @@ Report = Mapping[str, Any]
 
 
 def cells_card(report: Report) -> str:
-    """Errors on a GPU with few measurements: figures of `profet validate --cells` and `--pairs`."""
+    """Errors on a GPU with few measurements: figures of `profet validate --cells`."""
     return _without_trailing_blanks(render("cells_card.md.j2", report=report, gpus=list(report["rows"][0]["gpus"])))
-
-
-def pairs_section(report: Report) -> str:
-    """The section of `profet validate --pairs`."""
-    return _without_trailing_blanks(render("pairs.md.j2", pairs=report, gpus=list(report["rows"][0]["gpus"])))
 
 
 def estimate_card(report: Report, coefficients: Report) -> str:
@@ -70,9 +63,9 @@ def _without_trailing_blanks(text: str) -> str:
 MANYCORE_CARD_NAME = "MANYCORE_CARD.md"
 
 
-def write_manycore_card(rows: Sequence[CheckRow], speedup: CheckRow, folder: Path) -> None:
-    """Write the card beside the models."""
-    text = render(
+def manycore_card(rows: Sequence[CheckRow], speedup: CheckRow) -> str:
+    """Published predictions and both many-core models."""
+    return render(
         "manycore_card.md.j2",
         made=datetime.now(UTC).date().isoformat(),
         rows=rows,
@@ -85,7 +78,6 @@ def write_manycore_card(rows: Sequence[CheckRow], speedup: CheckRow, folder: Pat
         published_errors=PUBLISHED_ERROR_PERCENT,
         processor=XEON_PHI_7120P,
     )
-    write_whole(folder / MANYCORE_CARD_NAME, text.encode())
 
 
 def real_section(report: RealReport) -> str:

@@ -19,7 +19,7 @@ from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair
 #: What the models' own instances ran; profiles of another framework are no cells of the same kind.
 FRAMEWORK = "tensorflow"
 #: From so many shared workloads on, trained models err less than the calibrated analytical model, from your machine and
-#: to it (`profet validate --pairs`). With fewer the analytical model predicts the pair.
+#: to it. With fewer the analytical model predicts the pair.
 LEAST_FROM, LEAST_TO = 50, 100
 #: Fewest networks: they are held out in turn for weights and intervals.
 LEAST_NETWORKS = 5

@@ -24,14 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--card", action="store_true", help="run all validations; writes validation.json and MODEL_CARD.md"
     )
     add_models(parser)
-    parser.add_argument("--no-clustering", action="store_true", help="documented method with one feature per operation")
     parser.add_argument(
         "--scaler", action="store_true", help="the scaler: batch and pixels, with true and predicted endpoints"
-    )
-    parser.add_argument(
-        "--sizes",
-        action="store_true",
-        help="other batch and pixel sizes from one profile; --card updates the report and card",
     )
     parser.add_argument(
         "--transfer",
@@ -39,23 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="unprofiled GPUs: leave-one-GPU-out, derived targets; --card writes the report and card",
     )
     parser.add_argument(
-        "--memory",
-        action="store_true",
-        help="memory fit: leave-one-network-out; --card updates the report and card of --transfer",
-    )
-    parser.add_argument(
         "--cells",
         action="store_true",
         help="error by number of cells of a new GPU: each profiled GPU in turn, networks held out; --card writes "
         "the report and card",
-    )
-    parser.add_argument(
-        "--pairs",
-        action="store_true",
-        help=(
-            "the same with models of the new GPU's pairs besides the analytical model; --card adds a section to "
-            "the card of --cells"
-        ),
     )
     parser.add_argument(
         "--estimate",
@@ -93,19 +74,15 @@ _PARTS = {
     "cells": "--cells validates on all instances at once",
     "estimate": "--estimate validates on all instances at once",
     "manycore": "--manycore validates published models",
-    "memory": "--memory validates on all instances at once",
-    "pairs": "--pairs validates on all instances at once",
     "precision": "--precision validates on published pairs",
     "real": "--real compares whole profiles with what was measured",
     "scaleout": "--scaleout validates on published steps",
-    "sizes": "--sizes validates on all instances at once",
     "transfer": "--transfer validates on all instances at once",
 }
 #: Those that are not all alike.
 _RUN: dict[str, Callable[[argparse.Namespace], None]] = {
     "manycore": manycore.run,
     "real": real.run,
-    "sizes": left_out.run,
 }
 
 
@@ -139,7 +116,6 @@ def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -
         "--anchor": options.anchor,
         "--target": options.target,
         "--method": options.method != "default",
-        "--no-clustering": options.no_clustering,
         "--scaler": options.scaler,
     }
     named = [name for name, given in others.items() if given] + [f"--{part}" for part in parts]

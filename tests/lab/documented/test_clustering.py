@@ -40,12 +40,6 @@ def test_features_come_from_the_given_rows_alone(small):
     assert "Device_OnlyInC" in fit_features(small, small.architectures == "C").columns
 
 
-def test_without_clustering_each_operation_is_a_feature_and_unseen_ones_are_held_out(small):
-    spec = fit_features(small, small.architectures != "C", clustered=False)
-    assert spec.names == ("Device_Conv2D", "Device_Conv2DGrad", "Device_MatMul", "Host_IDLE")
-    assert spec.place(["Device_Conv3D"]) == {"Device_Conv3D": None}
-
-
 def test_a_table_is_encoded_as_its_profiles_are(small):
     spec = fit_features(small, small.architectures != "C")
     # A profile keeps its times to the picosecond.
