@@ -43,7 +43,6 @@ from profet_lab.validation.default_report import default_report, scatter
 from profet_lab.validation.documented import documented_report, documented_table
 from profet_lab.validation.growth import growth_report, predictions_of_table
 from profet_lab.validation.precision import precision_report
-from profet_lab.validation.real_report import RealReport, read_real_report
 from profet_lab.validation.scaleout import scaleout_report
 from profet_lab.validation.scalers import scaler_report
 from profet_lab.validation.transfer import TransferData, transfer_report
@@ -210,23 +209,23 @@ def load_validation(models: Models) -> Report:
     return read_report(path, "profet validate --card", models=models.manifest["checksum"])
 
 
-def load_real_report(models: Models) -> RealReport | None:
+def load_real_report(models: Models) -> Report | None:
     """Results on third-party profiles with these very models; None until `profet validate --real DIR --card` runs."""
     path = models.folder / REAL_REPORT_NAME
     try:
-        return read_real_report(read_report(path, "", models=models.manifest["checksum"]))
+        return read_report(path, "", models=models.manifest["checksum"])
     except ArtifactError:
         return None
 
 
-def write_real_report(real: RealReport, models: Models) -> None:
+def write_real_report(real: Report, models: Models) -> None:
     """Write what third-party profiles showed into the folder of `models`, and the card anew with its section.
 
     Raises
     ------
     ArtifactError : the card's other figures are missing or of other models; the report is written all the same.
     """
-    _write_compact(real.document(), models.folder / REAL_REPORT_NAME)
+    _write_compact(real, models.folder / REAL_REPORT_NAME)
     try:
         report = load_validation(models)
     except ArtifactError as error:
