@@ -8,19 +8,19 @@ from pathlib import Path
 import pandas as pd
 
 from profet_core.sandbox.process import ReadLimits, Task, is_line, taken
-from profet_lab.datasets.sources.pickles.child import FRAME, TIMES
+from profet_lab.datasets.sources.pickles.frames import FRAME, TIMES
 from profet_lab.measurements.tables import DataError
 
 #: PROFET's largest pickle has 7 MB.
 MAX_FRAME_BYTES = 128 * 2**20
 #: The times of one run: two epochs of at most 10,000 steps each.
 MAX_TIMES_BYTES = 2**20
-#: So many bytes of times go to one process.
-_TIMES_AT_ONCE_BYTES = 64 * 2**20
+#: So many files of times go to one process.
+_TIMES_AT_ONCE = 1_000
 #: PROFET's largest frame is 17 MB as JSON.
 _MAX_ANSWER_BYTES = 512 * 2**20
 LIMITS = ReadLimits(memory_mb=1_000, cpu_s=60, wall_s=180.0)
-_CHILD = "profet_lab.datasets.sources.pickles.child"
+_CHILD = "profet_lab.datasets.sources.pickles.frames"
 
 Times = list[tuple[float, float]]
 
@@ -32,8 +32,6 @@ def read_frame(path: Path, data: bytes, limits: ReadLimits = LIMITS) -> pd.DataF
     ------
     DataError : one line: what is wrong with the file, or that it takes more than the limits.
     """
-    if len(data) > MAX_FRAME_BYTES:
-        raise DataError(f"{path} has more than {MAX_FRAME_BYTES // 2**20} MB: PROFET's pickles have 7 at most.")
     with taken(data) as file:
         return _FRAMES.run(file, str(path), limits, arguments=[FRAME])
 
@@ -46,29 +44,18 @@ def read_times(files: Sequence[tuple[Path, bytes]], limits: ReadLimits = LIMITS)
     DataError : one line, about the first file that can't be read.
     """
     found: Times = []
-    while len(found) < len(files):
-        batch = _next_batch(files[len(found) :])
+    for path, data in files:
+        if not data:
+            raise DataError(f"{path} is empty: it holds no step times.")
+    for first in range(0, len(files), _TIMES_AT_ONCE):
+        batch = files[first : first + _TIMES_AT_ONCE]
         sent = b"".join(len(data).to_bytes(8, "big") + data for _, data in batch) + bytes(8)
         with taken(sent) as file:
             times, error = _TIMES.run(file, str(batch[0][0]), limits, arguments=[TIMES])
-        if len(times) != len(batch):
-            path = batch[min(len(times), len(batch) - 1)][0]
-            raise DataError(f"{path}: {error or 'reading it ended without a result: get it again.'}")
-        found.extend(times)
+        if len(times) < len(batch):
+            raise DataError(f"{batch[len(times)][0]}: {error or 'reading it ended without a result: get it again.'}")
+        found += times
     return found
-
-
-def _next_batch(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, bytes]]:
-    batch: list[tuple[Path, bytes]] = []
-    size = 0
-    for path, data in files:
-        if not 0 < len(data) <= MAX_TIMES_BYTES:
-            raise DataError(f"{path} is empty or has more than {MAX_TIMES_BYTES // 2**20} MB: it holds no step times.")
-        size += len(data)
-        if batch and size > _TIMES_AT_ONCE_BYTES:
-            break
-        batch.append((path, data))
-    return batch
 
 
 def _frame_in(document: object) -> pd.DataFrame:
