@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog import load_shipped
-from profet_core.memory.model import GIB_PER_VALUE, load_memory
+from profet_core.memory.model import GIB_PER_VALUE, MEMORY_NAME, load_memory
+from profet_lab.coefficient_files import write_coefficients
 from profet_lab.measurements.tables import data_folder, load_architectures
 from profet_lab.memory.law import calibrate_law, fit_law, held_out_log_room, log_room, memory_cells, ran_elsewhere
-from profet_lab.memory.memory_file import memory_content, memory_tables, write_memory
+from profet_lab.memory.memory_file import memory_content, memory_tables
 from profet_lab.memory.traffic import activations_gib, estimated_gib, fit_images, fit_traffic
 from profet_lab.validation.memory import memory_report
 
@@ -220,7 +221,7 @@ def test_held_out_architectures_are_answered_as_well_as_was_asked(report):
 
 def test_the_shipped_file_is_what_the_measurements_give(measurements, repository, tmp_path):
     content = memory_content(measurements, data_folder())
-    write_memory(content, tmp_path)
+    write_coefficients(content, tmp_path / MEMORY_NAME)
     fitted, shipped = load_memory(tmp_path), load_memory(repository / "models")
     assert fitted.law.per_convolution == pytest.approx(shipped.law.per_convolution, rel=0.01)
     assert fitted.law.log_scale == pytest.approx(shipped.law.log_scale, rel=0.05)

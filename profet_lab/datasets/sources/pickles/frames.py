@@ -79,7 +79,8 @@ def epoch_times(data: bytes) -> tuple[float, float]:
     ------
     ProfileError : one line.
     """
-    match recorded(data):
+    times: Any = recorded(data)
+    match times:
         case [_, _, epoch_s, [_, *_] as steps_s, *_] if all(_is_time(value) for value in (epoch_s, *steps_s)):
             return float(epoch_s), float(median(steps_s))
     raise ProfileError("it holds no times of two epochs: get it again.")
