@@ -23,9 +23,6 @@ from profet_lab.measurements.published_points import published_ratios, published
 from profet_lab.transfer.benchmark_points import benchmark_points
 from profet_lab.transfer.steps import Steps
 
-#: A larger step that is predicted faster by more than this falls.
-_NOTABLE = 0.05
-
 
 def published_report(model: TransferModel, medians: Steps, folder: Path, gpus: Gpus) -> list[dict]:
     """One row a GPU and table: networks, bias and error of the transferred ratio, and misses of the interval, percent.
@@ -83,38 +80,3 @@ def _estimated(model: TransferModel, medians: Steps, gpus: Gpus, gpu: str, ancho
     recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
     placed = (gpus[gpu], host_named("", gpus[gpu].compute_capability))
     return estimate_gpus(model, recorded, others, [placed], tf32=True)[placed]
-
-
-def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
-    """One row a GPU with a published point: what must hold without any truth, percent.
-
-    own_point : the benchmark step's predicted speed over the published one's, less 1, mean of the anchors. point_sd :
-    the point's own noise. falls_batch, falls_pixels : larger steps that are predicted faster by more than 5 %.
-    """
-    benchmark = int(np.flatnonzero(medians.benchmark)[0])
-    reference = medians.latency_ms[model.reference]
-    found = []
-    for name, point in model.points.items():
-        if name in model.derived or name not in gpus:
-            continue
-        placed, rows = (gpus[name], host_named("", gpus[name].compute_capability)), []
-        for anchor in medians.instances:
-            others = {one: Estimate.exact(values) for one, values in medians.latency_ms.items() if one != anchor}
-            recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
-            latency_ms = estimate_gpus(model, recorded, others, [placed], tf32=True)[placed].latency_ms
-            rows.append(
-                {
-                    "own_point": reference[benchmark] / latency_ms[benchmark] / math.exp(point.published) - 1,
-                    "falls_batch": _falls(medians, latency_ms, "batch_size", "pixels"),
-                    "falls_pixels": _falls(medians, latency_ms, "pixels", "batch_size"),
-                }
-            )
-        means = {key: float(100 * np.mean([row[key] for row in rows])) for key in rows[0]}
-        found.append({"gpu": name, "point_sd": float(100 * (math.exp(point.log_sd) - 1)), **means})
-    return found
-
-
-def _falls(medians: Steps, latency_ms: np.ndarray, own: str, other: str) -> float:
-    table = medians.workloads.assign(log_ms=np.log(latency_ms)).sort_values(own)
-    steps = table.groupby(["model", other])["log_ms"].diff().dropna()
-    return float((steps < -_NOTABLE).mean())

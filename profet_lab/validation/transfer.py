@@ -30,7 +30,7 @@ from profet_lab.validation.ensemble_latencies import EnsembleLatencies, ensemble
 from profet_lab.validation.held_out_anchors import fold_models, held_out_anchors
 from profet_lab.validation.held_out_gpus import other_gpus, plain_specs_log_sd, profiled_gpus
 from profet_lab.validation.memory import memory_report
-from profet_lab.validation.published import published_report, self_checks
+from profet_lab.validation.published import published_report
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,7 @@ def transfer_report(data: TransferData) -> dict:
             "other_gpus": other_gpus(medians, kernels, ensemble, epochs, data.points, REFERENCE, sheet_log_sd),
         },
         "left_out_anchors": held_out_anchors(models, data.steps, medians, kernels),
-        "published": {
-            "tables": published_report(model, medians, data.folder, gpus),
-            "self_checks": self_checks(model, medians, gpus),
-        },
+        "published": {"tables": published_report(model, medians, data.folder, gpus)},
         "derived": {
             "routes": route_report(data.epochs),
             "gpus": derived_report(data.epochs, medians, ensemble),

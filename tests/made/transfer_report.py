@@ -22,7 +22,6 @@ TABLES = (
     ("GeForce RTX 2080 Ti", "one, TensorFlow"),
     ("Tesla P100-PCIE-16GB", "other, PyTorch"),
 )
-SELF_CHECKS = ("own_point", "point_sd", "falls_batch", "falls_pixels")
 WITH_POINT = ("A100-PCIE-40GB", "GeForce RTX 2080 Ti", "H200-SXM-141GB")
 
 
@@ -78,14 +77,13 @@ def made_transfer_report(transfer_checksum: str, memory_checksum: str) -> dict:
         },
         "published": {
             "tables": [_table(numbers, *row) for row in TABLES],
-            "self_checks": [{"gpu": gpu, **{name: next(numbers) for name in SELF_CHECKS}} for gpu in WITH_POINT],
         },
         "derived": {
             "routes": {
                 "by_model": {"VGG19": _route_ends(numbers)},
                 **{name: _route(numbers) for name in ("raw", "corrected", "corrected_from_t4_alone")},
             },
-            "gpus": {gpu: _derived(numbers, gpu) for gpu in DERIVED},
+            "gpus": {gpu: _derived(numbers) for gpu in DERIVED},
         },
         "memory": {
             "architectures": 13,
@@ -139,15 +137,12 @@ def _route(numbers: Iterator[float]) -> dict[str, float]:
     return {"n": next_whole(numbers), **_route_ends(numbers), "median_ratio_t4_to_v100": next(numbers) / 100}
 
 
-def _derived(numbers: Iterator[float], gpu: str) -> dict:
+def _derived(numbers: Iterator[float]) -> dict:
     served = []
     for anchor in INSTANCES:
         row = {"anchor": anchor, "n": next_whole(numbers)}
         for case in CASES:
             row |= {f"{name}_{case}": next(numbers) for name in ("mape", "missed_90", "median_interval_pct")}
-            if gpu == "A10G":
-                row[f"claims_pct_{case}"] = next(numbers)
-                row[f"claims_right_pct_{case}"] = None if anchor == INSTANCES[0] else next(numbers)
         served.append(row)
     return {
         "n": next_whole(numbers),

@@ -25,7 +25,6 @@ Progress = Callable[[int], object]
 _SCALER_METHODS = {
     "settings": "profet",
     "settings_default": "default",
-    "settings_default_ends_only": "default, endpoints only",
 }
 
 

@@ -112,15 +112,10 @@ def is_shown(path) -> bool:
     name = str(path[-1])
     if "left_out_anchors" in path and name.endswith("without_latency"):
         return name == "mape_without_latency"
-    # Of the self-checks the card has the largest alone.
-    if name == "held_back" or "self_checks" in path:
-        return False
     if name.startswith(LEFT_TO_THE_REPORT) or (path[0] == "left_out_gpus" and path[1:2] == ("worst",)):
         return False
     if "left_out_gpus" in path and name.endswith("without_latency"):
         return name in ("mape_without_latency", "sheet_only_mape_without_latency")
-    if name.startswith("claims") and name.endswith("without_latency"):
-        return False
     # The number of workloads is the same in every direction among profiled GPUs.
     return not ("directions" in path and name == "n")
 
