@@ -68,13 +68,6 @@ def test_a_new_set_takes_the_place_of_the_old_one_and_the_card_stays(out):
     assert beside(out) == ["models"]
 
 
-def test_an_exception_leaves_the_old_set_and_nothing_else(out):
-    with pytest.raises(KeyboardInterrupt), new_models_folder(out) as folder:
-        write_set(folder, 2)
-        raise KeyboardInterrupt
-    assert (set_in(out), beside(out)) == (1, ["models"])
-
-
 def test_killed_between_the_two_renames_the_old_set_is_served_and_put_back(out):
     out.rename(put_aside(out))
     assert set_in(out) == 1
@@ -121,14 +114,6 @@ def test_killed_at_random_moments_a_whole_set_works(out, repository):
         write_set(folder, 0)
     assert (set_in(out), beside(out)) == (0, ["models"])
     assert (out / "CARD.md").read_text() == "written by hand"
-
-
-def test_a_running_server_keeps_the_set_it_began_with(out):
-    models = load_models(out)
-    models.verify()
-    with new_models_folder(out) as folder:
-        write_set(folder, 2)
-    assert [models._read(name)[:5] for name in models.manifest["files"]] == [b"set 1"] * MEMBERS
 
 
 def test_what_has_not_read_its_files_says_that_they_were_replaced(out):

@@ -108,13 +108,6 @@ def test_the_card_has_the_reports_numbers():
     assert not any(wrong in card.lower() for wrong in ("count twice", "counts twice", "counted twice"))
 
 
-def test_a_report_from_before_the_weights_were_in_it_still_makes_a_card():
-    report = small_report()
-    del report["default"]["weights"]
-    card = model_card(report, MANIFEST)
-    assert "| with latency | 0.11 | 0.57 | 0.32 |" in card and "on inner folds, mean over" not in card
-
-
 #: Tables of pairs, networks and families are short: these details are on the accuracy page alone.
 LEFT_TO_THE_APP = {
     "coverage_90_without_latency",

@@ -148,25 +148,6 @@ def tables_of(gpu: str) -> list[dict]:
     return [row for row in REPORT["published"]["tables"] if row["gpu"] == gpu]
 
 
-def test_every_gpu_has_one_row_the_surest_first(rows, files):
-    assert set(rows) == set(files[0].gpus)
-    places = [list(Source).index(row.evidence.source) for row in rows.values()]
-    assert places == sorted(places)
-
-
-def test_a_profiled_gpu_is_checked_both_ways(rows):
-    row = rows["Tesla K80"]
-    as_target, as_anchor = (
-        REPORT["left_out_gpus"]["by_gpu"]["p2.xlarge"],
-        REPORT["left_out_anchors"]["by_anchor"]["p2.xlarge"],
-    )
-    assert row.evidence.source is Source.PROFILED and row.measured
-    assert [(check.mape, check.bias) for check in row.checks] == [
-        (one["mape_with_latency"], one["bias_with_latency"]) for one in (as_target, as_anchor)
-    ]
-    assert row.half_width == as_target["median_interval_pct_with_latency"]
-
-
 def left_out(files, gpu: str) -> float:
     """Error of a GPU's published speed by the law without it, percent of the latency."""
     point = files[0].points[gpu]

@@ -76,12 +76,6 @@ def test_a_profile_of_two_steps_is_halved_once_and_recorded_as_such(folder):
     assert found.cells["steps_profiled"].isna().sum() == 1
 
 
-def test_equal_measurements_are_equal_bytes(dataset, folder):
-    write_dataset(dataset, folder.with_name("again"))
-    for path in folder.iterdir():
-        assert path.read_bytes() == (folder.with_name("again") / path.name).read_bytes()
-
-
 def test_the_document_lists_every_column(repository):
     told = (repository / "docs" / "DATA.md").read_text(encoding="utf-8")
     for schema in SCHEMAS.values():
@@ -144,15 +138,6 @@ def test_a_missing_file_is_named(folder, tmp_path):
         read_dataset(folder)
     with pytest.raises(DataError, match=r"No dataset\.json in"):
         read_dataset(tmp_path / "nowhere")
-
-
-def test_a_folder_that_holds_something_stays(dataset, folder):
-    before = (folder / CELLS_FILE).read_bytes()
-    with pytest.raises(DataError, match="exists and is not overwritten: name a new folder"):
-        write_dataset(dataset, folder)
-    assert (folder / CELLS_FILE).read_bytes() == before
-    with pytest.raises(DataError, match=r"can't be written: (Not a directory|File exists)"):
-        write_dataset(dataset, folder / CELLS_FILE / "out")
 
 
 def test_a_failed_writing_leaves_nothing(dataset, tmp_path):

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.catalog.gpus import load_gpus
 from profet_core.transfer.law import BANDWIDTH, CONVOLUTION, PRODUCT
 from profet_lab.measurements.kernels import _SIZES, KERNELS_FILE, load_kernel_speeds, log_bandwidth
 from profet_lab.measurements.tables import DataError, data_folder
@@ -49,19 +48,6 @@ def test_a_speed_is_v100s_time_over_the_gpus_by_kind(speeds):
 def test_kernels_as_short_as_their_launch_and_too_few_kernels_tell_nothing(speeds):
     assert speeds(made(latency_ms=0.1))["L4"] == {}
     assert speeds(made(count=19))["L4"] == {}
-
-
-def test_a_kernel_measured_twice_counts_once(speeds):
-    table = made()
-    slow = table[(table.gpu == "NVIDIA L4") & (table.operation == "add")].assign(latency_ms=1000.0)
-    once = speeds(pd.concat([table, slow.head(3), slow.head(3)]))["L4"]
-    assert once[BANDWIDTH] == pytest.approx(math.log(0.25)), "three of twenty move no median"
-
-
-def test_a_chip_speaks_for_its_other_board(speeds):
-    found = speeds(made())
-    assert found["A100-SXM4-40GB"] == found["A100-PCIE-40GB"]
-    assert set(found) <= set(load_gpus())
 
 
 def test_bandwidth_beside_another_gpu_is_by_kernels_of_both_or_by_data_sheets():
