@@ -21,9 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of `profet collect`, PROFET pickles or tables; or pickles of one release",
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="new folder to write")
-    parser.add_argument(
-        "--raw", action="store_true", help="sources are PROFET's raw folders: CSV and times, one file per run"
-    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -32,7 +29,6 @@ def run(options: argparse.Namespace) -> None:
         from profet_lab.datasets.sources.choose import read_sources
         from profet_lab.datasets.write import check_new, write_dataset
     check_new(options.out)
-    notes: list[str] = []
-    dataset = read_sources(options.sources, raw=options.raw, note=notes.append)
+    dataset = read_sources(options.sources)
     write_dataset(dataset, options.out)
-    print_written(dataset, options.out, options.format, notes)
+    print_written(dataset, options.out, options.format)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profet_cli.output import print_json, print_warnings
+from profet_cli.output import print_json
 
 if TYPE_CHECKING:
     from profet_lab.datasets.dataset import Dataset
 
 
-def print_written(dataset: Dataset, out: Path, format_: str, notes: Sequence[str] = ()) -> None:
-    """Print one line or a document; skipped rows go to stderr."""
+def print_written(dataset: Dataset, out: Path, format_: str) -> None:
+    """Print one line or a document."""
     counts = {
         "cells": len(dataset.cells),
         "profiled": len(dataset.profiled),
@@ -28,4 +27,3 @@ def print_written(dataset: Dataset, out: Path, format_: str, notes: Sequence[str
             f"{out}: {counts['cells']:,} cells of {', '.join(sorted(dataset.instances))}; {counts['profiled']:,} with "
             f"a profile, {counts['operations']:,} times of operations"
         )
-    print_warnings(notes)

@@ -20,8 +20,8 @@ from pandas.core.internals.managers import BlockManager
 
 from profet_core.errors import ProfileError
 from profet_core.sandbox.process import ReadLimits
-from profet_lab.datasets.sources.pickles.frames import epoch_times, frame_columns
-from profet_lab.datasets.sources.pickles.guarded import read_frame, read_times
+from profet_lab.datasets.sources.pickles.frames import frame_columns
+from profet_lab.datasets.sources.pickles.guarded import read_frame
 from profet_lab.datasets.sources.pickles.unpickler import ALLOWED, Recorded
 from profet_lab.datasets.sources.profet_pickles import pickles_in, read_pickles
 from profet_lab.measurements.tables import DataError
@@ -207,21 +207,6 @@ def test_what_is_no_frame_is_one_line(made: Callable[[], bytes], tmp_path):
     line = str(caught.value)
     assert line.startswith(f"{tmp_path}/x.pickle: it ") and "\n" not in line
     assert made() != HUGE_MEMO or "more than 300 MB of memory" in line
-
-
-def test_the_second_epoch_counts():
-    assert epoch_times(pickle.dumps([50.0, [9.0, 1.0], 30.5, [0.3, 0.1, 0.2]])) == (30.5, 0.2)
-    for other in ([50.0, [9.0]], [1.0, [1.0], 1.0, ["1"]], [1.0, [1.0], float("nan"), [1.0]], 5):
-        with pytest.raises(ProfileError, match="it holds no times of two epochs"):
-            epoch_times(pickle.dumps(other))
-
-
-def test_many_files_of_times_are_read_and_a_bad_one_is_named():
-    files = [(Path(f"{place}.pickle"), pickle.dumps([1.0, [1.0], place + 0.5, [0.25]])) for place in range(20)]
-    assert read_times(files) == [(place + 0.5, 0.25) for place in range(20)]
-    files[7] = (files[7][0], calling("os", "system", "true"))
-    with pytest.raises(DataError, match=r"^7\.pickle: it refers to 'os\.system'"):
-        read_times(files)
 
 
 @pytest.fixture

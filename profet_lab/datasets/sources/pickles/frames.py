@@ -1,11 +1,10 @@
-"""Decode an unpickled frame's columns or a run's step times; run by a limited process."""
+"""Decode an unpickled frame's columns; run by a limited process."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -25,33 +24,14 @@ from profet_lab.datasets.sources.pickles.unpickler import (
     recorded,
 )
 
-FRAME, TIMES = "frame", "times"
 MAX_TEXT = 200
 #: Kinds of numbers; "O": objects.
 _KINDS = "fiubO"
 
 
-def work(file: BinaryIO, arguments: Sequence[str], _: Progress) -> dict[str, Any]:
-    """Read one pickled frame (`FRAME`), or many pickles of step times, each behind its size (`TIMES`).
-
-    Returns
-    -------
-    document : of a frame the values of each column; of times the seconds of an epoch and of its median step of each
-        file, and why the next one can't be read.
-
-    Raises
-    ------
-    ProfileError : one line: why a frame can't be read.
-    """
-    if FRAME in arguments:
-        return frame_columns(file.read())
-    times: list[tuple[float, float]] = []
-    while size := int.from_bytes(file.read(8), "big"):
-        try:
-            times.append(epoch_times(file.read(size)))
-        except ProfileError as error:
-            return {"times": times, "error": str(error)}
-    return {"times": times, "error": ""}
+def work(file: BinaryIO, _arguments: Sequence[str], _progress: Progress) -> dict[str, list]:
+    """`frame_columns` of a file."""
+    return frame_columns(file.read())
 
 
 def frame_columns(data: bytes) -> dict[str, list]:
@@ -68,26 +48,6 @@ def frame_columns(data: bytes) -> dict[str, list]:
         raise ProfileError(
             "it holds no DataFrame of texts and numbers that this program knows: get it again."
         ) from None
-
-
-def epoch_times(data: bytes) -> tuple[float, float]:
-    """Seconds of the second epoch, and the median of its steps, seconds, of PROFET's `times-*.pickle`.
-
-    The file is a list: seconds of an epoch, a list of its steps' seconds, and so on. The first epoch holds start-up.
-
-    Raises
-    ------
-    ProfileError : one line.
-    """
-    times: Any = recorded(data)
-    match times:
-        case [_, _, epoch_s, [_, *_] as steps_s, *_] if all(_is_time(value) for value in (epoch_s, *steps_s)):
-            return float(epoch_s), float(median(steps_s))
-    raise ProfileError("it holds no times of two epochs: get it again.")
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _columns(frame: object) -> dict[str, list]:
