@@ -65,11 +65,10 @@ def own_report(
     else:
         rows, without = _alone(dataset, seed, steps, progress)
     known = () if transfer is None else transfer.instances
-    checked = [one for one in check_dataset(dataset, gpus).instances if one.instance not in known]
+    checked = [one for one in check_dataset(dataset, gpus)["instances"] if one["instance"] not in known]
     return {
         "instances": [
-            {"instance": one.instance, "gpu": one.gpu, "workloads": one.workloads, "noise_percent": one.noise_percent}
-            for one in checked
+            {name: one[name] for name in ("instance", "gpu", "workloads", "noise_percent")} for one in checked
         ],
         "pairs": rows,
         "without": without,
