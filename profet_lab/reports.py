@@ -45,7 +45,7 @@ from profet_lab.validation.growth import growth_report, predictions_of_table
 from profet_lab.validation.precision import precision_report
 from profet_lab.validation.scaleout import scaleout_report
 from profet_lab.validation.scalers import scaler_report
-from profet_lab.validation.transfer import TransferData, transfer_report
+from profet_lab.validation.transfer import transfer_report
 
 VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"
 
@@ -140,9 +140,7 @@ _PARTS = [
     ),
     Part(
         "transfer",
-        lambda task: transfer_report(
-            TransferData(task.measurements, task.data, seed=task.seed, progress=task.progress)
-        ),
+        lambda task: transfer_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
         lambda report, models: transfer_card(report, load_transfer(models), load_memory(models)),
         {"transfer": load_transfer, "memory": load_memory},
     ),
