@@ -11,9 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from profet_core.errors import InputError
 from profet_core.files import sha256_hex
-from profet_core.whole_files import only_one
 from profet_lab.datasets.dataset import CELLS_FILE, MANIFEST_FILE, OPERATIONS_FILE, SCHEMAS, Dataset
 from profet_lab.datasets.read import read_dataset
 from profet_lab.datasets.write import write_dataset
@@ -145,19 +143,3 @@ def test_a_failed_writing_leaves_nothing(dataset, tmp_path):
     with pytest.raises(pa.ArrowException):
         write_dataset(broken, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
-
-
-def test_what_a_killed_import_left_is_removed_and_an_empty_folder_is_filled(dataset, tmp_path):
-    left = tmp_path / ".out.importing"
-    left.mkdir()
-    (left / CELLS_FILE).write_bytes(b"half")
-    (tmp_path / "out").mkdir()
-    write_dataset(dataset, tmp_path / "out")
-    same(read_dataset(tmp_path / "out"), dataset)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "out"]
-
-
-def test_two_programs_do_not_write_one_folder(dataset, tmp_path):
-    with only_one(tmp_path / "out"), pytest.raises(InputError, match="Another program is changing"):
-        write_dataset(dataset, tmp_path / "out")
-    assert not (tmp_path / "out").exists()

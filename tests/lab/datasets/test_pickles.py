@@ -120,14 +120,6 @@ def test_the_bytes_of_a_real_old_pandas_are_read():
     }
 
 
-def test_rows_that_were_chosen_and_columns_in_any_order_are_read(profiles):
-    frame = published(profiles)
-    frame = frame[["batchsize", *sorted(set(frame) - {"batchsize"})]]
-    frame = frame[frame["batchsize"] == 20].copy()
-    found = pd.DataFrame(frame_columns(pickle.dumps(frame)))
-    pd.testing.assert_frame_equal(of_old_texts(found[list(frame)]), frame.reset_index(drop=True))
-
-
 def test_big_endian_numbers_and_numpys_scalars_are_read():
     numbers = np.array([[1.5, -2.0]], dtype=">f8")
     frame = pd.DataFrame({"a": numbers[0], "b": np.array([np.int64(7), np.float32(0.5)], dtype=object)})

@@ -229,20 +229,6 @@ def test_a_bad_index_is_one_line(models, write, entry, message):
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_bad_or_missing_index_file_is_one_line(write, tmp_path):
-    for text in ("", "[]", '{"profiles": []}', '{"profiles": [3]}'):
-        folder = write({})
-        (folder / "index.json").write_text(text)
-        with pytest.raises(InputError, match=r"index\.json") as caught:
-            read_index(folder)
-        assert "\n" not in str(caught.value)
-    (tmp_path / "index.json").unlink()
-    with pytest.raises(InputError, match=r"has no index\.json"):
-        read_index(tmp_path)
-    with pytest.raises(InputError, match="not found"):
-        read_index(tmp_path / "none")
-
-
 def test_the_card_has_the_report_s_numbers(models):
     report = copy.deepcopy(load_real_report(models))
     text = real_section(report)
