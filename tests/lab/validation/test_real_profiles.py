@@ -16,7 +16,7 @@ from profet_core import InputError, load_models, predict
 from profet_core.errors import ArtifactError
 from profet_lab.cards.cards import model_card, real_section
 from profet_lab.measurements.real_index import Measured, read_index
-from profet_lab.reports import CARD_NAME, load_real_report, write_real_report
+from profet_lab.reports import CARD_NAME, load_real_report, load_validation, write_real_report
 from profet_lab.validation.real_profiles import (
     DOUBTED,
     NO_ANCHOR,
@@ -27,7 +27,6 @@ from profet_lab.validation.real_profiles import (
     of_profiled,
     real_report,
 )
-from tests.lab.cards.test_model import MANIFEST, small_report
 
 P100 = "Tesla P100-PCIE-16GB"
 ENTRY = {"file": "a.json", "gpu": "Tesla T4", "framework": "TensorFlow 2.4", "kind": "some CNN", "steps": 1}
@@ -239,7 +238,7 @@ def test_the_card_has_the_report_s_numbers(models):
     report["read"][0] |= {"steps": 30, "steps_found": 2, "steps_basis": "stated", "refusal": "XLA joined it."}
     report["read"][0]["left_out"] = 0.37
     assert "| 30 | 2 (stated) | 0.37 | XLA joined it. |" in real_section(report)
-    assert model_card(small_report(), MANIFEST, text).count(text.splitlines()[0]) == 1
+    assert model_card(load_validation(models), models.manifest, text).count(text.splitlines()[0]) == 1
     for other in report["profiles"]:
         other["framework"] = "TensorFlow 2.4"
     assert "**PyTorch** steps" in text and "**PyTorch** steps" not in real_section(report)
@@ -249,7 +248,7 @@ def test_report_and_card_are_written_beside_the_models(repository, tmp_path):
     folder = Path(shutil.copytree(repository / "models", tmp_path / "models"))
     models = load_models(folder)
     report = {**load_real_report(models), "made": "2020-02-02"}
-    (folder / "validation.json").write_text(json.dumps({**small_report(), "models_checksum": "0"}))
+    (folder / "validation.json").write_text(json.dumps({**load_validation(models), "models_checksum": "0"}))
     with pytest.raises(ArtifactError, match=r"real_profiles\.json was written, MODEL_CARD\.md was not"):
         write_real_report(report, models)
     assert load_real_report(models) == report
