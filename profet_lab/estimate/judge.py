@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from profet_core.catalog import load_gpus, load_shipped
+from profet_core.catalog import load_shipped
 from profet_core.from_layers.costs import StepAmounts, reached_ms
 from profet_core.from_layers.model import METHODS, EstimateModel, Regime
 from profet_core.transfer.targets import host_named
-from profet_lab.estimate.fit import JUDGED, fit_methods
+from profet_lab.estimate.fit import fit_methods
 from profet_lab.estimate.folds import Fold, folds_of
-from profet_lab.estimate.law import benchmark_log_speed, sheet_speed
+from profet_lab.estimate.law import benchmark_log_speed
 from profet_lab.estimate.rows import EstimateRows
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks
@@ -61,13 +61,11 @@ class Judge:
     Attributes
     ----------
     benchmark_ms : instance -> the benchmark's latency there, known of GPUs that are held out.
-    sheet_only : only their specs are known.
     """
 
     rows: EstimateRows
     progress: Progress | None = None
     benchmark_ms: Mapping[str, float] = field(init=False)
-    sheet_only: bool = False
     _fitted: dict[bytes, EstimateModel] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -106,7 +104,7 @@ class Judge:
         """Method -> latencies of the judged rows, fitted on the learned ones."""
         self._fit([fold])
         model, rows = self._fitted[_key(fold)], self.rows.of(fold.judged)
-        return {name: self._latency_ms(model, rows, name) for name in JUDGED}
+        return {name: self._latency_ms(model, rows, name) for name in METHODS}
 
     def _fit(self, folds: Iterable[Fold]) -> None:
         """What is not fitted yet."""
@@ -135,10 +133,7 @@ class Judge:
 
     def _reached_ms(self, model: EstimateModel, amounts: StepAmounts, instance: str, method: str) -> np.ndarray:
         entry, costs = load_shipped()[instance], dict(model.costs)
-        if self.sheet_only:
-            log_speed = sheet_speed(costs, load_gpus().find(entry.gpu, entry.gpu_memory_gib))
-        else:
-            log_speed = benchmark_log_speed(costs, self.benchmark_ms[instance], entry.host)
+        log_speed = benchmark_log_speed(costs, self.benchmark_ms[instance], entry.host)
         return reached_ms(model.known_steps(amounts, method), amounts, log_speed, host_named(entry.host))
 
     def _mask(self, rows: np.ndarray) -> np.ndarray:

@@ -8,13 +8,11 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.catalog.gpus import Gpu
 from profet_core.from_layers.costs import WORK, GpuCosts, StepAmounts, step_amounts
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.networks import counts_of
 from profet_core.transfer.targets import host_named
 from profet_lab.estimate.rows import BENCHMARK, EstimateRows
-from profet_lab.transfer.leave_one_gpu_out import plain_specs_log_speed
 
 #: Typical costs, a weak prior where the rows don't determine a cost.
 _TYPICAL_MS = dict(zip(WORK, (1e-9, 1e-8, 1e-9, 1e-7, 1e-7, 1e-7, 0.1), strict=True))
@@ -97,13 +95,6 @@ def benchmark_log_speed(costs: dict[str, GpuCosts], benchmark_ms: float, host: s
         gain = float(np.log(one.parts_ms(BENCHMARK_AMOUNTS).sum() / work_ms))
         found.append((abs(gain), one.log_speed + gain))
     return min(found)[1]
-
-
-def sheet_speed(costs: dict[str, GpuCosts], gpu: Gpu) -> float:
-    """The same by specs alone, beside the measured GPU nearest to it."""
-    gains = [(one, plain_specs_log_speed(gpu, load_gpus()[one.gpu])) for one in costs.values()]
-    nearest, gain = min(gains, key=lambda pair: abs(pair[1]))
-    return nearest.log_speed + gain
 
 
 def _benchmark_amounts() -> StepAmounts:

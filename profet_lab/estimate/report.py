@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.from_layers.model import METHODS, Regime
-from profet_lab.estimate.fit import JUDGED
 from profet_lab.estimate.judge import Judge, Judged, default_method
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
 from profet_lab.measurements.tables import Measurements
@@ -32,7 +31,6 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
     `regimes` : split -> `n`; `mape` (percent), `coverage_90` and `half_width_pct` (median over folds) by method, the
         widths from inner folds; `chosen_mape` of the methods that inner folds chose, `chosen` (method -> folds);
         `by_network`, `by_instance` (of the default, percent); `paper_pct` (None where it gives none).
-    `sheet_only` : an unseen GPU of which only the specs are known: `mape`, by instance and of all.
     `memory` : does it fit, by counts, one architecture held out.
     """
     rows = estimate_rows(measurements.all_latencies)
@@ -44,7 +42,6 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
         "rows": len(rows),
         "networks": len(set(rows.networks.tolist())),
         "regimes": {str(regime): regime_figures(regime, rows, found, default) for regime, found in folds.items()},
-        "sheet_only": _sheet_only(rows, default, progress),
         "memory": layers_known(measurements, folder),
     }
 
@@ -53,7 +50,7 @@ def regime_figures(regime: Regime, rows: EstimateRows, folds: Sequence[Judged], 
     """One split's part of the report."""
     numbers = np.concatenate([fold.rows for fold in folds])
     truth_ms = rows.latency_ms[numbers]
-    by_method = {name: np.concatenate([fold.latency_ms[name] for fold in folds]) for name in JUDGED}
+    by_method = {name: np.concatenate([fold.latency_ms[name] for fold in folds]) for name in METHODS}
     chosen_ms = np.concatenate([fold.latency_ms[fold.inside.best] for fold in folds])
     errors = 100 * np.abs(by_method[default] / truth_ms - 1)
     halves = {
@@ -71,13 +68,6 @@ def regime_figures(regime: Regime, rows: EstimateRows, folds: Sequence[Judged], 
         "by_network": _means(errors, rows.networks[numbers]),
         "by_instance": _means(errors, rows.instances[numbers]),
     }
-
-
-def _sheet_only(rows: EstimateRows, default: str, progress: Progress | None) -> dict:
-    """The same folds of GPUs without the benchmark's latency."""
-    folds = Judge(rows, progress, sheet_only=True).judged(Regime.UNSEEN_GPU)
-    figures = regime_figures(Regime.UNSEEN_GPU, rows, folds, default)
-    return {"mape": {name: figures["mape"][name] for name in METHODS}, "by_instance": figures["by_instance"]}
 
 
 def mape(latency_ms: np.ndarray, truth_ms: np.ndarray) -> float:
