@@ -23,12 +23,11 @@ from profet_lab.cards.cards import (
     cells_card,
     estimate_card,
     model_card,
-    pairs_section,
     precision_card,
     real_section,
     scaleout_card,
 )
-from profet_lab.cards.transfer import memory_section, transfer_card
+from profet_lab.cards.transfer import transfer_card
 from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import signed, write_signed
 from profet_lab.documented.baseline import SCALER_MAPE, baseline_architectures, baseline_pairs
@@ -43,13 +42,10 @@ from profet_lab.validation.default import default_table
 from profet_lab.validation.default_report import default_report, scatter
 from profet_lab.validation.documented import documented_report, documented_table
 from profet_lab.validation.growth import growth_report, predictions_of_table
-from profet_lab.validation.memory import memory_report
-from profet_lab.validation.pairs import pairs_report
 from profet_lab.validation.precision import precision_report
-from profet_lab.validation.real_report import RealReport, read_real_report
 from profet_lab.validation.scaleout import scaleout_report
 from profet_lab.validation.scalers import scaler_report
-from profet_lab.validation.transfer import TransferData, transfer_report
+from profet_lab.validation.transfer import transfer_report
 
 VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"
 
@@ -79,20 +75,18 @@ class _Coefficients(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A validation with a report and a card of its own, or with a section of another's.
+    """A validation with a report and a card of its own.
 
     Attributes
     ----------
-    make : its report. text : the report and the models' folder -> the card or section as Markdown.
+    make : its report. text : the report and the models' folder -> the card as Markdown.
     judged : file of coefficients without its ending -> what loads it. The report carries their checksums.
-    section_of : the part that the report is a section of, under its own name.
     """
 
     name: str
     make: Callable[[Task], dict[str, Any]]
     text: Callable[[Report, Path], str]
     judged: Mapping[str, Callable[[Path], _Coefficients]] = field(default_factory=dict)
-    section_of: Part | None = None
 
     @property
     def report_name(self) -> str:
@@ -119,31 +113,8 @@ class Part:
         return {"made": today(), **checksums, **report}
 
     def write(self, report: Report, models: Path) -> dict[str, Any]:
-        """Write report and card, or its section of them, beside the models; returns the report as it was written.
-
-        Raises
-        ------
-        ArtifactError : the report that it is a section of is missing, damaged, or of other coefficients.
-        """
-        if (whole := self.section_of) is not None:
-            others = {name: value for name, value in whole.checksums(models).items() if name not in self.judged}
-            command = f"profet validate --{whole.name} --card"
-            content = read_report(models / whole.report_name, command, **others)
-            whole._write({**content, **whole.dated({}, models), "made": content["made"], self.name: report}, models)
-            return dict(report)
-        return self._write({**self._kept_sections(models), **self.dated(report, models)}, models)
-
-    def _kept_sections(self, models: Path) -> dict[str, Any]:
-        """Those of the report that is there."""
-        try:
-            found = read_report(models / self.report_name, "")
-        except ArtifactError:
-            return {}
-        names = [part.name for part in PARTS.values() if part.section_of is self]
-        return {name: found[name] for name in names if name in found}
-
-    def _write(self, report: Report, models: Path) -> dict[str, Any]:
-        content = signed({name: value for name, value in report.items() if name != "checksum"})
+        """Write report and card beside the models; returns the report as it was written."""
+        content = signed(self.dated(report, models))
         card = self.text(content, models)
         write_signed(content, models / self.report_name)
         write_whole(models / self.card_name, card.encode())
@@ -161,35 +132,17 @@ def _estimate(task: Task) -> dict[str, Any]:
     return {**report, "published": published_report(model, transfer, task.data)}
 
 
-_CELLS = Part(
-    "cells",
-    lambda task: measured_cells_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
-    lambda report, models: cells_card(report),
-)
-_TRANSFER = Part(
-    "transfer",
-    lambda task: transfer_report(TransferData(task.measurements, task.data, seed=task.seed, progress=task.progress)),
-    lambda report, models: transfer_card(report, load_transfer(models), load_memory(models)),
-    {"transfer": load_transfer, "memory": load_memory},
-)
 _PARTS = [
-    _CELLS,
     Part(
-        "pairs",
-        lambda task: {
-            "made": today(),
-            **pairs_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
-        },
-        lambda report, models: pairs_section(report),
-        section_of=_CELLS,
+        "cells",
+        lambda task: measured_cells_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
+        lambda report, models: cells_card(report),
     ),
-    _TRANSFER,
     Part(
-        "memory",
-        lambda task: memory_report(task.measurements, task.data),
-        lambda report, models: memory_section(report, load_memory(models)),
-        {"memory": load_memory},
-        section_of=_TRANSFER,
+        "transfer",
+        lambda task: transfer_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
+        lambda report, models: transfer_card(report, load_transfer(models), load_memory(models)),
+        {"transfer": load_transfer, "memory": load_memory},
     ),
     Part(
         "estimate",
@@ -254,33 +207,23 @@ def load_validation(models: Models) -> Report:
     return read_report(path, "profet validate --card", models=models.manifest["checksum"])
 
 
-def load_real_report(models: Models) -> RealReport | None:
+def load_real_report(models: Models) -> Report | None:
     """Results on third-party profiles with these very models; None until `profet validate --real DIR --card` runs."""
     path = models.folder / REAL_REPORT_NAME
     try:
-        return read_real_report(read_report(path, "", models=models.manifest["checksum"]))
+        return read_report(path, "", models=models.manifest["checksum"])
     except ArtifactError:
         return None
 
 
-def write_sizes_report(growth: Report, models: Models) -> None:
-    """Write what was found of other sizes into `validation.json`, whose other figures stay, and the card anew.
-
-    Raises
-    ------
-    ArtifactError : the other figures are missing or of other models.
-    """
-    _write_validation({**load_validation(models), "growth": growth}, models)
-
-
-def write_real_report(real: RealReport, models: Models) -> None:
+def write_real_report(real: Report, models: Models) -> None:
     """Write what third-party profiles showed into the folder of `models`, and the card anew with its section.
 
     Raises
     ------
     ArtifactError : the card's other figures are missing or of other models; the report is written all the same.
     """
-    _write_compact(real.document(), models.folder / REAL_REPORT_NAME)
+    _write_compact(real, models.folder / REAL_REPORT_NAME)
     try:
         report = load_validation(models)
     except ArtifactError as error:

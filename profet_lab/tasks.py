@@ -1,4 +1,4 @@
-"""Run independent fits through joblib, here or on a Dask cluster, with equal results.
+"""Run independent fits, here or on a Dask cluster, with equal results.
 
 Each task brings its seed, trains what it would train alone, and runs on one thread of every library (sums over threads
 end in other digits). A cluster's workers get tasks, and give results, as pickles, as Dask does.
@@ -13,13 +13,13 @@ import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from profet_core.errors import InputError
@@ -28,7 +28,6 @@ from profet_lab.progress import Progress
 
 if TYPE_CHECKING:
     from distributed import Client
-    from joblib.parallel import ParallelBackendBase
 
 Result = TypeVar("Result")
 
@@ -36,7 +35,7 @@ _CONNECT_S = 10
 #: What another version of may change a digit.
 _VERSIONED = ("numpy", "scipy", "scikit-learn", "lightgbm", "xgboost-cpu", "tensorflow-cpu", "tensorflow", "keras")
 
-_cluster: ContextVar[ParallelBackendBase | None] = ContextVar("cluster", default=None)
+_cluster: ContextVar[Client | None] = ContextVar("cluster", default=None)
 
 
 def run_tasks(
@@ -55,12 +54,11 @@ def run_tasks(
         finished one counts 1. A cluster's tasks count when all are done.
     threads : here on all cores, for work that leaves Python's lock.
     """
-    tasks = [_Task(work, tuple(each), units > 0) for each in arguments]
-    if not tasks:
-        return []
-    backend = _cluster.get()
-    if backend is not None:
-        found = Parallel(backend=backend, batch_size=1, pre_dispatch="all")(delayed(_done_by_worker)(t) for t in tasks)
+    client = _cluster.get()
+    reported = {"progress": progress if client is None else None} if units else {}
+    tasks = [partial(work, *each, **reported) for each in arguments]
+    if client is not None:
+        found = client.gather([client.submit(_done_by_worker, task, pure=False) for task in tasks])
         if progress:
             progress((units or 1) * len(tasks))
         return list(found)
@@ -68,7 +66,7 @@ def run_tasks(
     _one_tensorflow_thread()
     with threadpool_limits(limits=1):
         here = Parallel(n_jobs=-1 if threads else 1, prefer="threads", return_as="generator")
-        for result in here(delayed(task.done)(progress) for task in tasks):
+        for result in here(delayed(task)() for task in tasks):
             results.append(result)
             if progress and not units:
                 progress(1)
@@ -92,7 +90,7 @@ def on_cluster(address: str | None) -> Iterator[None]:
 
     with _client(address) as client:
         _check_workers(address, client)
-        token = _cluster.set(_backend(client))
+        token = _cluster.set(client)
         # One line below replaces the loggers' fifty lines on a lost cluster.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
@@ -107,26 +105,11 @@ def on_cluster(address: str | None) -> Iterator[None]:
             _cluster.reset(token)
 
 
-@dataclass(frozen=True, slots=True)
-class _Task(Generic[Result]):
-    """One call as one object: of large arguments joblib would leave one copy on one worker, which
-    dies with it."""
-
-    work: Callable[..., Result]
-    arguments: tuple[Any, ...]
-    reports: bool
-
-    def done(self, progress: Progress | None) -> Result:
-        return self.work(*self.arguments, **({"progress": progress} if self.reports else {}))
-
-
-def _done_by_worker(task: _Task[Result]) -> Result:
+def _done_by_worker(task: Callable[[], Result]) -> Result:
     # For good: a worker's other tasks are ours too, and libraries may have come since the last one.
     threadpool_limits(limits=1)
     _one_tensorflow_thread()
-    # What scikit-learn would spread over the cluster stays in the task.
-    with parallel_config(backend="sequential"):
-        return task.done(None)
+    return task()
 
 
 def _one_tensorflow_thread() -> None:
@@ -190,27 +173,3 @@ def versions() -> dict[str, str]:
         with suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found
-
-
-def _backend(client: Client) -> ParallelBackendBase:
-    from joblib._dask import DaskDistributedBackend
-
-    class Cluster(DaskDistributedBackend):
-        """joblib's backend, fixed in two places."""
-
-        def effective_n_jobs(self, n_jobs: int) -> int:
-            """joblib would do the work here if there is one worker of one thread, or one is left."""
-            return max(2, super().effective_n_jobs(n_jobs))
-
-        def submit(self, func: Any, callback: Callable[[Any], object] | None = None) -> Future:
-            """joblib would wait for ever for a task whose workers died again and again."""
-
-            def tell(done: Future) -> None:
-                if callback is not None and (error := done.exception()) is not None:
-                    callback(error)
-
-            job = super().submit(func, callback)
-            job.add_done_callback(tell)
-            return job
-
-    return Cluster(client=client)

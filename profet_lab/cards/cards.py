@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from profet_core.from_layers.costs import WORK
@@ -17,24 +16,18 @@ from profet_core.multi_gpu.law import ScaleoutModel
 from profet_core.precision.model import PrecisionModel
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
-from profet_core.whole_files import write_whole
 from profet_lab.cards.render import render
 from profet_lab.classes.boosted import REPEATS
 from profet_lab.documented.baseline import WITHOUT_TWIN_MAPE
 from profet_lab.precision.precision_file import TODAY
-from profet_lab.validation.real_report import RealCheck, RealReport, figures, grouped
+from profet_lab.validation.real_profiles import figures, grouped, of_profiled
 
 Report = Mapping[str, Any]
 
 
 def cells_card(report: Report) -> str:
-    """Errors on a GPU with few measurements: figures of `profet validate --cells` and `--pairs`."""
+    """Errors on a GPU with few measurements: figures of `profet validate --cells`."""
     return _without_trailing_blanks(render("cells_card.md.j2", report=report, gpus=list(report["rows"][0]["gpus"])))
-
-
-def pairs_section(report: Report) -> str:
-    """The section of `profet validate --pairs`."""
-    return _without_trailing_blanks(render("pairs.md.j2", pairs=report, gpus=list(report["rows"][0]["gpus"])))
 
 
 def estimate_card(report: Report, coefficients: Report) -> str:
@@ -70,9 +63,9 @@ def _without_trailing_blanks(text: str) -> str:
 MANYCORE_CARD_NAME = "MANYCORE_CARD.md"
 
 
-def write_manycore_card(rows: Sequence[CheckRow], speedup: CheckRow, folder: Path) -> None:
-    """Write the card beside the models."""
-    text = render(
+def manycore_card(rows: Sequence[CheckRow], speedup: CheckRow) -> str:
+    """Published predictions and both many-core models."""
+    return render(
         "manycore_card.md.j2",
         made=datetime.now(UTC).date().isoformat(),
         rows=rows,
@@ -85,36 +78,30 @@ def write_manycore_card(rows: Sequence[CheckRow], speedup: CheckRow, folder: Pat
         published_errors=PUBLISHED_ERROR_PERCENT,
         processor=XEON_PHI_7120P,
     )
-    write_whole(folder / MANYCORE_CARD_NAME, text.encode())
 
 
-def real_section(report: RealReport) -> str:
-    """The section as Markdown."""
+def real_section(report: Report) -> str:
+    """The section on third-party profiles; `report` : as `real_profiles.json` holds it."""
+    checks = report["profiles"]
     # Checks that differ in the profile alone are one row.
-    alike = grouped(report.checks, lambda check: (check.anchor, check.target, check.framework, check.kind))
-    pytorch = [check for check in report.of_profiled if check.library == "PyTorch"]
+    alike = grouped(checks, ("anchor", "target", "framework", "kind"))
+    pytorch = [check for check in of_profiled(checks) if check["framework"].startswith("PyTorch")]
+    here = {row["profile"]: row["here_ms"] for row in report["read"] if row["here_ms"] is not None}
+    steps_here_ms: dict[float, list[float]] = {}
+    for name, step_ms in {check["profile"]: check["step_ms"] for check in pytorch}.items():
+        if name in here:
+            steps_here_ms.setdefault(here[name], []).append(step_ms)
     return render(
         "real_profiles.md.j2",
         report=report,
-        mean=figures(report.of_profiled) if report.of_profiled else None,
-        compared=len({check.profile for check in report.checks}),
-        kinds=len({check.kind for check in report.checks}),
-        rows=[(checks, figures(checks)) for checks in alike.values()],
+        compared=len({check["profile"] for check in checks}),
+        kinds=len({check["kind"] for check in checks}),
+        rows=[(checks, figures(checks)) for checks in alike],
         pytorch=pytorch,
         pytorch_figures=figures(pytorch) if pytorch else None,
-        steps_here_ms=_steps_here_ms(report, pytorch),
-        sources=list(dict.fromkeys(row.source for row in report.readings if row.source)),
+        steps_here_ms=steps_here_ms,
+        sources=list(dict.fromkeys(row["source"] for row in report["read"] if row["source"])),
     )
-
-
-def _steps_here_ms(report: RealReport, checks: Sequence[RealCheck]) -> dict[float, list[float]]:
-    """What others measured on the very GPU of profiles of `checks` -> the steps of those profiles."""
-    here = {row.profile: row.here_ms for row in report.readings if row.here_ms is not None}
-    found: dict[float, list[float]] = {}
-    for name, step_ms in {check.profile: check.step_ms for check in checks}.items():
-        if name in here:
-            found.setdefault(here[name], []).append(step_ms)
-    return found
 
 
 #: Networks that are named as the worst.

@@ -1,4 +1,4 @@
-"""The card on unprofiled GPUs and memory: figures of `profet validate --transfer` and `--memory`."""
+"""The card on unprofiled GPUs and memory: figures of `profet validate --transfer`."""
 
 from __future__ import annotations
 
@@ -83,11 +83,6 @@ def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: Me
 def _rented(transfer: TransferModel) -> set[str]:
     """GPUs that a cloud offers."""
     return {transfer.gpus.find(row.gpu, row.gpu_memory_gib).name for row in load_shipped().values()}
-
-
-def memory_section(report: Mapping[str, Any], memory: MemoryModel) -> str:
-    """The card's section on memory fit; `report` : of `profet validate --memory`."""
-    return render("memory.md.j2", **_memory_figures(report, memory))
 
 
 def _memory_figures(report: Mapping[str, Any], memory: MemoryModel) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Source:
     Attributes
     ----------
     name : what the cells call it; the same name with other files is another source.
-    kind : what was read: `profet pickles`, `profet raw`, `profet tables` or `collection`.
+    kind : what was read: `profet pickles`, `profet tables` or `collection`.
     files : name of a file that was read -> its SHA-256.
     licence : its license, in words; empty: unknown.
     """

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pyarrow as pa
@@ -16,40 +13,8 @@ import pyarrow.parquet as pq
 
 from profet_core.files import sha256_hex
 from profet_core.version import VERSION as PROGRAM_VERSION
-from profet_core.whole_files import only_one
 from profet_lab.datasets.dataset import CELLS_FILE, LAYOUT, MANIFEST_FILE, OPERATIONS_FILE, SCHEMAS, VERSION, Dataset
 from profet_lab.measurements.tables import DataError
-
-
-@contextmanager
-def new_folder(out: Path) -> Iterator[Path]:
-    """A folder beside `out` to write into; after the block it becomes `out`, which must be new or empty.
-
-    An exception in the block leaves nothing; what a killed program left is removed.
-
-    Raises
-    ------
-    DataError : `out` holds something, can't be written, or is being written by another program.
-    """
-    out = out.absolute()
-    check_new(out)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with only_one(out, wait_s=0):
-            scratch = out.with_name(f".{out.name}.importing")
-            shutil.rmtree(scratch, ignore_errors=True)
-            scratch.mkdir()
-            try:
-                yield scratch
-                _to_disk(scratch)
-                # An empty folder is replaced; one that was filled meanwhile is refused by the system.
-                if os.name == "nt" and out.exists():
-                    out.rmdir()
-                scratch.rename(out)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
-    except OSError as error:
-        raise DataError(f"{out} can't be written: {error.strerror or error}.") from error
 
 
 def check_new(out: Path) -> None:
@@ -68,12 +33,6 @@ def check_new(out: Path) -> None:
         raise DataError(f"{out} can't be written: {error.strerror or error}.") from error
 
 
-def _to_disk(folder: Path) -> None:
-    for path in folder.iterdir():
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
-
-
 def write_dataset(dataset: Dataset, out: Path) -> None:
     """Write `out`, which must be new or empty; a failure leaves nothing there. Equal measurements are equal bytes.
 
@@ -81,18 +40,31 @@ def write_dataset(dataset: Dataset, out: Path) -> None:
     ------
     DataError : `out` holds something, or can't be written.
     """
-    with new_folder(out) as folder:
-        tables = {CELLS_FILE: dataset.cells, OPERATIONS_FILE: dataset.operations}
-        files = {name: _write_table(folder / name, name, table) for name, table in tables.items()}
-        document = {
-            "layout": LAYOUT,
-            "layout_version": VERSION,
-            "written_by": f"profet {PROGRAM_VERSION}",
-            "files": files,
-            "sources": [asdict(source) for source in dataset.sources],
-            "instances": {name: asdict(dataset.instances[name]) for name in sorted(dataset.instances)},
-        }
-        (folder / MANIFEST_FILE).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    out = out.absolute()
+    check_new(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
+            folder = Path(scratch) / out.name
+            folder.mkdir()
+            tables = {CELLS_FILE: dataset.cells, OPERATIONS_FILE: dataset.operations}
+            files = {name: _write_table(folder / name, name, table) for name, table in tables.items()}
+            document = {
+                "layout": LAYOUT,
+                "layout_version": VERSION,
+                "written_by": f"profet {PROGRAM_VERSION}",
+                "files": files,
+                "sources": [asdict(source) for source in dataset.sources],
+                "instances": {name: asdict(dataset.instances[name]) for name in sorted(dataset.instances)},
+            }
+            text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+            (folder / MANIFEST_FILE).write_text(text, encoding="utf-8")
+            if out.exists():
+                # Empty: one that was filled meanwhile is refused by the system.
+                out.rmdir()
+            folder.rename(out)
+    except OSError as error:
+        raise DataError(f"{out} can't be written: {error.strerror or error}.") from error
 
 
 def _write_table(path: Path, name: str, table: pd.DataFrame) -> str:

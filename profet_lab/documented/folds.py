@@ -44,19 +44,16 @@ def cluster_names(names: Sequence[str], cut: float = CLUSTER_CUT) -> tuple[Opera
     return tuple(OperationCluster(names) for names in sorted(members))
 
 
-def fit_features(measurements: Measurements, rows: np.ndarray, *, clustered: bool = True) -> FeatureSpec:
+def fit_features(measurements: Measurements, rows: np.ndarray) -> FeatureSpec:
     """The features that the profiles of `rows` (boolean mask, all instances) define, and no other row.
 
-    An operation that takes no time in any of these rows is unknown to the features. With `clustered=False` each
-    operation is its own feature, the ablation that shows what clustering is worth.
+    An operation that takes no time in any of these rows is unknown to the features.
     """
     seen = sum(times_us[rows].sum(axis=0) for times_us in measurements.times_us.values()) > 0
     names = [name for name, used in zip(measurements.operations, seen, strict=True) if used]
     device = [name.removeprefix(DEVICE_PREFIX) for name in names if name.startswith(DEVICE_PREFIX)]
     host = sorted(name.removeprefix(HOST_PREFIX) for name in names if name.startswith(HOST_PREFIX))
-    if clustered:
-        return FeatureSpec(cluster_names(device), tuple(host), near=CLUSTER_CUT)
-    return FeatureSpec(tuple(OperationCluster((name,)) for name in sorted(device)), tuple(host), near=0.0)
+    return FeatureSpec(cluster_names(device), tuple(host), near=CLUSTER_CUT)
 
 
 def encode_table(spec: FeatureSpec, operations: Sequence[str], times_us: np.ndarray) -> np.ndarray:
@@ -134,7 +131,6 @@ def fit_folds(
     folds: Sequence[DocumentedFold],
     *,
     seed: int,
-    clustered: bool = True,
     epochs: int = EPOCHS,
     progress: Progress | None = None,
 ) -> list[FittedFold]:
@@ -143,7 +139,7 @@ def fit_folds(
     Progress counts the dense network's steps.
     """
     held_out = {fold.held_out: fold.training_rows(measurements) for fold in folds}
-    features = {names: fit_features(measurements, rows, clustered=clustered) for names, rows in held_out.items()}
+    features = {names: fit_features(measurements, rows) for names, rows in held_out.items()}
     tables = {
         key: encode_table(features[key[1]], measurements.operations, measurements.times_us[key[0]])[held_out[key[1]]]
         for key in {(fold.anchor, fold.held_out) for fold in folds}

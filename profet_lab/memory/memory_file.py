@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
 from profet_core.catalog import load_shipped
-from profet_core.files import manifest_checksum, sha256_hex
-from profet_core.memory.model import MEMORY_NAME, MEMORY_VERSION, MemoryModel
-from profet_lab.coefficient_files import write_coefficients
+from profet_core.files import sha256_hex
+from profet_core.memory.model import MEMORY_VERSION, MemoryModel
+from profet_lab.coefficient_files import signed
 from profet_lab.measurements.tables import Measurements, load_architectures
 from profet_lab.memory.law import calibrate_law, fit_law, memory_cells, ran_elsewhere
 from profet_lab.memory.recorded import PEAKS_FILE, fit_peak, step_peaks
@@ -58,12 +57,7 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
     model = fit_memory(cells, traffic, step_peaks(), fitted_on)
     content = {"schema_version": MEMORY_VERSION, **_rounded(asdict(model))}
     content.pop("checksum")
-    return {**content, "checksum": manifest_checksum(content)}
-
-
-def write_memory(content: Mapping, out: Path) -> Path:
-    """Write `memory.json` into a models folder; returns its path."""
-    return write_coefficients(content, out / MEMORY_NAME)
+    return signed(content)
 
 
 def _rounded(value):

@@ -21,9 +21,8 @@ from profet_lab.memory.law import most_likely
 #: tensors; `without_indices_bytes` leaves out the indices that PyTorch's maximum pooling keeps.
 PEAKS_FILE = Path(__file__).with_name("step_peaks.csv")
 #: The peak that counts: what was measured ran in TensorFlow, which keeps no indices of a pooling.
-TENSORFLOW_PEAK, PYTORCH_PEAK = "without_indices_bytes", "peak_bytes"
-#: Batch size at which peaks are recorded. With 4 and 64 beside it answers are less certain at
-#: 16, and no more certain at 64: the card's rows.
+TENSORFLOW_PEAK = "without_indices_bytes"
+#: Batch size at which peaks are recorded: with 4 instead answers were less certain.
 RECORDED_BATCH = 16
 #: How far a peak at the size that is asked would be from the memory that another GPU needs, where libraries choose
 #: their workspace by what is free. Assumed: the cells only tell what a doubling adds.

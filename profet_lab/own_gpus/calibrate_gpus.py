@@ -12,7 +12,7 @@ from profet_core.errors import InputError
 from profet_core.transfer.carry import KnownSteps
 from profet_core.transfer.model import CalibratedGpu, TransferModel
 from profet_core.transfer.speed import target_of
-from profet_core.transfer.targets import Target, host_named
+from profet_core.transfer.targets import host_named
 from profet_lab.classes.bank import class_bank
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset
@@ -84,30 +84,7 @@ def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
 def _calibrated(
     dataset: Dataset, instance: str, medians: Steps, known: Mapping[str, KnownSteps], transfer: TransferModel
 ) -> list[CalibratedGpu]:
-    """One for each precision that the instance ran."""
-    found = []
-    for own in own_cells(dataset, instance, medians, transfer):
-        fitted = calibrate(known, transfer.reference, own.prior, own.measured)
-        found.append(calibrated_gpu(fitted, own.measured, gpu=own.gpu.name, instance=instance, tf32=own.tf32))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class OwnCells:
-    """Cells of a machine in one precision, and its GPU by the specs."""
-
-    gpu: Gpu
-    tf32: bool
-    prior: Target
-    measured: MeasuredCells
-
-
-def own_cells(dataset: Dataset, instance: str, medians: Steps, transfer: TransferModel) -> list[OwnCells]:
-    """What was measured on an instance, for each precision that it ran.
-
-    Parameters
-    ----------
-    medians : reference latencies of the cells' workloads. transfer : not calibrated before.
+    """One for each precision that the instance ran.
 
     Raises
     ------
@@ -121,10 +98,10 @@ def own_cells(dataset: Dataset, instance: str, medians: Steps, transfer: Transfe
         measured = _measured(own, medians)
         if measured is None:
             continue
-        prior = replace(
-            target_of(transfer, gpu, host_named(facts.host, gpu.compute_capability), bool(tf32))[0], mix_log_sd=0.0
-        )
-        found.append(OwnCells(gpu, bool(tf32), prior, measured))
+        host = host_named(facts.host, gpu.compute_capability)
+        prior = replace(target_of(transfer, gpu, host, bool(tf32))[0], mix_log_sd=0.0)
+        fitted = calibrate(known, transfer.reference, prior, measured)
+        found.append(calibrated_gpu(fitted, measured, gpu=gpu.name, instance=instance, tf32=bool(tf32)))
     if not found:
         raise DataError(f"none of its {len(cells)} cells is a workload that the models' instances were profiled with")
     return found

@@ -19,7 +19,7 @@ from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair
 #: What the models' own instances ran; profiles of another framework are no cells of the same kind.
 FRAMEWORK = "tensorflow"
 #: From so many shared workloads on, trained models err less than the calibrated analytical model, from your machine and
-#: to it (`profet validate --pairs`). With fewer the analytical model predicts the pair.
+#: to it. With fewer the analytical model predicts the pair.
 LEAST_FROM, LEAST_TO = 50, 100
 #: Fewest networks: they are held out in turn for weights and intervals.
 LEAST_NETWORKS = 5
@@ -65,18 +65,6 @@ def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGro
     ----------
     transfer : of the models that they are trained beside, with specs of the user's GPUs.
     """
-    groups: list[PairGroup] = []
-    every, without = all_groups(dataset, transfer)
-    for group in every:
-        skipped = {pair: why for pair in group.pairs if (why := _too_few(group, pair))}
-        without += [PairWithout(*pair, why) for pair, why in skipped.items()]
-        if enough := tuple(pair for pair in group.pairs if pair not in skipped):
-            groups.append(replace(group, pairs=enough))
-    return groups, without
-
-
-def all_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGroup], list[PairWithout]]:
-    """The same, however few workloads they share; without are machines that can't be in a pair."""
     known = [name for name in transfer.instances if name in dataset.instances]
     machines, kept_out = _machines(dataset, transfer)
     without = [
@@ -85,10 +73,16 @@ def all_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGrou
         for other in known
         for pair in ((name, other), (other, name))
     ]
-    groups = [group for machine in machines for group in _with_known(dataset, machine, known)]
+    every = [group for machine in machines for group in _with_known(dataset, machine, known)]
     # Two precisions of one machine are no pair.
     both = [two for two in combinations(machines, 2) if two[0].instance != two[1].instance]
-    return [*groups, *(_group(dataset, two, ()) for two in both)], without
+    groups: list[PairGroup] = []
+    for group in [*every, *(_group(dataset, two, ()) for two in both)]:
+        skipped = {pair: why for pair in group.pairs if (why := _too_few(group, pair))}
+        without += [PairWithout(*pair, why) for pair, why in skipped.items()]
+        if enough := tuple(pair for pair in group.pairs if pair not in skipped):
+            groups.append(replace(group, pairs=enough))
+    return groups, without
 
 
 def _with_known(dataset: Dataset, machine: OwnMachine, known: Sequence[str]) -> list[PairGroup]:

@@ -23,7 +23,7 @@ from profet_lab.progress import Progress
 from profet_lab.train import manifest_of_default, write_manifest
 
 #: Weight of the analytical model in the geometric mean with a pair's models. From 100 shared workloads on, it errs
-#: at most 0.2 points more than either alone (`profet validate --pairs`).
+#: at most 0.2 points more than either alone.
 LAW_SHARE = 0.25
 
 

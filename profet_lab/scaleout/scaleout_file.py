@@ -12,8 +12,8 @@ import pandas as pd
 
 from profet_core.catalog.interconnects import Link
 from profet_core.files import sha256_hex
-from profet_core.multi_gpu.law import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION, ScaleoutModel, Width, scaleout_model
-from profet_lab.coefficient_files import signed, write_coefficients
+from profet_core.multi_gpu.law import NUMBERS, SCALEOUT_VERSION, Width
+from profet_lab.coefficient_files import signed
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.scaleout.fit import fitted_model
 from profet_lab.scaleout.folds import GPU, NETWORK, held_out_ms, widths
@@ -56,10 +56,3 @@ def law_content(rows: pd.DataFrame) -> dict:
 
 def _document(found: Mapping[Link, Width]) -> dict[str, dict[str, float]]:
     return {str(link): asdict(width) for link, width in found.items()}
-
-
-def write_scaleout(content: Mapping, folder: Path) -> ScaleoutModel:
-    """Write what `scaleout_content` returned; returns the model it describes."""
-    model = scaleout_model(content)
-    write_coefficients(content, folder / SCALEOUT_NAME)
-    return model

@@ -17,7 +17,7 @@ from profet_lab.classes.fit_networks import STEPS
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks
-from profet_lab.transfer.calibrate import Calibrated, MeasuredCells, calibrate, steps_of
+from profet_lab.transfer.calibrate import MeasuredCells, calibrate, steps_of
 from profet_lab.transfer.cell_choice import choose_cells
 from profet_lab.transfer.leave_one_gpu_out import (
     KnownLatencies,
@@ -53,15 +53,6 @@ class Fold:
         """Workloads that cells are chosen among, (workloads,)."""
         return self.medians.architectures != self.network
 
-    def fit(self, chosen: np.ndarray) -> Calibrated:
-        """The model calibrated on these workloads, (cells,), without the held-out network."""
-        medians, pool = self.medians, np.flatnonzero(self.allowed)
-        cells = MeasuredCells(
-            np.searchsorted(pool, chosen), medians.latency_ms[self.gpu][chosen], medians.architectures[chosen]
-        )
-        known = {name: steps_of(one, pool) for name, one in self.known.items()}
-        return calibrate(known, reference_of(self.law), self.prior, cells)
-
     def judge(self, draw: int, count: int, random: np.random.Generator) -> pd.DataFrame:
         """Measure `count` cells, fit, and predict the held-out network.
 
@@ -70,8 +61,12 @@ class Fold:
         As `judged`, with `draw`, `cells`, and `to_new`: to the new GPU, or from it by the analytical model alone.
         """
         medians, reference = self.medians, reference_of(self.law)
-        found = self.fit(choose_cells(medians, self.allowed, count, random))
-        own = np.flatnonzero(~self.allowed)
+        pool, own = np.flatnonzero(self.allowed), np.flatnonzero(~self.allowed)
+        chosen = choose_cells(medians, self.allowed, count, random)
+        cells = MeasuredCells(
+            np.searchsorted(pool, chosen), medians.latency_ms[self.gpu][chosen], medians.architectures[chosen]
+        )
+        found = calibrate({name: steps_of(one, pool) for name, one in self.known.items()}, reference, self.prior, cells)
         new_ms = medians.latency_ms[self.gpu][own]
         names = {"draw": draw, "cells": count}
         served = [found.carry(steps_of(one, own), reference) for one in self.unseen.values()]

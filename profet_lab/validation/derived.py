@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from profet_core.latency import Estimate, quantile
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import DerivedLaw, derive
 from profet_lab.cases import CASES
@@ -21,10 +20,6 @@ from profet_lab.transfer.steps import Steps
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies
 from profet_lab.validation.held_out_gpus import laws_held_out
 from profet_lab.validation.judged import figures, judged
-
-#: The derived GPU of the break-even comparison: g5.xlarge is cheaper than g4dn.xlarge a step below this ratio of
-#: latencies (prices of 2026).
-_CLAIMED_GPU, BREAK_EVEN = "A10G", 0.526 / 1.006
 
 
 def route_report(epochs: pd.DataFrame) -> dict:
@@ -65,7 +60,7 @@ def derived_report(epochs: pd.DataFrame, medians: Steps, ensemble: EnsembleLaten
         judged = derived_rows(epochs, source, corrected_ms)
         laws = {str(name): _law_without(epochs, source, str(name)) for name in judged.model.unique()}
         errors = _law_errors(judged, laws)
-        served = [_served(judged, laws, step_laws, medians, ensemble, anchor, gpu) for anchor in medians.instances]
+        served = [_served(judged, laws, step_laws, medians, ensemble, anchor) for anchor in medians.instances]
         report[gpu] = {
             "n": len(judged),
             "median_ratio_to_t4": float((judged.step_ms / judged[BASE]).median()),
@@ -103,43 +98,19 @@ def _served(
     medians: Steps,
     ensemble: EnsembleLatencies,
     anchor: str,
-    gpu: str,
 ) -> dict:
-    """Errors from one anchor through predicted T4 and V100 latencies, with break-even comparisons."""
+    """Errors from one anchor through predicted T4 and V100 latencies."""
     rows = medians.workloads.reset_index().merge(rows[[*WORKLOAD, "step_ms"]], on=WORKLOAD)
     report: dict = {"anchor": anchor, "n": len(rows)}
     for known, case in CASES.items():
         parts = []
         for name, part in rows.groupby("model"):
             step = known_of(step_laws[str(name)], medians, anchor, ensemble.known(str(name)), known)
-            parts.append(_judged(part, laws[str(name)], step.latencies, medians.latency_ms[BASE]))
+            served = derive(laws[str(name)], step.latencies)
+            numbers = part["index"].to_numpy()
+            half = served.log_half_width[numbers]
+            parts.append(judged(served.latency_ms[numbers], part.step_ms.to_numpy(), half))
         found = pd.concat(parts)
         measured = figures(found, f"{{}}_{case}")
         report |= {key: value for key, value in measured.items() if not key.startswith("bias")}
-        if gpu == _CLAIMED_GPU:
-            claimed = found[found["claimed"]]
-            report[f"claims_pct_{case}"] = float(100 * found["claimed"].mean())
-            report[f"claims_right_pct_{case}"] = float(100 * claimed["right"].mean()) if len(claimed) else None
     return report
-
-
-def _judged(part: pd.DataFrame, law: DerivedLaw, known: Mapping[str, Estimate], base_ms: np.ndarray) -> pd.DataFrame:
-    """Served predictions of one network.
-
-    Returns
-    -------
-    as `judged`; `claimed` : the interval excludes break-even with the base instance; `right` : on its true side.
-    """
-    rows, true_ms = part["index"].to_numpy(), part.step_ms.to_numpy()
-    found = derive(law, known)
-    assert found.relative is not None
-    served_ms = found.latency_ms[rows]
-    away = np.log(served_ms / known[BASE].latency_ms[rows]) - np.log(BREAK_EVEN)
-    true_away = np.log(true_ms / base_ms[rows]) - np.log(BREAK_EVEN)
-    return judged(
-        served_ms,
-        true_ms,
-        found.log_half_width[rows],
-        claimed=np.abs(away) > quantile() * found.relative.log_sd[rows],
-        right=np.sign(away) == np.sign(true_away),
-    )

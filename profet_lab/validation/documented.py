@@ -21,7 +21,6 @@ def documented_table(
     measurements: Measurements,
     wanted: Sequence[Pair],
     *,
-    clustered: bool = True,
     seed: int = 0,
     epochs: int = EPOCHS,
     progress: Progress | None = None,
@@ -39,7 +38,7 @@ def documented_table(
         for model in sorted(set(measurements.architectures))
     ]
     parts = []
-    for fitted in fit_folds(measurements, folds, seed=seed, clustered=clustered, epochs=epochs, progress=progress):
+    for fitted in fit_folds(measurements, folds, seed=seed, epochs=epochs, progress=progress):
         rows = ~fitted.fold.training_rows(measurements)
         anchor, target = fitted.fold.anchor, fitted.fold.target
         members_ms = fitted.predict(

@@ -63,24 +63,13 @@ def ensemble_latencies(
     asked = [FoldCase(one_held_out(bank.architectures, wanted), known) for known in cases]
     predicted = predict_cases(bank, asked, seed=seed, steps=steps, progress=progress)
     for case, out_of_fold in zip(asked, predicted, strict=True):
-        found = of_folds(bank, out_of_fold, case.latency_known)
-        latency_ms |= found.latency_ms
-        half_widths |= found.log_half_width
-    return EnsembleLatencies(latency_ms, half_widths)
-
-
-def of_folds(bank: ClassBank, out_of_fold: OutOfFold, known: bool) -> EnsembleLatencies:
-    """The same of one case, whose folds are predicted; all pairs are among them."""
-    wanted = pairs(bank.instances)
-    latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
-    half_widths: dict[tuple[str, str, bool, str], float] = {}
-    weights = weights_by_others(bank, wanted, out_of_fold)
-    for anchor, target in wanted:
-        values = out_of_fold.all_ensemble_ms((anchor, target), weights)
-        latency_ms[anchor, target, known] = values
-        errors = np.abs(np.log(values / bank.latency_ms[target]))
-        for name, rows in out_of_fold.rows.items():
-            half_widths[anchor, target, known, name] = float(np.quantile(errors[~rows], LEVEL))
+        weights = weights_by_others(bank, wanted, out_of_fold)
+        for anchor, target in wanted:
+            values = out_of_fold.all_ensemble_ms((anchor, target), weights)
+            latency_ms[anchor, target, case.latency_known] = values
+            errors = np.abs(np.log(values / bank.latency_ms[target]))
+            for name, rows in out_of_fold.rows.items():
+                half_widths[anchor, target, case.latency_known, name] = float(np.quantile(errors[~rows], LEVEL))
     return EnsembleLatencies(latency_ms, half_widths)
 
 

@@ -21,7 +21,6 @@ from profet_lab.scalers.growth import (
     growth_rows,
     held_out_growth,
 )
-from profet_lab.validation.ensemble_latencies import EnsembleLatencies
 
 _KEYS = ["instance", *WORKLOAD]
 
@@ -87,23 +86,6 @@ def predictions_of_table(table: pd.DataFrame) -> pd.DataFrame:
     keys = ["anchor", "target", *WORKLOAD]
     medians = table.groupby(keys)[[WITH_LATENCY, f"{WITH_LATENCY}_half"]].median().reset_index()
     return medians.rename(columns={WITH_LATENCY: "predicted_ms", f"{WITH_LATENCY}_half": "log_half_width"})
-
-
-def predictions_of_ensemble(ensemble: EnsembleLatencies, workloads: pd.DataFrame) -> pd.DataFrame:
-    """The same from `ensemble_latencies`, whose intervals are of one width an architecture."""
-    parts = []
-    for (anchor, target, known), values in ensemble.latency_ms.items():
-        if known:
-            halves = {
-                model: half
-                for (a, t, k, model), half in ensemble.log_half_width.items()
-                if (a, t, k) == (anchor, target, True)
-            }
-            part = workloads.assign(anchor=anchor, target=target, predicted_ms=values)
-            parts.append(part.assign(log_half_width=part["model"].map(halves)))
-    table = pd.concat(parts)
-    columns = ["predicted_ms", "log_half_width"]
-    return table.groupby(["anchor", "target", *WORKLOAD])[columns].median().reset_index()
 
 
 def _carried_table(found: HeldOutGrowth) -> pd.DataFrame:

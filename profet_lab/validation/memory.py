@@ -17,7 +17,7 @@ from profet_lab.held_out import held_out
 from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.law import calibrate_law, fit_law, log_room, ran_elsewhere
 from profet_lab.memory.memory_file import CERTAIN, fit_memory, memory_tables
-from profet_lab.memory.recorded import PYTORCH_PEAK, TENSORFLOW_PEAK, step_peaks
+from profet_lab.memory.recorded import TENSORFLOW_PEAK, step_peaks
 from profet_lab.memory.traffic import class_times
 
 #: The batch size whose profile is given; every batch size of the grid is answered for.
@@ -25,10 +25,10 @@ PROFILED_BATCH = 16
 #: What is known of the network, from most to least.
 KNOWN = ("profile and its meta", "meta without times", "that it ran")
 _ANSWER = ["known", "ran", "probability", "verdict"]
-#: Batch size of the second recorded peak, and a small one in the first one's place.
-SECOND_BATCH, SMALL_BATCH = 64, 4
-#: Rows with a recorded peak: asked as `KNOWN`, and with all workloads.
-ONE_PEAK, EVERY_PEAK = "recorded peak", "recorded peak of all that ran"
+#: Batch size of the second recorded peak.
+SECOND_BATCH = 64
+#: Rows with a recorded peak: asked as `KNOWN`, and at other pixels.
+ONE_PEAK = "recorded peak"
 _OTHER_PIXELS = "recorded peak at other pixels with {} parameters"
 
 
@@ -41,8 +41,8 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
     `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
         GPU; `KNOWN` -> scores.
-    `recorded` : the same questions where the step's peak was recorded, by what is known of it -> scores; "all that
-        ran" has also the workloads that ran at batch 16 on some instances alone; "at other pixels" asks for these.
+    `recorded` : the same questions where the step's peak was recorded, by what is known of it -> scores; "at other
+        pixels" asks for these.
     Scores: `cells`; `did_not_run`; `accuracy` and `recall` with every answer taken as the likelier one; `false_fits`,
     share of cells that "fit" by that and did not run; then with "can't tell" as an answer: `decided_accuracy`,
     `strict_accuracy` (of all cells), `strict_recall` ("can't tell" is a miss), `strict_false_fits`, `cant_tell`.
@@ -133,7 +133,6 @@ def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFram
         # Where dense layers take all pixels, another pixel size is another network.
         same = others["parameters"] == profiled["parameters"]
         more = {
-            EVERY_PEAK: asked,
             _OTHER_PIXELS.format("the same"): others[same],
             _OTHER_PIXELS.format("other"): others[~same],
         }
@@ -148,16 +147,14 @@ def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFram
 def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict[str, RecordedStep]:
     """What is known -> a step whose peak was recorded."""
 
-    def meta(batch_size: int, column: str = TENSORFLOW_PEAK, parameters: int | None = parameters) -> ProfileMeta:
-        mib = float(by_size[column][pixels, batch_size]) / 2**20
+    def meta(batch_size: int, parameters: int | None = parameters) -> ProfileMeta:
+        mib = float(by_size[TENSORFLOW_PEAK][pixels, batch_size]) / 2**20
         return ProfileMeta(batch_size=batch_size, pixels=pixels, parameters=parameters, peak_memory_mib=mib)
 
     one = meta(PROFILED_BATCH)
     return {
         ONE_PEAK: RecordedStep(one),
         f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}": RecordedStep(one, second=meta(SECOND_BATCH)),
-        f"peak at batch {SMALL_BATCH} instead": RecordedStep(meta(SMALL_BATCH)),
-        "peak with PyTorch's indices": RecordedStep(meta(PROFILED_BATCH, PYTORCH_PEAK)),
         "recorded peak without parameters": RecordedStep(meta(PROFILED_BATCH, parameters=None)),
     }
 

@@ -6,18 +6,15 @@ is what its profile shows, or what its layers suggest; it is never fitted on the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from profet_core.arrays import FloatArray
-from profet_core.catalog.gpus import load_gpus
-from profet_core.precision.model import AMPERE, load_precision, shares_within
 from profet_lab.precision.alternatives import TRIED, tried
 from profet_lab.precision.fit import chosen_sds, fit_speedups
-from profet_lab.precision.pairs import MANY_NETWORKS, Pairs, capability_of
+from profet_lab.precision.pairs import MANY_NETWORKS, Pairs
 from profet_lab.precision.precision_file import (
     LEVEL,
     TODAY,
@@ -62,12 +59,8 @@ def precision_report(pairs: Pairs, progress: Progress) -> dict:
         "tried": {
             name: {what: errors_of(judged[name].to_numpy(float)) for what, judged in both.items()} for name in MODELS
         },
-        "generations": {what: _by_generation(judged, column) for (what, column), judged in zip(
-            {"networks": "network", "gpus": "gpu"}.items(), both.values(), strict=True
-        )},
         "converted": _converted(converted_errors(cells, gpu_sd, class_sd)),
         "tf32": {**scores(tf32), "by_gpu": _by(tf32, "gpu")},
-        "tf32_resnet50": _tf32_of_resnet50(pairs),
         "plain": errors_of(-pairs.plain["log_speedup"].to_numpy(float)),
     }  # fmt: skip
 
@@ -121,41 +114,6 @@ def _held_out_tf32(cells: pd.DataFrame) -> pd.DataFrame:
         width = small_half_width(predict_tf32(rest, power) - rest["log_speedup"].to_numpy(float))
         found.append(one.assign(error=predict_tf32(one, power) - one["log_speedup"], half_width=width))
     return pd.concat(found)
-
-
-#: GPUs of which TF32's gain is printed, with pairs or without.
-_TF32_GPUS = ("A100-SXM4-80GB", "H100-SXM5-80GB", "GeForce RTX 3090", "GeForce RTX 4090")
-
-
-def _tf32_of_resnet50(pairs: Pairs) -> dict[str, float]:
-    """GPU -> how much faster TF32 is than FP32 on ResNet-50, as answers have it."""
-    model = load_precision()
-    share = float(pairs.tf32.loc[pairs.tf32["network"] == "ResNet50", "share"].iloc[0])
-    return {
-        name: math.exp(model.tf32(load_gpus()[name]).log_speedup(shares_within(share, 0.0, 0.0, 0.0)))
-        for name in _TF32_GPUS
-    }
-
-
-def _by_generation(judged: pd.DataFrame, by: str) -> dict[str, float]:
-    """Scores with intervals by generation of tensor cores instead, and the least coverage of a GPU, both ways."""
-    generation = judged["gpu"].map(lambda name: min(int(2 * capability_of(name)), 2 * AMPERE))
-    width = np.zeros(len(judged))
-    for name in judged[by].unique():
-        inside = (judged[by] == name).to_numpy()
-        for each in generation[inside].unique():
-            errors = judged.loc[~inside & (generation == each).to_numpy(), "error"]
-            width[inside & (generation == each).to_numpy()] = half_width(errors if len(errors) else judged["error"])
-
-    def least(half: FloatArray) -> float:
-        covered = pd.Series(np.abs(judged["error"].to_numpy(float)) <= half, index=judged["gpu"]).groupby(level=0)
-        return float(100 * covered.mean()[covered.size() >= MANY_NETWORKS].min())
-
-    return {
-        **scores(judged.assign(half_width=width)),
-        "least_coverage": least(width),
-        "least_coverage_served": least(judged["half_width"].to_numpy(float)),
-    }
 
 
 def _converted(errors: pd.DataFrame) -> dict[str, float]:

@@ -1,46 +1,49 @@
-"""Predict from third-party profiles and compare with measured latencies."""
+"""Predict from third-party profiles and compare with measured latencies: `real_profiles.json`."""
 
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from types import MappingProxyType
+from typing import Any
 
 from profet_core.artifacts.models import Models
-from profet_core.catalog import Catalog, Gpus, Instance, gpu_model, load_gpus, load_shipped
+from profet_core.catalog import Instance, gpu_model, load_gpus, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
+from profet_core.latency import Basis
 from profet_core.prediction.anchors import recorded_on
 from profet_core.prediction.checks import refusal
 from profet_core.prediction.diagnosis import placements
 from profet_core.prediction.predict import predict_many
-from profet_core.prediction.records import InstancePrediction, Prediction
+from profet_core.prediction.records import InstancePrediction
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_lab.measurements.real_index import Known, Measured, RealIndex, RealProfile
-from profet_lab.measurements.tables import Measurements
-from profet_lab.progress import Progress
-from profet_lab.validation.real_report import PredictedLatency, RealCheck, RealReading, RealReport
+from profet_lab.measurements.tables import WORKLOAD, Measurements
 
 #: A workload of the measurements -> instance -> step latency, milliseconds.
 MeasuredTruth = Callable[[Measured], Mapping[str, float]]
+Report = dict[str, Any]
+_PAIR = ("anchor", "anchor_gpu", "target", "target_gpu", "basis")
+
+NO_ANCHOR = "no model for this anchor"
+NO_TRUTH = "not measured elsewhere"
+NO_LATENCY = "no step latency in the index"
+DOUBTED = "the latency is implausible"
 
 
 class Places:
-    """Which instance stands for a GPU."""
+    """Which instance stands for a GPU: the profiled one, else the GPU itself by its full name."""
 
-    def __init__(self, models: Models, catalog: Catalog, gpus: Gpus) -> None:
-        self.models, self._catalog, self._gpus = models, catalog, gpus
+    def __init__(self, models: Models) -> None:
+        # Your own list of instances must not change the result: the shipped catalog, and a place for every other GPU.
+        self.models, self.catalog, self._gpus = models, load_shipped(), load_gpus()
 
     def profiled(self, gpu: str) -> str | None:
         """The instance that was profiled with this GPU, if one was."""
         model = gpu_model(gpu)
-        return next((name for name in self.models.instances if self._catalog[name].gpu_model == model), None)
-
-    def anchor(self, gpu: str) -> str | None:
-        """What a profile of this GPU is predicted from: the profiled instance, or the GPU itself; None: nothing can."""
-        return self.profiled(gpu) or recorded_on(self.models, gpu)
+        return next((name for name in self.models.instances if self.catalog[name].gpu_model == model), None)
 
     def stands_for(self, gpu: str) -> str:
         """The profiled instance, else the GPU's full name."""
@@ -52,42 +55,22 @@ class Places:
 
     def gpu_of(self, instance: str) -> str:
         """Short name of an instance's GPU."""
-        return self._catalog[instance].gpu_model if instance in self._catalog else gpu_model(instance)
+        return self.catalog[instance].gpu_model if instance in self.catalog else gpu_model(instance)
 
-    def catalog_with(self, names: Iterable[str]) -> Catalog:
-        """The catalog with an instance for each unprofiled GPU; prices are ignored."""
-        return self._catalog.with_own(
-            Instance(
-                name=name,
-                gpu=name,
-                gpu_count=1,
-                gpu_memory_gib=self._gpus[name].memory_gib,
-                vcpus=None,
-                usd_per_hour=1.0,
-                region="none",
-                os="linux",
-                market="own",
-                status="retired",
-                as_of="2020",
-                source="stands for the GPU alone",
-            )
-            for name in sorted(set(names))
-            if name not in self.models.instances
+    def add(self, names: Iterable[str]) -> None:
+        """Give the catalog an instance for each unprofiled GPU; prices are ignored."""
+        facts: dict[str, Any] = {"gpu_count": 1, "vcpus": None, "usd_per_hour": 1.0, "region": "none", "os": "linux"}
+        facts |= {"market": "own", "status": "retired", "as_of": "2020", "source": "stands for the GPU alone"}
+        self.catalog = self.catalog.with_own(
+            Instance(name=name, gpu=name, gpu_memory_gib=self._gpus[name].memory_gib, **facts)
+            for name in sorted(set(names) - set(self.models.instances))
         )
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What a workload took: on other GPUs, by the instance that stands for each, and on the profile's own."""
-
-    elsewhere: Mapping[str, Known]
-    here_ms: float | None
 
 
 def truth_of(
     places: Places, entries: Sequence[RealProfile], entry: RealProfile, measured: MeasuredTruth | None
-) -> Truth:
-    """What is known of an entry's workload elsewhere.
+) -> tuple[dict[str, Known], float | None]:
+    """What an entry's workload took: by the instance that stands for each GPU, and on the profile's own, ms.
 
     Steps of the same workload in other profiles of the index, then what the index itself says, then the measurements:
     the later one counts.
@@ -96,34 +79,24 @@ def truth_of(
     ------
     InputError : a GPU that is not known, or a workload that is not in the measurements; it names the entry.
     """
-    try:
-        steps = {**_same_workload(entries, entry), **entry.elsewhere}
-        elsewhere = {places.stands_for(gpu): value for gpu, value in steps.items()} | _measured(entry, measured)
-        here = elsewhere.pop(places.stands_for(entry.gpu), None) if elsewhere else None
-    except InputError as error:
-        raise InputError(f"{entry.name}: {error}") from None
-    reached = {name: value for name, value in elsewhere.items() if places.reaches(name)}
-    return Truth(MappingProxyType(reached), here.latency_ms if here else None)
-
-
-def _same_workload(entries: Sequence[RealProfile], entry: RealProfile) -> dict[str, Known]:
-    """GPU -> the median step of the same workload in other profiles of the index."""
-    steps_ms: dict[str, list[float]] = {}
+    steps_ms: dict[str, list[float]] = defaultdict(list)
     for other in entries:
         if entry.workload and other.workload == entry.workload and other.step_ms and other.gpu != entry.gpu:
-            steps_ms.setdefault(other.gpu, []).append(other.step_ms)
-    return {
+            steps_ms[other.gpu].append(other.step_ms)
+    same = {
         gpu: Known(statistics.median(values), f"the same network there, median of {len(values)}")
         for gpu, values in steps_ms.items()
     }
-
-
-def _measured(entry: RealProfile, measured: MeasuredTruth | None) -> dict[str, Known]:
-    """Instance -> the measured step of the entry's workload; empty if it was not measured."""
-    if entry.measured is None or measured is None:
-        return {}
-    source = f"PROFET measurements of {entry.measured.model}, TensorFlow 2.5"
-    return {name: Known(latency_ms, source) for name, latency_ms in measured(entry.measured).items()}
+    try:
+        found = {places.stands_for(gpu): value for gpu, value in {**same, **entry.elsewhere}.items()}
+        if entry.measured is not None and measured is not None:
+            source = f"PROFET measurements of {entry.measured.model}, TensorFlow 2.5"
+            found |= {name: Known(latency_ms, source) for name, latency_ms in measured(entry.measured).items()}
+        here = found.pop(places.stands_for(entry.gpu), None) if found else None
+    except InputError as error:
+        raise InputError(f"{entry.name}: {error}") from None
+    reached = {name: value for name, value in found.items() if places.reaches(name)}
+    return reached, here.latency_ms if here else None
 
 
 def measured_latencies(measurements: Measurements, workload: Measured) -> dict[str, float]:
@@ -134,11 +107,7 @@ def measured_latencies(measurements: Measurements, workload: Measured) -> dict[s
     InputError : the measurements don't hold that workload.
     """
     table = measurements.all_latencies
-    rows = table[
-        (table["model"] == workload.model)
-        & (table["pixels"] == workload.pixels)
-        & (table["batch_size"] == workload.batch_size)
-    ]
+    rows = table[(table[WORKLOAD] == [workload.model, workload.pixels, workload.batch_size]).all(axis=1)]
     if rows.empty:
         raise InputError(
             f"The measurements hold no {workload.model} at {workload.pixels} pixels, batch {workload.batch_size}: "
@@ -147,131 +116,146 @@ def measured_latencies(measurements: Measurements, workload: Measured) -> dict[s
     return {str(name): float(ms) for name, ms in rows.groupby("instance")["batch_latency_ms"].median().items()}
 
 
-NO_ANCHOR = "no model for this anchor"
-NO_TRUTH = "not measured elsewhere"
-NO_LATENCY = "no step latency in the index"
-DOUBTED = "the latency is implausible"
-
-
-def real_report(
-    models: Models,
-    index: RealIndex,
-    measured: MeasuredTruth | None = None,
-    progress: Progress | None = None,
-) -> RealReport:
+def real_report(models: Models, index: RealIndex, measured: MeasuredTruth | None = None) -> Report:
     """Read every profile of the index, and predict where a truth is known.
 
     Parameters
     ----------
     measured : called where an entry names a workload of the measurements.
-    progress : called with 1 after every profile.
+
+    Returns
+    -------
+    `pairs`, `mean` : `figures` of each pair, and of GPUs that were profiled (None: there are none), percent.
+    `profiles` : one profile towards one GPU on which the same workload was measured, milliseconds; `trained_on`: the
+        models learned from measurements of this very network.
+    `read` : what the readers made of each profile: `steps` by the index and `steps_found` in the file; `left_out`,
+        percent of the GPU's busy time without an operation class; `here_ms`, measured by others on the same GPU;
+        `refusal`, why it was not read or not predicted from; `note`, why there is no comparison.
 
     Raises
     ------
     InputError : the index names a GPU that is not known, or a workload that is not in the measurements.
     """
-    # Your own list of instances must not change the result: the shipped catalog, and a place for every other GPU.
-    places = Places(models, load_shipped(), load_gpus())
-    checks: list[RealCheck] = []
-    readings = []
+    places = Places(models)
     truths = [truth_of(places, index.profiles, entry, measured) for entry in index.profiles]
-    catalog = places.catalog_with(gpu for truth in truths for gpu in truth.elsewhere)
-    for entry, truth in zip(index.profiles, truths, strict=True):
-        reading, found = _compare(places, catalog, index, entry, truth)
+    places.add(gpu for elsewhere, _ in truths for gpu in elsewhere)
+    checks: list[Report] = []
+    readings = []
+    for entry, (elsewhere, here_ms) in zip(index.profiles, truths, strict=True):
+        reading, found = _compare(places, index, entry, elsewhere)
+        steps_right = None if None in (entry.steps, reading["steps_found"]) else entry.steps == reading["steps_found"]
+        readings.append({**reading, "here_ms": here_ms, "checks": len(found), "steps_right": steps_right})
         checks += found
-        readings.append(reading)
-        if progress:
-            progress(1)
-    return RealReport(
-        models_checksum=models.manifest["checksum"],
-        made=datetime.now(UTC).date().isoformat(),
-        checks=tuple(checks),
-        readings=tuple(readings),
-    )
+    profiled = of_profiled(checks)
+    return {
+        "models_checksum": models.manifest["checksum"],
+        "made": datetime.now(UTC).date().isoformat(),
+        "pairs": [
+            {**{name: rows[-1][name] for name in _PAIR}, **figures(rows)}
+            for rows in grouped(checks, ("anchor", "target"))
+        ],
+        "mean": figures(profiled) if profiled else None,
+        "profiles": checks,
+        "read": readings,
+    }
+
+
+def of_profiled(checks: Iterable[Report]) -> list[Report]:
+    """Checks towards GPUs that were profiled for the training data: what the means are over."""
+    return [check for check in checks if check["basis"] == Basis.MEASURED]
+
+
+def figures(checks: Sequence[Report]) -> dict[str, float]:
+    """Mean absolute error and share of measurements inside the 90% interval, percent; every check counts the same."""
+    n = len(checks)
+    found: dict[str, float] = {"n": n}
+    for case, ending in (("with_latency", ""), ("without_latency", "_without_latency")):
+        rows = [(check[case], check["truth_ms"]) for check in checks]
+        found[f"mape_{case}"] = sum(abs(100 * (row["latency_ms"] / true - 1)) for row, true in rows) / n
+        found[f"coverage_90{ending}"] = sum(100.0 * (row["low_ms"] <= true <= row["high_ms"]) for row, true in rows) / n
+    return found
+
+
+def grouped(checks: Iterable[Report], keys: Sequence[str]) -> list[list[Report]]:
+    """Checks that share these values, in the order they are first met."""
+    groups: dict[tuple, list[Report]] = {}
+    for check in checks:
+        groups.setdefault(tuple(check[key] for key in keys), []).append(check)
+    return list(groups.values())
 
 
 def _compare(
-    places: Places, catalog: Catalog, index: RealIndex, entry: RealProfile, truth: Truth
-) -> tuple[RealReading, list[RealCheck]]:
+    places: Places, index: RealIndex, entry: RealProfile, truth: Mapping[str, Known]
+) -> tuple[Report, list[Report]]:
     """What became of one entry, and its predictions beside the truth."""
-    reading = RealReading(
-        profile=entry.name,
-        gpu=entry.gpu,
-        framework=entry.framework,
-        kind=entry.kind,
-        format="",
-        steps=entry.steps,
-        steps_found=None,
-        steps_basis="",
-        left_out=None,
-        here_ms=truth.here_ms,
-        checks=0,
-        source=f"{entry.source} ({entry.licence})" if entry.licence else entry.source,
-        refusal="",
-        note="",
-    )
+    reading: Report = {
+        "profile": entry.name,
+        "gpu": entry.gpu,
+        "framework": entry.framework,
+        "kind": entry.kind,
+        "format": "",
+        "steps": entry.steps,
+        "steps_found": None,
+        "steps_basis": "",
+        "left_out": None,
+        "source": f"{entry.source} ({entry.licence})" if entry.licence else entry.source,
+        "refusal": "",
+        "note": "",
+    }
     try:
         profile = index.read(entry)
     except InputError:
         raise
     except ProfetError as error:
-        return replace(reading, refusal=str(error)), []
-    reading = replace(
-        reading,
-        format=profile.source_format,
-        steps_found=profile.steps,
-        steps_basis=profile.steps_basis,
-        left_out=_left_out_percent(places.models, profile),
-    )
-    anchor, targets = places.anchor(entry.gpu), list(truth.elsewhere)
-    if anchor is None or entry.step_ms is None or not targets:
-        note = NO_ANCHOR if anchor is None else NO_LATENCY if targets else NO_TRUTH
-        return replace(reading, refusal=refusal(profile), note=note), []
+        return {**reading, "refusal": str(error)}, []
+    reading |= {
+        "format": profile.source_format,
+        "steps_found": profile.steps,
+        "steps_basis": profile.steps_basis,
+        "left_out": _left_out_percent(places.models, profile),
+    }
+    anchor = places.profiled(entry.gpu) or recorded_on(places.models, entry.gpu)
+    if anchor is None or entry.step_ms is None or not truth:
+        note = NO_ANCHOR if anchor is None else NO_LATENCY if truth else NO_TRUTH
+        return {**reading, "refusal": refusal(profile), "note": note}, []
+    predict = partial(predict_many, places.models, places.catalog, [profile], anchor, targets=list(truth))
     try:
-        given, doubted = _predicted(places.models, catalog, profile, anchor, entry.step_ms, targets)
-        not_given, _ = _predicted(places.models, catalog, profile, anchor, None, targets)
+        try:
+            given = predict(latencies_ms=[entry.step_ms])[0]
+        except LatencyDoubtError:
+            reading["note"] = DOUBTED
+            given = predict(latencies_ms=[entry.step_ms], trust_latency=True)[0]
+        without = predict(latencies_ms=None)[0]
     except NoPredictionError as error:
-        return replace(reading, refusal=str(error)), []
+        return {**reading, "refusal": str(error)}, []
     trained = places.models.manifest["training_data"]["architectures"]
-    with_latency, without = ({row.instance: row for row in found.predictions} for found in (given, not_given))
-    checks = [
-        RealCheck(
-            profile=entry.name,
-            anchor=anchor,
-            anchor_gpu=places.gpu_of(anchor),
-            target=target,
-            target_gpu=places.gpu_of(target),
-            framework=entry.framework,
-            kind=entry.kind,
-            basis=with_latency[target].basis,
-            trained_on=entry.measured is not None and entry.measured.model in trained,
-            step_ms=entry.step_ms,
-            truth_ms=value.latency_ms,
-            truth=value.source,
-            with_latency=_predicted_latency(with_latency[target]),
-            without_latency=_predicted_latency(without[target]),
-        )
-        for target, value in truth.elsewhere.items()
+    rows = [{row.instance: row for row in found.predictions} for found in (given, without)]
+    checks: list[Report] = [
+        {
+            "profile": entry.name,
+            "anchor": anchor,
+            "anchor_gpu": places.gpu_of(anchor),
+            "target": target,
+            "target_gpu": places.gpu_of(target),
+            "framework": entry.framework,
+            "kind": entry.kind,
+            "basis": str(rows[0][target].basis),
+            "trained_on": entry.measured is not None and entry.measured.model in trained,
+            "step_ms": entry.step_ms,
+            "truth_ms": value.latency_ms,
+            "truth": value.source,
+            "with_latency": _predicted_latency(rows[0][target]),
+            "without_latency": _predicted_latency(rows[1][target]),
+        }
+        for target, value in truth.items()
     ]
-    return replace(reading, checks=len(checks), note=DOUBTED if doubted else ""), checks
+    return reading, checks
 
 
-def _predicted(
-    models: Models, catalog: Catalog, profile: Profile, anchor: str, latency_ms: float | None, targets: list[str]
-) -> tuple[Prediction, bool]:
-    """The prediction, and whether its latency was questioned; it is used either way."""
-    known_ms = None if latency_ms is None else [latency_ms]
-    predict = partial(predict_many, models, catalog, [profile], anchor, latencies_ms=known_ms, targets=targets)
-    try:
-        return predict()[0], False
-    except LatencyDoubtError:
-        return predict(trust_latency=True)[0], True
-
-
-def _predicted_latency(row: InstancePrediction) -> PredictedLatency:
+def _predicted_latency(row: InstancePrediction) -> dict[str, float]:
     if row.latency_ms is None or row.interval is None:
         raise InputError("These models have no intervals: train them with `profet train`.")
-    return PredictedLatency(row.latency_ms, row.interval.low_ms, row.interval.high_ms)
+    return {"latency_ms": row.latency_ms, "low_ms": row.interval.low_ms, "high_ms": row.interval.high_ms}
 
 
 def _left_out_percent(models: Models, profile: Profile) -> float | None:

@@ -33,15 +33,15 @@ class OutOfFoldScalers:
         self.rows = curve_rows(measurements, axis)
         self.scalers: Mapping[str, LearnedScaler] = dict(held_out_scalers(self.rows, axis))
 
-    def from_true_ends(self, *, informed: bool) -> pd.DataFrame:
+    def from_true_ends(self) -> pd.DataFrame:
         """Inner sizes of every curve, once for each other instance the head's share may be known from.
 
-        `informed` False uses both latencies only. Columns instance, model, size, true_ms and scaled_ms.
+        Columns instance, model, size, true_ms and scaled_ms.
         """
         smallest, largest = KNOTS[self.axis][0], KNOTS[self.axis][-1]
-        return self._table(self.rows.assign(low_ms=self.rows[smallest], high_ms=self.rows[largest]), informed)
+        return self._table(self.rows.assign(low_ms=self.rows[smallest], high_ms=self.rows[largest]))
 
-    def from_predicted_ends(self, predictions: pd.DataFrame, predicted: str, *, informed: bool) -> pd.DataFrame:
+    def from_predicted_ends(self, predictions: pd.DataFrame, predicted: str) -> pd.DataFrame:
         """As `from_true_ends`, from the ends in column `predicted` of out-of-fold predictions.
 
         Falling endpoints are refused when serving; here they count as level at the smaller size.
@@ -55,13 +55,12 @@ class OutOfFoldScalers:
             parts.append(known.rename_axis(index=["model", "other_size"], columns=None).reset_index())
         known = pd.concat(parts, ignore_index=True)
         known["high_ms"] = np.maximum(known["high_ms"], known["low_ms"] * (1 + 1e-9))
-        return self._table(known.merge(self.rows[[*_KEYS, "head_share"]], on=_KEYS, how="left"), informed)
+        return self._table(known.merge(self.rows[[*_KEYS, "head_share"]], on=_KEYS, how="left"))
 
-    def _table(self, rows: pd.DataFrame, informed: bool) -> pd.DataFrame:
+    def _table(self, rows: pd.DataFrame) -> pd.DataFrame:
         parts = []
         for model, part in rows.groupby("model"):
             context = part[["other_size", "head_share"]].astype(float)
-            context = context if informed else context * np.nan
             scaled_ms = self.scalers[str(model)].inner_ms(
                 part["instance"].tolist(),
                 part["low_ms"].to_numpy(float),
@@ -78,23 +77,20 @@ def scaler_report(measurements: Measurements, predictions: pd.DataFrame | None) 
     """The baseline's four settings: batch and pixels, each from true and from predicted end latencies.
 
     "settings" has the documented scaler, "settings_default" the default one with all it may know (and each curve once
-    for every other instance that its head's share may be known from), "settings_default_ends_only" the same with
-    nothing but both latencies. Scalers are fitted without the architecture they are judged on; the error is over the
-    inner sizes of medians of the repeats. Predicted ends come from `predictions`, the ensemble with latency of
-    `documented_table`; None skips those.
+    for every other instance that its head's share may be known from). Scalers are fitted without the architecture they
+    are judged on; the error is over the inner sizes of medians of the repeats. Predicted ends come from `predictions`,
+    the ensemble with latency of `documented_table`; None skips those.
     """
-    report: dict[str, dict] = {"settings": {}, "settings_default": {}, "settings_default_ends_only": {}}
+    report: dict[str, dict] = {"settings": {}, "settings_default": {}}
     for axis in AXIS_RANGE:
         learned = OutOfFoldScalers(measurements, axis)
         report["settings"][f"{axis}_true"] = _scaler_setting(_true_ends(measurements, axis))
         if predictions is not None:
             report["settings"][f"{axis}_predicted"] = _scaler_setting(_predicted_ends(measurements, predictions, axis))
-        for name, informed in (("settings_default", True), ("settings_default_ends_only", False)):
-            table = learned.from_true_ends(informed=informed)
-            report[name][f"{axis}_true"] = _scaler_setting(table)
-            if predictions is not None:
-                table = learned.from_predicted_ends(predictions, WITH_LATENCY, informed=informed)
-                report[name][f"{axis}_predicted"] = _scaler_setting(table)
+        report["settings_default"][f"{axis}_true"] = _scaler_setting(learned.from_true_ends())
+        if predictions is not None:
+            table = learned.from_predicted_ends(predictions, WITH_LATENCY)
+            report["settings_default"][f"{axis}_predicted"] = _scaler_setting(table)
     return report
 
 

@@ -40,18 +40,6 @@ def test_forests_predict_as_they_did_before_export():
     )
 
 
-def test_a_forest_sends_every_threshold_left_as_scikit_learn_does():
-    from profet_lab.documented.folds import fit_forest
-    from profet_lab.export import forest_stack
-
-    features = np.arange(60, dtype=np.float32)[:, None]
-    forest = fit_forest(features, features[:, 0].astype(float) ** 2, seed=0)
-    thresholds = np.unique([value for tree in forest.estimators_ for value in tree.tree_.threshold]).astype(np.float32)
-    rows = np.concatenate([thresholds, np.nextafter(thresholds, np.float32(np.inf))])[:, None]
-    assert len(thresholds) > 10
-    np.testing.assert_allclose(run(forest_stack([forest]), rows)[0], forest.predict(rows), rtol=1e-14)
-
-
 def test_a_dense_network_answers_in_milliseconds_in_single_precision():
     from profet_lab.documented.dense import DenseWeights
     from profet_lab.export import dense_stack

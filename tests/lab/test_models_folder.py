@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -68,13 +62,6 @@ def test_a_new_set_takes_the_place_of_the_old_one_and_the_card_stays(out):
     assert beside(out) == ["models"]
 
 
-def test_an_exception_leaves_the_old_set_and_nothing_else(out):
-    with pytest.raises(KeyboardInterrupt), new_models_folder(out) as folder:
-        write_set(folder, 2)
-        raise KeyboardInterrupt
-    assert (set_in(out), beside(out)) == (1, ["models"])
-
-
 def test_killed_between_the_two_renames_the_old_set_is_served_and_put_back(out):
     out.rename(put_aside(out))
     assert set_in(out) == 1
@@ -83,52 +70,6 @@ def test_killed_between_the_two_renames_the_old_set_is_served_and_put_back(out):
         raise RuntimeError
     assert (set_in(out), beside(out)) == (1, ["models"])
     assert (out / "CARD.md").exists()
-
-
-_SWAPS = """
-import sys
-from pathlib import Path
-from profet_lab.models_folder import new_models_folder
-from tests.lab.test_models_folder import write_set
-print("ready", flush=True)
-for number in range(2, 10_000):
-    with new_models_folder(Path(sys.argv[1])) as folder:
-        write_set(folder, number)
-    print(number, flush=True)
-"""
-
-
-def test_killed_at_random_moments_a_whole_set_works(out, repository):
-    moments, last = random.Random(3), 1
-    for _ in range(8):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _SWAPS, str(out)],
-            cwd=repository,
-            env={**os.environ, "PYTHONPATH": str(repository)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        process.stdout.readline()
-        time.sleep(moments.uniform(0, 0.1))
-        process.send_signal(signal.SIGKILL)
-        done = process.communicate()[0].split()
-        last = int(done[-1]) if done else last
-        # Killed after its swap and before it could say so, a set is one further.
-        assert set_in(out) in (last, last + 1, 2)
-        last = set_in(out)
-        assert set(beside(out)) <= {"models", ".models.training", ".models.before", ".models.lock"}
-    with new_models_folder(out) as folder:
-        write_set(folder, 0)
-    assert (set_in(out), beside(out)) == (0, ["models"])
-    assert (out / "CARD.md").read_text() == "written by hand"
-
-
-def test_a_running_server_keeps_the_set_it_began_with(out):
-    models = load_models(out)
-    models.verify()
-    with new_models_folder(out) as folder:
-        write_set(folder, 2)
-    assert [models._read(name)[:5] for name in models.manifest["files"]] == [b"set 1"] * MEMBERS
 
 
 def test_what_has_not_read_its_files_says_that_they_were_replaced(out):

@@ -65,19 +65,6 @@ def test_an_unknown_anchor_is_refused_before_anything_is_written(five_sizes, tmp
     assert not (tmp_path / "models").exists()
 
 
-def test_an_interrupted_training_leaves_the_old_models(five_sizes, copied, monkeypatch):
-    before = load_models(copied).manifest["checksum"]
-
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("profet_lab.train.dense_stack", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        train(five_sizes, copied, epochs=1, steps=1)
-    assert load_models(copied).manifest["checksum"] == before
-    assert [path.name for path in copied.parent.iterdir()] == ["models"]
-
-
 def test_a_new_training_of_one_anchor_removes_members_of_the_old_one(five_sizes, copied):
     manifest = train(five_sizes, copied, anchors=["slow"], epochs=1, steps=1)
     assert {row["anchor"] for row in (*manifest["members"], *manifest["stacks"])} == {"slow"}

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from profet_cli.commands.data import checking, importing, merging
+from profet_cli.arguments import add_format
+from profet_cli.commands.data.checked import print_checked
+from profet_cli.commands.instances.own_file import known_gpus
+from profet_cli.lab import training_set
+from profet_cli.output import print_json
 from profet_cli.parsing import OneLineParser, add_commands
+
+if TYPE_CHECKING:
+    from profet_lab.datasets.dataset import Dataset
 
 #: Action -> its line in `profet data --help`.
 ACTIONS = {
@@ -13,15 +24,55 @@ ACTIONS = {
     "check": "show a folder's contents, missing cells per pair of instances, and anomalies",
     "merge": "merge folders in the data layout into a new one",
 }
-_MODULES = {"import": importing, "check": checking, "merge": merging}
+#: Action -> its folders, and what they are.
+_FOLDERS = {
+    "import": ("SOURCE", "folder of `profet collect`, PROFET pickles or tables; or pickles of one release"),
+    "check": ("FOLDER", "folder that `profet data` wrote or can import"),
+    "merge": ("FOLDER", "folders that `profet data` wrote"),
+}
 
 
 def add_arguments(parser: OneLineParser) -> None:
     """The actions with their arguments; one must be chosen."""
     for name, action in add_commands(parser, ACTIONS, dest="action", required=True).items():
-        _MODULES[name].add_arguments(action)
+        add_format(action)
+        shown, said = _FOLDERS[name]
+        nargs = 1 if name == "check" else "+"
+        action.add_argument("folders", metavar=shown, nargs=nargs, type=Path, help=said)
+        if name != "check":
+            action.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="new folder to write")
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the chosen action."""
-    _MODULES[options.action].run(options)
+    with training_set():
+        from profet_lab.datasets.check import check_dataset
+        from profet_lab.datasets.merge import merged
+        from profet_lab.datasets.read import is_dataset, read_dataset
+        from profet_lab.datasets.sources.choose import read_sources
+    folders = options.folders
+    if options.action == "check":
+        dataset = read_dataset(folders[0]) if is_dataset(folders[0]) else read_sources(folders)
+        print_checked(check_dataset(dataset, known_gpus()), options.format)
+    elif options.action == "import":
+        _write(options, lambda: read_sources(folders))
+    else:
+        _write(options, lambda: merged([read_dataset(folder) for folder in folders], [str(one) for one in folders]))
+
+
+def _write(options: argparse.Namespace, read: Callable[[], Dataset]) -> None:
+    """Read everything, then write the folder, and print one line or a document."""
+    with training_set():
+        from profet_lab.datasets.write import check_new, write_dataset
+    check_new(options.out)
+    dataset = read()
+    write_dataset(dataset, options.out)
+    counts = {"cells": len(dataset.cells), "profiled": len(dataset.profiled), "operations": len(dataset.operations)}
+    if options.format == "json":
+        sources = [asdict(source) for source in dataset.sources]
+        print_json({"out": str(options.out), **counts, "instances": sorted(dataset.instances), "sources": sources})
+    else:
+        print(
+            f"{options.out}: {counts['cells']:,} cells of {', '.join(sorted(dataset.instances))}; "
+            f"{counts['profiled']:,} with a profile, {counts['operations']:,} times of operations"
+        )

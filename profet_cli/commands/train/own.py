@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profet_cli.commands.train.only_own import train_only_own
-from profet_cli.commands.train.prices import still_to_price
-from profet_cli.commands.train.trained import Trained
+from profet_cli.commands.train.published import Trained
 from profet_cli.lab import training_set
 from profet_core.artifacts.models import load_models
+from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
 from profet_core.documents.records import Document
 from profet_core.errors import InputError
@@ -23,16 +23,13 @@ from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.own_gpu import with_own_gpus
 
 if TYPE_CHECKING:
+    from profet_core.catalog import Gpus
+    from profet_lab.datasets.dataset import Dataset
     from profet_lab.own_gpus.pair_groups import PairGroup
 
 
 def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Sequence[str]) -> Trained:
-    """What cells of other GPUs tell.
-
-    Parameters
-    ----------
-    parts : options that train a part of the published models, which own data go without.
-    """
+    """What cells of other GPUs tell; `parts`: options that own data go without."""
     with training_set():
         from profet_lab.own_gpus.calibrate_gpus import calibrate_gpus
         from profet_lab.own_gpus.given_data import read_data
@@ -45,7 +42,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     models = load_models(base)
     known = models.transfer
     if known is None or not set(known.instances) & set(dataset.instances):
-        return train_only_own(options, dataset, out)
+        return _train_alone(options, dataset, out)
     models.verify()
     transfer = with_own_gpus(known, read_own_gpus(own_gpus_path(), known.gpus))
     found, without = calibrate_gpus(dataset, transfer)
@@ -97,7 +94,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
         *(f"{one.instance}: nothing learned: {one.why}" for one in without),
         f"written to {out}",
     )
-    return Trained(document, lines)
+    return document, lines
 
 
 def _calibrated_line(one: CalibratedGpu) -> str:
@@ -117,11 +114,67 @@ def _group_line(group: PairGroup) -> str:
 
 def _out(options: argparse.Namespace, parts: Sequence[str]) -> Path:
     """The folder to write; refuses options that are about the published models."""
-    # As the help lists them.
-    listed = [name for name in ("transfer", "memory", "scaleout", "sizes", "estimate") if name in parts]
-    named = [f"--{name}" for name in listed if getattr(options, name)] + (["--anchor"] if options.anchor else [])
+    named = [f"--{name}" for name in parts] + (["--anchor"] if options.anchor else [])
     if named:
         raise InputError(f"Your measurements are added to the existing models: remove {', '.join(named)}.")
     if not (given := options.out or os.environ.get(HOME_VARIABLE)):
         raise InputError(f"Give a folder for your models with --out or {HOME_VARIABLE}.")
     return Path(given)
+
+
+def _train_alone(options: argparse.Namespace, dataset: Dataset, out: Path) -> Trained:
+    """A whole models folder, between your own machines only."""
+    with training_set():
+        from profet_lab.own_gpus.common_workloads import common_workloads
+        from profet_lab.scalers.growth_file import GROWTH_NAME, growth_content, measured_sizes
+        from profet_lab.train import train
+    common = common_workloads(dataset)
+    measurements = common.measurements
+    growth = {GROWTH_NAME: growth_content(measurements)} if measured_sizes(measurements) else {}
+    source = ", ".join(one.name for one in dataset.sources)
+    manifest = train(measurements, out, coefficients=growth, seed=options.seed, source=source)
+    networks = sorted(set(measurements.architectures))
+    document: Document = {
+        "out": str(out),
+        "instances": list(measurements.instances),
+        "framework": common.framework,
+        "precision": common.precision,
+        "workloads": len(measurements.workloads.drop_duplicates(["model", "pixels", "batch_size"])),
+        "networks": networks,
+        "members": sum(len(row["targets"]) for row in manifest["members"]),
+        "without": [{"instance": one.instance, "why": one.why} for one in common.without],
+    }
+    lines = (
+        f"models between {', '.join(measurements.instances)}, of {document['workloads']} workloads of {len(networks)} "
+        f"networks in {common.framework or 'an unknown framework'}, {common.precision}",
+        *still_to_price(measurements.instances, dataset),
+        *(f"{one.instance}: no models: {one.why}" for one in common.without),
+        f"written to {out}",
+    )
+    return document, lines
+
+
+def still_to_price(instances: Iterable[str], dataset: Dataset) -> list[str]:
+    """A line for each instance that no catalog has: the offer that `gpus add` made of its GPU, or how to add one."""
+    catalog, own = load_catalog(), read_own_gpus(own_gpus_path(), load_gpus())
+    gpus, offered = load_gpus().with_own(row.gpu for row in own), {row.name: row.instance for row in own}
+    return [
+        _line(name, dataset.instances[name].gpu, gpus, offered)
+        for name in dict.fromkeys(instances)
+        if name not in catalog and name not in offered.values()
+    ]
+
+
+def _line(name: str, gpu: str, gpus: Gpus, offered: Mapping[str, str]) -> str:
+    same = next((offered[one.name] for one in gpus.named(gpu) if one.name in offered), None) if gpu else None
+    if same is not None:
+        return f"{name} is shown as {same}, the instance of your custom GPU"
+    return f"{name} needs a price to be shown: profet instances add {name} {_gpu_options(gpu, gpus)} --usd-per-hour N"
+
+
+def _gpu_options(gpu: str, gpus: Gpus) -> str:
+    """How `profet instances add` takes a GPU by the name that its collection has."""
+    if not gpu:
+        return "--gpu GPU"
+    listed = "" if gpus.named(gpu) else " --other-gpu --memory-gib N"
+    return f"--gpu {shlex.quote(gpu)}{listed}"

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
 from profet_cli.commands.validate import left_out, manycore, own, parts, real
 from profet_cli.lab import on_dask
 from profet_core.errors import InputError
+
+#: Option -> help: what is validated instead of the shipped models, one at a time, on all instances at once.
+PARTS = {
+    "transfer": "unprofiled GPUs and memory: leave-one-GPU-out, derived targets",
+    "cells": "error by number of cells of a new GPU: each profiled GPU in turn, networks held out",
+    "estimate": "networks without a profile: the paper's tests and ours",
+    "manycore": "many-core models against published predictions",
+    "scaleout": "several GPUs: leave-one-network-out and leave-one-GPU-out",
+    "precision": "AMP and TF32: leave-one-network-out and leave-one-GPU-out on published pairs",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,60 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--card", action="store_true", help="run all validations; writes validation.json and MODEL_CARD.md"
     )
     add_models(parser)
-    parser.add_argument("--no-clustering", action="store_true", help="documented method with one feature per operation")
     parser.add_argument(
         "--scaler", action="store_true", help="the scaler: batch and pixels, with true and predicted endpoints"
     )
-    parser.add_argument(
-        "--sizes",
-        action="store_true",
-        help="other batch and pixel sizes from one profile; --card updates the report and card",
-    )
-    parser.add_argument(
-        "--transfer",
-        action="store_true",
-        help="unprofiled GPUs: leave-one-GPU-out, derived targets; --card writes the report and card",
-    )
-    parser.add_argument(
-        "--memory",
-        action="store_true",
-        help="memory fit: leave-one-network-out; --card updates the report and card of --transfer",
-    )
-    parser.add_argument(
-        "--cells",
-        action="store_true",
-        help="error by number of cells of a new GPU: each profiled GPU in turn, networks held out; --card writes "
-        "the report and card",
-    )
-    parser.add_argument(
-        "--pairs",
-        action="store_true",
-        help=(
-            "the same with models of the new GPU's pairs besides the analytical model; --card adds a section to "
-            "the card of --cells"
-        ),
-    )
-    parser.add_argument(
-        "--estimate",
-        action="store_true",
-        help="networks without a profile: the paper's tests and ours; --card writes the report and card",
-    )
-    parser.add_argument(
-        "--manycore",
-        action="store_true",
-        help="many-core models against published predictions; --card writes the card",
-    )
-    parser.add_argument(
-        "--scaleout",
-        action="store_true",
-        help="several GPUs: leave-one-network-out and leave-one-GPU-out; --card writes the report and card",
-    )
-    parser.add_argument(
-        "--precision",
-        action="store_true",
-        help="AMP and TF32: leave-one-network-out and leave-one-GPU-out on published pairs; --card writes the report "
-        "and card",
-    )
+    for part, said in PARTS.items():
+        parser.add_argument(f"--{part}", action="store_true", help=f"{said}; --card writes the report and card")
     parser.add_argument(
         "--real",
         metavar="DIR",
@@ -88,50 +49,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_dask(parser)
 
 
-#: What is validated instead of the shipped models, one at a time: option -> what it says for itself.
-_PARTS = {
-    "cells": "--cells validates on all instances at once",
-    "estimate": "--estimate validates on all instances at once",
-    "manycore": "--manycore validates published models",
-    "memory": "--memory validates on all instances at once",
-    "pairs": "--pairs validates on all instances at once",
-    "precision": "--precision validates on published pairs",
-    "real": "--real compares whole profiles with what was measured",
-    "scaleout": "--scaleout validates on published steps",
-    "sizes": "--sizes validates on all instances at once",
-    "transfer": "--transfer validates on all instances at once",
-}
-#: Those that are not all alike.
-_RUN: dict[str, Callable[[argparse.Namespace], None]] = {
-    "manycore": manycore.run,
-    "real": real.run,
-    "sizes": left_out.run,
-}
-
-
 @on_dask
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
     dataset = own.own_dataset(options)
     options.data = options.data[0] if options.data else None
-    chosen = [part for part in _PARTS if getattr(options, part) not in (None, False)]
+    chosen = [part for part in sorted([*PARTS, "real"]) if getattr(options, part)]
     if dataset is not None:
-        _check_alone(options, "Your own measurements are validated on all pairs at once", [*chosen, *_card(options)])
+        _check_alone(
+            options,
+            "Your own measurements are validated on all pairs at once",
+            [*chosen, *(["card"] if options.card else [])],
+        )
         own.run(options, dataset)
         return
     if not chosen:
         left_out.run(options)
         return
     part, *others = chosen
-    _check_alone(options, _PARTS[part], others)
-    if part in _RUN:
-        _RUN[part](options)
+    _check_alone(options, f"--{part} validates all of one thing", others)
+    own_way = {"manycore": manycore.run, "real": real.run}
+    if part in own_way:
+        own_way[part](options)
     else:
         parts.run(options, part)
-
-
-def _card(options: argparse.Namespace) -> list[str]:
-    return ["card"] if options.card else []
 
 
 def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -> None:
@@ -139,7 +80,6 @@ def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -
         "--anchor": options.anchor,
         "--target": options.target,
         "--method": options.method != "default",
-        "--no-clustering": options.no_clustering,
         "--scaler": options.scaler,
     }
     named = [name for name, given in others.items() if given] + [f"--{part}" for part in parts]

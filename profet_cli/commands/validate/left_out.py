@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from profet_cli.inputs import open_models
@@ -25,7 +25,6 @@ Progress = Callable[[int], object]
 _SCALER_METHODS = {
     "settings": "profet",
     "settings_default": "default",
-    "settings_default_ends_only": "default, endpoints only",
 }
 
 
@@ -34,11 +33,9 @@ def run(options: argparse.Namespace) -> None:
     measurements, _ = open_measurements(options)
     pairs = _wanted_pairs(options, measurements)
     with validation_progress() as progress:
-        if options.sizes:
-            report = _sizes_report(options, measurements, progress)
-        elif options.card:
+        if options.card:
             report = _card_report(options, measurements, progress)
-        elif options.scaler or _is_documented(options):
+        elif options.scaler or options.method == "profet":
             report = _documented_report(options, measurements, pairs, progress)
         else:
             report = _default_report(options, measurements, pairs, progress)
@@ -46,10 +43,6 @@ def run(options: argparse.Namespace) -> None:
         print_json(report)
     else:
         _print_report(options, report)
-
-
-def _is_documented(options: argparse.Namespace) -> bool:
-    return options.method == "profet" or options.no_clustering
 
 
 def _wanted_pairs(options: argparse.Namespace, measurements: Measurements) -> list[Pair]:
@@ -73,32 +66,13 @@ def _card_report(options: argparse.Namespace, measurements: Measurements, progre
     return write_report(measurements, open_models(options), seed=options.seed, progress=progress)
 
 
-def _sizes_report(options: argparse.Namespace, measurements: Measurements, progress: Progress) -> Report:
-    with training_set():
-        from profet_lab.classes.bank import class_bank
-        from profet_lab.classes.fit_networks import STEPS
-        from profet_lab.reports import write_sizes_report
-        from profet_lab.validation.ensemble_latencies import ensemble_latencies
-        from profet_lab.validation.growth import growth_report, predictions_of_ensemble
-    # Read before the work, so that a damaged file doesn't cost minutes.
-    models = open_models(options) if options.card else None
-    bank = class_bank(measurements)
-    ensemble = ensemble_latencies(bank, seed=options.seed, steps=STEPS, progress=progress)
-    report = growth_report(measurements, bank, predictions_of_ensemble(ensemble, measurements.workloads))
-    if models is not None:
-        write_sizes_report(report, models)
-    return report
-
-
 def _documented_report(
     options: argparse.Namespace, measurements: Measurements, pairs: Sequence[Pair], progress: Progress
 ) -> Report:
     with training_set():
         from profet_lab.validation.documented import documented_report, documented_table
         from profet_lab.validation.scalers import scaler_report
-    predictions = documented_table(
-        measurements, pairs, clustered=not options.no_clustering, seed=options.seed, progress=progress
-    )
+    predictions = documented_table(measurements, pairs, seed=options.seed, progress=progress)
     return scaler_report(measurements, predictions) if options.scaler else documented_report(predictions)
 
 
@@ -114,95 +88,38 @@ def _default_report(
 
 
 def _print_report(options: argparse.Namespace, report: Report) -> None:
-    if options.sizes:
-        _print_growth(report)
-    elif options.card:
-        _print_default(report["default"])
-        _print_documented(report["profet"])
+    if options.card:
+        _print_method(report["default"])
+        _print_method(report["profet"])
         _print_growth(report["growth"])
         _print_scaler(report["scaler"])
     elif options.scaler:
         _print_scaler(report)
-    elif _is_documented(options):
-        _print_documented(report)
     else:
-        _print_default(report)
+        _print_method(report)
 
 
-def _print_default(report: Report) -> None:
-    _print_rows(
-        ("anchor", "target"),
-        {
-            "n": ("n", 0),
-            "MAPE with %": ("mape_with_latency", 2),
-            "without %": ("mape_without_latency", 2),
-            "with, sizes %": ("mape_with_latency_and_sizes", 2),
-            "R2": ("r2", 4),
-            "RMSE ms": ("rmse_ms", 2),
-            "covered %": ("coverage_90", 1),
-            "half-width %": ("median_interval_pct", 1),
-        },
-        [((row["anchor"], row["target"]), row) for row in report["pairs"]],
-    )
-    for name in ("mean", "worst_pair", "without_twin", "family"):
-        values = ", ".join(f"{key} {value:.2f}" for key, value in report[name].items())
-        print(f"\n{name.replace('_', ' ')}: {values}")
-    print()
-    _print_rows(
-        ("architecture",),
-        {
-            "MAPE with %": ("mape_with_latency", 1),
-            "without %": ("mape_without_latency", 1),
-            "covered %": ("coverage_90_with_latency", 1),
-            "half-width %": ("median_interval_pct_with_latency", 1),
-        },
-        [((model,), row) for model, row in report["by_model"].items()],
-    )
-    print()
-
-
-def _print_documented(report: Report) -> None:
-    pooled = {("all" if name == "overall" else name, "all"): row for name, row in report["pooled"].items()}
+def _print_method(report: Report) -> None:
+    """Pairs, means and architectures; of the documented method also errors by member and over all rows."""
     pairs = {(row["anchor"], row["target"]): row for row in report["pairs"]}
-    _print_rows(
-        ("anchor", "target"),
-        {
-            "n": ("n", 0),
-            "MAPE with %": ("mape_with_latency", 2),
-            "without %": ("mape_without_latency", 2),
-            "dense %": ("dense", 2),
-            "forest %": ("forest", 2),
-            "line %": ("line", 2),
-            "R2": ("r2", 4),
-            "RMSE ms": ("rmse_ms", 2),
-        },
-        [(names, {**row, **row["mape_by_member"]}) for names, row in {**pairs, **pooled}.items()],
-    )
-    mean = report["mean"]
-    print(
-        f"\nmean of {len(report['pairs'])} pairs: {mean['mape_with_latency']:.2f}% with latency, "
-        f"{mean['mape_without_latency']:.2f}% without\n"
-    )
-    _print_rows(
-        ("architecture",),
-        {"MAPE with %": ("mape_with_latency", 1), "without %": ("mape_without_latency", 1)},
-        [((model,), row) for model, row in report["by_model"].items()],
-    )
+    pooled = {(name, "all"): row for name, row in report.get("pooled", {}).items()}
+    rows = {**pairs, **pooled}.items()
+    _print_rows(("anchor", "target"), [(names, {**row, **row.get("mape_by_member", {})}) for names, row in rows])
+    for name in ("mean", "worst_pair", "without_twin", "family"):
+        if name in report:
+            values = ", ".join(f"{key} {value:.2f}" for key, value in report[name].items())
+            print(f"\n{name.replace('_', ' ')}: {values}")
+    print()
+    _print_rows(("architecture",), [((model,), row) for model, row in report["by_model"].items()])
+    print()
 
 
 def _print_growth(report: Report) -> None:
     """One row an axis and distance; "between" has no distance."""
-    _print_rows(
-        ("from", "axis", "knots"),
-        {
-            "n": ("n", 0),
-            "MAPE %": ("mape", 2),
-            "proportional %": ("proportional", 1),
-            "covered %": ("coverage_90", 1),
-            "half-width %": ("median_interval_pct", 1),
-        },
-        [((known, row["axis"], str(row.get("knots") or "all")), row) for known, part in report.items() for row in part],
-    )
+    rows = [
+        ((known, row["axis"], str(row.get("knots") or "all")), row) for known, part in report.items() for row in part
+    ]
+    _print_rows(("from", "axis", "knots"), rows)
     print()
 
 
@@ -213,18 +130,37 @@ def _print_scaler(report: Report) -> None:
         for name, setting in report.get(key, {}).items():
             by_name = {**setting["by_instance"], "all": setting["overall"], "mean": {"mape": setting["mean_mape"]}}
             rows += [((method, *name.split("_"), instance), row) for instance, row in by_name.items()]
-    columns = {"n": ("n", 0), "MAPE %": ("mape", 2), "R2": ("r2", 4), "RMSE ms": ("rmse_ms", 2)}
-    _print_rows(("method", "axis", "ends", "instance"), columns, rows)
+    _print_rows(("method", "axis", "ends", "instance"), rows)
 
 
-def _print_rows(
-    names: Sequence[str], columns: Mapping[str, tuple[str, int]], rows: Iterable[tuple[tuple[str, ...], Report]]
-) -> None:
-    """A table: names, then figures; header of a column -> name of its figure and its decimals."""
+#: Header of a column -> its figure and decimals.
+_COLUMNS = {
+    "n": ("n", 0),
+    "MAPE %": ("mape", 2),
+    "proportional %": ("proportional", 1),
+    "MAPE with %": ("mape_with_latency", 2),
+    "without %": ("mape_without_latency", 2),
+    "with, sizes %": ("mape_with_latency_and_sizes", 2),
+    "dense %": ("dense", 2),
+    "forest %": ("forest", 2),
+    "line %": ("line", 2),
+    "R2": ("r2", 4),
+    "RMSE ms": ("rmse_ms", 2),
+    "covered %": ("coverage_90", 1),
+    "half-width %": ("median_interval_pct", 1),
+}
+
+
+def _print_rows(names: Sequence[str], rows: Sequence[tuple[tuple[str, ...], Report]]) -> None:
+    """A table: names, then the figures that the first row has."""
+    columns = {header: one for header, one in _COLUMNS.items() if rows[0][1].get(one[0]) is not None}
     print_table(
         (*names, *columns),
         [
-            (*row_names, *(f"{row[name]:.{digits}f}" if name in row else "" for name, digits in columns.values()))
+            (
+                *row_names,
+                *("" if row.get(name) is None else f"{row[name]:.{digits}f}" for name, digits in columns.values()),
+            )
             for row_names, row in rows
         ],
     )

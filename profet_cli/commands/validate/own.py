@@ -18,7 +18,7 @@ from profet_core.transfer.own_gpu import with_own_gpus
 if TYPE_CHECKING:
     from profet_lab.datasets.dataset import Dataset
 
-_CASES = {"with_latency": "latency given", "without_latency": "not given"}
+_CASES = {"with_latency": "given", "without_latency": "not given"}
 
 
 def own_dataset(options: argparse.Namespace) -> Dataset | None:
@@ -59,7 +59,7 @@ def print_report(report: Mapping[str, Any]) -> None:
     ]
     print_table(("machine", "GPU", "workloads", "runs differ by %"), machines)
     print("\nError on held-out networks, percent; 90% intervals: missed, and half-width\n")
-    header = ("anchor", "target", "workloads", "networks", "by", "error", "missed", "half-width", "served")
+    header = ("anchor", "target", "workloads", "networks", "anchor's latency", "error", "missed", "half-width")
     print_table(header, _rows(report))
     for one in report["without"]:
         pair = " to ".join(name for name in (one["anchor"], one["target"]) if name)
@@ -68,18 +68,16 @@ def print_report(report: Mapping[str, Any]) -> None:
 
 def _rows(report: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
     for pair in report["pairs"]:
-        told = [(f"models, {said}", (pair["models"] or {}).get(case), "models") for case, said in _CASES.items()]
-        for said, figures, way in [*told, ("law", pair["law"], "law")]:
-            if figures is not None:
-                yield (
-                    pair["anchor"],
-                    pair["target"],
-                    str(pair["workloads"]),
-                    str(figures["networks"]),
-                    said,
-                    *(_number(figures[name]) for name in ("mape", "missed_90", "median_interval_pct")),
-                    "yes" if pair["tells"] == way else "",
-                )
+        for case, said in _CASES.items():
+            figures = pair["models"][case]
+            yield (
+                pair["anchor"],
+                pair["target"],
+                str(pair["workloads"]),
+                str(figures["networks"]),
+                said,
+                *(_number(figures[name]) for name in ("mape", "missed_90", "median_interval_pct")),
+            )
 
 
 def _number(value: float | None) -> str:

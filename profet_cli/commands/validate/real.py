@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> None:
     models = open_models(options)
     report = real_report(models, index, _measured_latencies(options, index))
     if options.format == "json":
-        print_json(report.document())
+        print_json(report)
     else:
         print_markdown(real_section(report))
     if options.card:

@@ -1,1 +1,1 @@
-"""Import datasets from pickles, raw folders, tables and collections."""
+"""Import datasets from pickles, tables and collections."""

@@ -10,45 +10,33 @@ from profet_lab.datasets.merge import merged
 from profet_lab.datasets.read import is_dataset
 from profet_lab.datasets.sources.collection import is_collection, read_store
 from profet_lab.datasets.sources.profet_pickles import ENDINGS, pickles_in, read_pickles
-from profet_lab.datasets.sources.raw import Note, raw_files, read_raw
 from profet_lab.datasets.sources.tables import is_tables, read_tables
 from profet_lab.measurements.tables import PROFILES_FILE, DataError
 
 
-def read_sources(paths: Sequence[Path], *, raw: bool = False, note: Note = lambda line: None) -> Dataset:
+def read_sources(paths: Sequence[Path]) -> Dataset:
     """One dataset of several sources; pickles that are named one by one are of one release.
-
-    Parameters
-    ----------
-    raw : the sources are PROFET's raw folders.
-    note : called with a line about what is skipped.
 
     Raises
     ------
     DataError : a source is not there, is of no kind that is known, can't be read, or contradicts another one.
     """
-    try:
-        return _read_all(paths, raw, note)
-    except OSError as error:
-        raise DataError(f"{error.filename or 'A source'} can't be read: {error.strerror or error}.") from None
-
-
-def _read_all(paths: Sequence[Path], raw: bool, note: Note) -> Dataset:
     pickles = [path for path in paths if path.suffix.lower() in ENDINGS and path.is_file()]
     others = [path for path in paths if path not in pickles]
-    datasets = [_read(path, raw, note) for path in others]
-    if pickles:
-        datasets.append(read_pickles(pickles))
+    try:
+        datasets = [_read(path) for path in others]
+        if pickles:
+            datasets.append(read_pickles(pickles))
+    except OSError as error:
+        raise DataError(f"{error.filename or 'A source'} can't be read: {error.strerror or error}.") from None
     return merged(datasets, [str(path) for path in (*others, *pickles[:1])])
 
 
-def _read(path: Path, raw: bool, note: Note) -> Dataset:
+def _read(path: Path) -> Dataset:
     if not path.exists():
         raise DataError(f"{path} does not exist: name a folder of measurements or pickle files.")
     if not path.is_dir():
         raise DataError(f"{path} is not a PROFET pickle: name its folder.")
-    if raw:
-        return read_raw(path, note)
     if is_dataset(path):
         raise DataError(f"{path} is already in the layout: use `profet data merge`.")
     if is_collection(path):
@@ -58,6 +46,4 @@ def _read(path: Path, raw: bool, note: Note) -> Dataset:
             return read_tables(folder)
     if pickles := pickles_in(path):
         return read_pickles(pickles)
-    if raw_files(path):
-        raise DataError(f"{path} holds raw files: add --raw.")
     raise DataError(f"{path} has no collection, pickles or tables of measurements: name another folder.")

@@ -28,7 +28,7 @@ _OPTIMIZER = "SGD"
 
 
 def pickles_in(folder: Path) -> list[Path]:
-    """All pickles at or below a folder, without those of raw folders (`raw_data`), which `--raw` reads."""
+    """All pickles at or below a folder, without those of raw folders (`raw_data`), which hold times."""
     found = (path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS and path.is_file())
     return sorted(path for path in found if "raw_data" not in path.relative_to(folder).parts)
 

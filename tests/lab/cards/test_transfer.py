@@ -5,26 +5,29 @@ from __future__ import annotations
 import copy
 import json
 import math
+import random
 import shutil
 from pathlib import Path
 
 import pytest
 
 from profet_core.accuracy.reports import read_report
-from profet_core.errors import ArtifactError
+from profet_core.files import shipped_folder
 from profet_core.latency import quantile
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
+from profet_lab.cards.render import fixed
 from profet_lab.cards.transfer import accuracy_by_gpu, transfer_card
 from tests.lab.cards.conftest import number_paths, one_more
-from tests.made.transfer_report import made_transfer_report, signed
 
 pytestmark = pytest.mark.training
 
 SECTION_NAMES = ("left_out_gpus", "left_out_anchors", "published", "derived", "memory")
-REPORT = made_transfer_report("feedface" * 8, "0badcafe" * 8)
+REPORT = json.loads((shipped_folder("models") / "transfer_validation.json").read_text())
+#: Of the numbers that a card shows so many are changed, each time another one.
+CHANGED = 60
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,7 @@ def card_of(report: dict, files) -> str:
 
 def test_the_card_names_its_files_and_sources(files):
     card, (transfer, memory) = card_of(REPORT, files), files
-    for text in ("2020-02-03", "`feedfacefeedface`", "`0badcafe0badcafe`", "Seed 5.", "ddps-lab/profet (MIT)"):
+    for text in (REPORT["made"], f"`{transfer.checksum[:16]}`", f"`{memory.checksum[:16]}`", "ddps-lab/profet (MIT)"):
         assert text in card
     for name, value in transfer.fitted_on.items():
         assert f"- `{name}`: sha256 `{value}`" in card
@@ -55,7 +58,7 @@ def test_each_gpu_is_a_row_of_what_it_rests_on(files):
     assert set(found) == set(transfer.gpus)
     assert [row[1] for row in rows[1:5]] == ["profiled"] * 4
     held_out, anchor = REPORT["left_out_gpus"]["by_gpu"]["g4dn.xlarge"], REPORT["left_out_anchors"]["by_anchor"]
-    errors = f"{held_out['mape_with_latency']:.1f}; {anchor['g4dn.xlarge']['mape_with_latency']:.1f}"
+    errors = "; ".join(fixed(row["mape_with_latency"]) for row in (held_out, anchor["g4dn.xlarge"]))
     assert found["Tesla T4"][2:4] == ["held out; held out as anchor", errors]
     assert found["L4"][1:3] == ["specs, and published speeds of its generation", "nothing"]
     assert found["H200-SXM-141GB"][2] == "its speed left out"
@@ -77,58 +80,27 @@ def folder(repository, tmp_path):
     return Path(shutil.copytree(repository / "models", tmp_path / "models"))
 
 
-def sealed(report: dict) -> dict:
-    """Signed anew."""
-    return signed({name: value for name, value in report.items() if name != "checksum"})
-
-
-def test_report_and_card_are_written_together_and_memory_alone_beside_the_other_figures(files, folder):
+def test_report_and_card_are_written_together(files, folder):
     from profet_lab.reports import PARTS
 
     transfer, memory = files
-    part, section = PARTS["transfer"], PARTS["memory"]
+    part = PARTS["transfer"]
     path, card = folder / part.report_name, folder / part.card_name
     whole = part.write({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, folder)
     read = read_report(path, "", transfer=transfer.checksum, memory=memory.checksum)
     assert read == json.loads(json.dumps(whole)) and read["left_out_gpus"] == REPORT["left_out_gpus"]
     assert card.read_text() == card_of(read, files)
-    found = {**REPORT["memory"], "architectures": 14}
-    path.write_text(json.dumps(sealed({**whole, "memory_checksum": "0" * 64})))
-    section.write(found, folder)
-    assert json.loads(path.read_text()) == sealed({**whole, "memory": found})
-    assert card.read_text() == card_of(json.loads(path.read_text()), files)
-    for content, says in (
-        ({**whole, "seed": 6}, "damaged or was changed"),
-        (sealed({**whole, "transfer_checksum": "0" * 64}), r"belong to another transfer\.json"),
-    ):
-        path.write_text(json.dumps(content))
-        with pytest.raises(ArtifactError, match=says):
-            section.write(found, folder)
-        assert json.loads(path.read_text()) == content, "left as it was"
-    path.unlink()
-    with pytest.raises(ArtifactError, match=r"is missing: .*`profet validate --transfer --card`"):
-        section.write(found, folder)
-
-
-def test_a_new_report_on_cells_keeps_what_was_found_of_pairs(folder):
-    from profet_lab.reports import PARTS
-
-    before = json.loads((folder / "cells_validation.json").read_text())
-    rows = {name: before[name] for name in ("draws", "networks", "workloads", "rows")}
-    written = PARTS["cells"].write(rows, folder)
-    assert written["pairs"] == before["pairs"]
-    PARTS["pairs"].write({**before["pairs"], "made": "2020-01-01"}, folder)
-    assert "`profet validate --pairs` on 2020-01-01" in (folder / "CELLS_CARD.md").read_text()
 
 
 def test_the_verdict_on_memory_follows_from_the_figures(files):
-    assert "reached with nothing; as said, with nothing" in card_of(REPORT, files)
     report = copy.deepcopy(REPORT)
-    report["memory"]["arithmetic"] |= {"recall": 0.9, "false_fits": 0.01}
+    for part in ({"layers": report["memory"]["arithmetic"]}, report["memory"]["served"], report["memory"]["recorded"]):
+        for row in part.values():
+            row |= {"recall": 0.9, "false_fits": 0.03, "strict_recall": 0.7, "strict_false_fits": 0.01}
+    assert "reached with nothing; as said, with nothing" in card_of(report, files)
+    report["memory"]["arithmetic"] |= {"false_fits": 0.01}
     report["memory"]["served"]["that it ran"] |= {"strict_recall": 0.8, "strict_false_fits": 0.02}
     assert "reached with layers known; as said, with that it ran." in card_of(report, files)
-    report["memory"]["recorded"]["recorded peak"] |= {"recall": 0.9, "false_fits": 0.01}
-    assert "reached with layers known, recorded peak; as said" in card_of(report, files)
 
 
 #: These are in the report alone.
@@ -143,17 +115,14 @@ LEFT_TO_THE_REPORT = (
 
 def is_shown(path) -> bool:
     name = str(path[-1])
+    if "worst" in path or name == "seed":
+        return False
     if "left_out_anchors" in path and name.endswith("without_latency"):
         return name == "mape_without_latency"
-    # Of the self-checks the card has the largest alone.
-    if name == "held_back" or "self_checks" in path:
-        return False
-    if name.startswith(LEFT_TO_THE_REPORT) or (path[0] == "left_out_gpus" and path[1:2] == ("worst",)):
+    if name.startswith(LEFT_TO_THE_REPORT):
         return False
     if "left_out_gpus" in path and name.endswith("without_latency"):
         return name in ("mape_without_latency", "sheet_only_mape_without_latency")
-    if name.startswith("claims") and name.endswith("without_latency"):
-        return False
     # The number of workloads is the same in every direction among profiled GPUs.
     return not ("directions" in path and name == "n")
 
@@ -162,7 +131,8 @@ def test_another_number_is_another_card(files):
     card = card_of(REPORT, files)
     shown = [path for path in number_paths(REPORT, (int, float)) if is_shown(path)]
     assert len(shown) > 220
-    assert [path for path in shown if card_of(one_more(REPORT, path), files) == card] == []
+    changed = random.Random(0).sample(shown, CHANGED)
+    assert [path for path in changed if card_of(one_more(REPORT, path), files) == card] == []
 
 
 @pytest.mark.parametrize("name", ["cells", "estimate", "precision", "scaleout", "transfer"])
@@ -186,25 +156,6 @@ def tables_of(gpu: str) -> list[dict]:
     return [row for row in REPORT["published"]["tables"] if row["gpu"] == gpu]
 
 
-def test_every_gpu_has_one_row_the_surest_first(rows, files):
-    assert set(rows) == set(files[0].gpus)
-    places = [list(Source).index(row.evidence.source) for row in rows.values()]
-    assert places == sorted(places)
-
-
-def test_a_profiled_gpu_is_checked_both_ways(rows):
-    row = rows["Tesla K80"]
-    as_target, as_anchor = (
-        REPORT["left_out_gpus"]["by_gpu"]["p2.xlarge"],
-        REPORT["left_out_anchors"]["by_anchor"]["p2.xlarge"],
-    )
-    assert row.evidence.source is Source.PROFILED and row.measured
-    assert [(check.mape, check.bias) for check in row.checks] == [
-        (one["mape_with_latency"], one["bias_with_latency"]) for one in (as_target, as_anchor)
-    ]
-    assert row.half_width == as_target["median_interval_pct_with_latency"]
-
-
 def left_out(files, gpu: str) -> float:
     """Error of a GPU's published speed by the law without it, percent of the latency."""
     point = files[0].points[gpu]
@@ -212,25 +163,19 @@ def left_out(files, gpu: str) -> float:
 
 
 def test_a_derived_gpu_is_checked_by_its_source_and_by_tables(rows, files):
-    row, (table,) = rows["Tesla P100-PCIE-16GB"], tables_of("Tesla P100-PCIE-16GB")
+    row, tables = rows["Tesla P100-PCIE-16GB"], tables_of("Tesla P100-PCIE-16GB")
+    total = sum(table["n"] for table in tables)
+    mape = sum(table["n"] * table["mape"] for table in tables) / total
+    log_bias = sum(table["n"] * math.log1p(table["bias"] / 100) for table in tables) / total
     source = REPORT["derived"]["gpus"]["Tesla P100-PCIE-16GB"]["mean_with_latency"]
     assert [(check.how, check.mape) for check in row.checks] == [
         ("another source", source),
-        ("published steps", pytest.approx(table["mape"])),
+        ("published steps", pytest.approx(mape)),
         ("its speed left out", pytest.approx(left_out(files, row.gpu.name))),
     ]
-    assert row.checks[0].bias is None and row.checks[1].bias == pytest.approx(table["bias"])
+    assert row.checks[0].bias is None and row.checks[1].bias == pytest.approx(100 * math.expm1(log_bias))
     law = files[0].derived["Tesla P100-PCIE-16GB"]
     assert row.half_width == pytest.approx(100 * (math.exp(quantile() * math.hypot(law.log_sd, law.bias_log_sd)) - 1))
-
-
-def test_several_tables_count_by_their_rows(rows):
-    one, other = tables_of("A100-PCIE-40GB")
-    check = rows["A100-PCIE-40GB"].checks[0]
-    total = one["n"] + other["n"]
-    assert check.mape == pytest.approx((one["n"] * one["mape"] + other["n"] * other["mape"]) / total)
-    logs = [row["n"] * math.log(1 + row["bias"] / 100) for row in (one, other)]
-    assert check.bias == pytest.approx(100 * (math.exp(sum(logs) / total) - 1))
 
 
 def test_a_gpu_with_a_point_alone_is_checked_without_it(rows, files):

@@ -55,14 +55,6 @@ def test_trees_learn_that_the_target_is_twice_as_fast(bank, known):
     np.testing.assert_allclose(predicted_ms(trees, bank, rows, known, False), bank.latency_ms["fast"], rtol=0.01)
 
 
-def test_trees_learn_what_typical_ratios_of_classes_do_not_tell(bank):
-    """A's steps take half as long again on the target as its classes say: that is for the trees to see."""
-    rows = everything(bank)
-    odd = slower(bank, bank.architectures == "A", 1.5)
-    trees = fit(odd, rows=rows, rounds=200)
-    np.testing.assert_allclose(predicted_ms(trees, odd, rows, True, False), odd.latency_ms["fast"], rtol=0.05)
-
-
 def test_of_the_repeats_the_first_three_are_learned_from(bank):
     rows = everything(bank)
     last, first = (slower(bank, bank.repeats == number, 1.5) for number in (REPEATS + 1, 1))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from profet_core.latency import quantile
-from profet_lab.classes.bank import class_bank
 
 PAIRS = {("a", "b"): 0.5, ("b", "a"): 1.5}
 ROWS = 5_000
@@ -82,16 +81,3 @@ def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture():
     assert nearest_other(TABLE, ARCHITECTURES, ("B", "C"))[0] == math.inf
     spoilt = np.where(np.arange(3) == 2, np.nan, TABLE)
     assert nearest_other(spoilt, ARCHITECTURES, ("C",)).tolist() == [0.2, 0.2, 0.3, 0.4]
-
-
-def test_distances_are_to_the_first_repeats_of_each_architecture(classed):
-    from profet_lab.classes.calibrate import distances
-
-    bank = class_bank(classed)
-    table = distances(bank, "slow", True)
-    assert table.shape == (48, 4)
-    for column, name in enumerate("ABCD"):
-        own = bank.architectures == name
-        np.testing.assert_allclose(table[own & (bank.repeats == 1), column], 0, atol=1e-6)
-        assert (table[own & (bank.repeats == 2), column] > 1e-4).all()
-        assert (table[~own, column] > table[own, column].max()).all()

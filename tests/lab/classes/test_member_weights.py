@@ -5,23 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profet_core.ensemble.members import MEMBERS
-from profet_lab.classes.folds import WEIGHTS, ensemble_ms, least_error, summed_errors
+from profet_lab.classes.folds import WEIGHTS, ensemble_ms, summed_errors
 
 
 def choosing(weights: tuple[float, float, float], error: float = 1.0) -> np.ndarray:
     """Errors that are `error` with any weights but these."""
     return np.where([each == weights for each in WEIGHTS], 0.0, error)
-
-
-def test_every_choice_shares_out_the_whole():
-    assert len(set(WEIGHTS)) == len(WEIGHTS) == 20
-    for weights in WEIGHTS:
-        assert len(weights) == len(MEMBERS)
-        assert sum(weights) == pytest.approx(1)
-        assert min(weights) >= 0
-    # The two networks alone, half each; and three tenths of trees, a fifth of the rest the homogeneous network.
-    assert (0.5, 0.5, 0.0) in WEIGHTS and (0.14, 0.56, 0.3) in WEIGHTS
 
 
 def test_members_are_combined_by_their_weighted_geometric_mean():
@@ -36,13 +25,3 @@ def test_errors_are_summed_over_the_rows_by_hand():
     assert errors.shape == (len(WEIGHTS),)
     assert errors[WEIGHTS.index((0.5, 0.5, 0.0))] == pytest.approx(0 + 0.25)
     assert errors[WEIGHTS.index((0.3, 0.3, 0.4))] == pytest.approx((1 - 100**-0.4) + (1 - 100**0.6 / 80))
-
-
-def test_each_row_counts_once_however_the_rows_are_grouped():
-    first, second = WEIGHTS[2], WEIGHTS[7]
-    # One row errs by a half with the first weights; ten rows err by a tenth each with the second.
-    one_row, ten_rows = choosing(second, 0.5), choosing(first, 1.0)
-    one_row[5] = ten_rows[5] = 9.0
-    assert least_error([one_row, ten_rows]) == first
-    # Each counting its own mean, 0.5 against 0.1, the second would have won.
-    assert least_error([one_row, ten_rows / 10]) == second

@@ -70,13 +70,3 @@ def test_what_is_served_answers_what_the_networks_answer(member):
             # Served in single precision, whose sums differ by processor in the seventh digit of their largest term. A
             # latency is made of all of a row's outputs and shown to three digits.
             np.testing.assert_allclose(outputs[network], wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
-
-
-def test_the_rate_rises_over_30_percent_of_the_steps_and_falls_to_nothing():
-    from profet_lab.classes.fit_networks import PEAK_RATE, OneCycle
-
-    rate = OneCycle(PEAK_RATE, 101)
-    assert float(rate(0)) == pytest.approx(PEAK_RATE / 25)
-    assert float(rate(30)) == pytest.approx(PEAK_RATE)
-    assert float(rate(100)) < PEAK_RATE / 1e5
-    assert float(rate(15)) == pytest.approx(PEAK_RATE * (1 + 1 / 25) / 2)

@@ -12,7 +12,7 @@ from profet_lab.datasets.dataset import Dataset
 from profet_lab.datasets.read import read_dataset
 from profet_lab.datasets.sources.tables import read_tables
 from profet_lab.datasets.write import write_dataset
-from profet_lab.measurements.tables import DataError, Measurements, data_folder, load_measurements
+from profet_lab.measurements.tables import DataError, Measurements, data_folder
 
 RUN = ["instance", "model", "pixels", "batch_size", "repeat"]
 
@@ -29,11 +29,6 @@ def assert_same(found: Measurements, true: Measurements) -> None:
 
 def replaced(dataset: Dataset, cells: pd.DataFrame) -> Dataset:
     return Dataset(cells, dataset.operations, dataset.sources, dataset.instances)
-
-
-def test_they_are_what_the_tables_give(tables, dataset, tmp_path):
-    write_dataset(dataset, tmp_path / "out")
-    assert_same(measurements_of(read_dataset(tmp_path / "out")), load_measurements(tables))
 
 
 def test_they_are_what_the_published_tables_give(measurements, tmp_path):

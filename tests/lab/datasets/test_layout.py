@@ -11,9 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from profet_core.errors import InputError
 from profet_core.files import sha256_hex
-from profet_core.whole_files import only_one
 from profet_lab.datasets.dataset import CELLS_FILE, MANIFEST_FILE, OPERATIONS_FILE, SCHEMAS, Dataset
 from profet_lab.datasets.read import read_dataset
 from profet_lab.datasets.write import write_dataset
@@ -74,12 +72,6 @@ def test_a_profile_of_two_steps_is_halved_once_and_recorded_as_such(folder):
     }
     assert found.instances["p2.xlarge"].gpu == "Tesla K80"
     assert found.cells["steps_profiled"].isna().sum() == 1
-
-
-def test_equal_measurements_are_equal_bytes(dataset, folder):
-    write_dataset(dataset, folder.with_name("again"))
-    for path in folder.iterdir():
-        assert path.read_bytes() == (folder.with_name("again") / path.name).read_bytes()
 
 
 def test_the_document_lists_every_column(repository):
@@ -146,33 +138,8 @@ def test_a_missing_file_is_named(folder, tmp_path):
         read_dataset(tmp_path / "nowhere")
 
 
-def test_a_folder_that_holds_something_stays(dataset, folder):
-    before = (folder / CELLS_FILE).read_bytes()
-    with pytest.raises(DataError, match="exists and is not overwritten: name a new folder"):
-        write_dataset(dataset, folder)
-    assert (folder / CELLS_FILE).read_bytes() == before
-    with pytest.raises(DataError, match=r"can't be written: (Not a directory|File exists)"):
-        write_dataset(dataset, folder / CELLS_FILE / "out")
-
-
 def test_a_failed_writing_leaves_nothing(dataset, tmp_path):
     broken = Dataset(dataset.cells, dataset.operations.assign(time_us="soon"), dataset.sources, dataset.instances)
     with pytest.raises(pa.ArrowException):
         write_dataset(broken, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
-
-
-def test_what_a_killed_import_left_is_removed_and_an_empty_folder_is_filled(dataset, tmp_path):
-    left = tmp_path / ".out.importing"
-    left.mkdir()
-    (left / CELLS_FILE).write_bytes(b"half")
-    (tmp_path / "out").mkdir()
-    write_dataset(dataset, tmp_path / "out")
-    same(read_dataset(tmp_path / "out"), dataset)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "out"]
-
-
-def test_two_programs_do_not_write_one_folder(dataset, tmp_path):
-    with only_one(tmp_path / "out"), pytest.raises(InputError, match="Another program is changing"):
-        write_dataset(dataset, tmp_path / "out")
-    assert not (tmp_path / "out").exists()

@@ -46,7 +46,7 @@ def test_halves_are_the_whole_and_shared_cells_are_there_once(halves, dataset):
 def test_the_order_of_folders_changes_nothing(halves, dataset):
     joined = merged([dataset, dataset, dataset], ["a", "b", "c"])
     assert (len(joined.cells), len(joined.operations), joined.sources) == (9, len(dataset.operations), dataset.sources)
-    third = part_of(dataset, dataset.cells["model"] == "VGG11", Source("b", "profet raw", {"all files": "3"}))
+    third = part_of(dataset, dataset.cells["model"] == "VGG11", Source("b", "profet tables", {"all files": "3"}))
     all_three = [*halves, third]
     first = merged(all_three, ["one", "other", "third"])
     for order in permutations(all_three):

@@ -12,11 +12,6 @@ def operations(clusters):
     return [cluster.operations for cluster in clusters]
 
 
-def test_average_linkage_joins_what_lies_within_the_cut():
-    # Levenshtein: aaaa-aaab 1; both to zzzzzzzzzz 10. The far name stays alone.
-    assert operations(cluster_names(["zzzzzzzzzz", "aaab", "aaaa"])) == [("aaaa", "aaab"), ("zzzzzzzzzz",)]
-
-
 def test_average_not_single_linkage_decides():
     # a-b 1, b-c 6, a-c 7: joined to {a, b} at the average 6.5, above the cut of 6 (single linkage would join at 6).
     a, b, c = "xxxxxxx", "xxxxxxy", "zzzzzzy"
@@ -29,21 +24,10 @@ def test_fewer_than_two_names_need_no_linkage(names):
     assert operations(cluster_names(names)) == [(name,) for name in names]
 
 
-def test_order_and_repetition_of_names_change_nothing():
-    names = ["MatMul", "Conv2D", "Mul", "Conv2DBackpropFilter", "Mul"]
-    assert cluster_names(names) == cluster_names(sorted(names, reverse=True))
-
-
 def test_features_come_from_the_given_rows_alone(small):
     without_c = fit_features(small, small.architectures != "C")
     assert "Device_OnlyInC" not in without_c.columns
     assert "Device_OnlyInC" in fit_features(small, small.architectures == "C").columns
-
-
-def test_without_clustering_each_operation_is_a_feature_and_unseen_ones_are_held_out(small):
-    spec = fit_features(small, small.architectures != "C", clustered=False)
-    assert spec.names == ("Device_Conv2D", "Device_Conv2DGrad", "Device_MatMul", "Host_IDLE")
-    assert spec.place(["Device_Conv3D"]) == {"Device_Conv3D": None}
 
 
 def test_a_table_is_encoded_as_its_profiles_are(small):

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from tests.lab.conftest import SAME_TRAINING
-
 
 def made_set(seed: int, rows: int = 200, inputs: int = 3):
     from profet_lab.documented.dense import DenseTrainingRows
@@ -32,16 +30,3 @@ def test_a_network_learns_the_same_whatever_its_neighbours_are(uncompiled):
     np.testing.assert_allclose(
         beside_one.predict_us(made_set(0).features), beside_other.predict_us(made_set(0).features), rtol=1e-4
     )
-
-
-def test_narrower_and_shorter_sets_keep_their_own_shape(uncompiled):
-    wide, narrow = fit_dense(made_set(0, rows=50, inputs=5), made_set(1, rows=20, inputs=2), seed=0, epochs=1)
-    assert wide.kernels[0].shape == (5, 128)
-    assert narrow.kernels[0].shape == (2, 128)
-    assert [kernel.shape[1] for kernel in narrow.kernels] == [128, 64, 32, 16, 1]
-
-
-def test_the_seed_decides_the_result(uncompiled):
-    first, again, other = (fit_dense(made_set(0), seed=seed, epochs=1)[0].kernels[0] for seed in (1, 1, 2))
-    np.testing.assert_allclose(first, again, **SAME_TRAINING)
-    assert not np.allclose(first, other)

@@ -48,16 +48,6 @@ def test_poisoned_rows_that_are_judged_change_nothing(rows, regime, fast):
     assert all(np.array_equal(clean[name], other[name]) for name in METHODS)
 
 
-def test_poisoned_rows_that_are_learned_from_do_change_it(rows, fast):
-    from profet_lab.estimate.judge import Judge
-
-    fold = next(iter(folds_of(Regime.DEEPER, rows)))
-    poisoned = np.where(fold.learned, rows.latency_ms * 2, rows.latency_ms)
-    clean = Judge(rows).predicted(fold)
-    other = Judge(replace(rows, latency_ms=poisoned)).predicted(fold)
-    assert all((other[name] > 1.2 * clean[name]).all() for name in METHODS)
-
-
 def test_each_fold_leaves_out_what_its_regime_is_about(rows):
     for fold in folds_of(Regime.INTERPOLATION, rows):
         # A workload is held out on all GPUs at once.
@@ -98,16 +88,6 @@ def test_arrays_answer_as_the_libraries_that_fitted_them(rows):
     assert boosted.fit_lightgbm(features, values, rises).run(features)[0, :, 0] == pytest.approx(
         booster.predict(features), abs=1e-9
     )
-
-
-def test_the_law_finds_the_costs_that_made_the_steps(rows, fast):
-    from profet_lab.estimate.fit import fit_methods
-
-    costs = fit_methods(rows, ("law",)).costs["p3.2xlarge"]
-    on = rows.of(rows.instances == "p3.2xlarge")
-    made = replace(on, latency_ms=costs.latency_ms(on.amounts))
-    again = fit_methods(made, ("law",)).costs["p3.2xlarge"]
-    assert again.latency_ms(on.amounts) == pytest.approx(costs.latency_ms(on.amounts), rel=0.02)
 
 
 def test_inner_folds_choose_the_default_and_a_conformal_width_holds_the_share_it_says():

@@ -29,8 +29,3 @@ def test_a_feature_that_rises_gets_no_weight_below_zero():
     rising = forward_selection(features, values, [True] * 6, NETWORKS)
     assert 0 not in rising.columns
     assert 0 in forward_selection(features, values, [False, *[True] * 5], NETWORKS).columns
-
-
-def test_what_is_no_candidate_is_not_selected():
-    features, values = made([1.0, 0.3])
-    assert 0 not in forward_selection(features, values, [True] * 6, NETWORKS, without=(0,)).columns

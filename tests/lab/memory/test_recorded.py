@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from profet_core.memory.model import ASSUMED_PEAK, GIB_PER_VALUE
-from profet_lab.memory.recorded import LOG_SCALE, fit_peak, recorded_cells, step_peaks
+from profet_lab.memory.recorded import LOG_SCALE, fit_peak, recorded_cells
 
 MEMORIES_GIB = (8.0, 12.0, 16.0)
 #: Network -> parameters, GiB of activations of 16 images.
@@ -44,30 +43,9 @@ def test_the_relation_finds_the_truth_where_cells_show_it():
     assert found.log_scale_a_doubling < 0.02 < found.unsplit_log_scale_a_doubling, "the parameters tell what stays"
 
 
-def test_peaks_that_tell_less_make_it_less_sure():
-    noise = dict(zip(NETWORKS, np.random.default_rng(1).uniform(0.6, 1.6, len(NETWORKS)), strict=True))
-    peaks = made_peaks()
-    peaks["without_indices_bytes"] *= peaks["model"].map(noise)
-    assert (
-        fit_peak(made_cells(), peaks).log_scale_a_doubling
-        > 5 * fit_peak(made_cells(), made_peaks()).log_scale_a_doubling
-    )
-
-
 def test_networks_without_a_peak_are_held_out():
     cells, peaks = made_cells(), made_peaks()
     rows = recorded_cells(cells, peaks[peaks["model"] != "A"])
     assert set(rows["model"]) == set("BCDEF") and len(rows) == len(cells) * 5 // 6
     assert (rows["growth"] == rows["batch_size"] / 16).all()
     assert fit_peak(cells, peaks[peaks["model"].isin(["A", "B"])]) == ASSUMED_PEAK, "too few to leave one out"
-
-
-def test_peaks_grow_in_proportion_to_the_batch_once_activations_outweigh_weights():
-    """The shipped table: from batch 64 to 256 as from 16 to 64, but where weights are most of a peak."""
-    peaks = step_peaks().pivot(index=["model", "pixels"], columns="batch_size", values="without_indices_bytes")
-    assert len(peaks) == 71 and not peaks.isna().any().any()
-    slope = (peaks[64] - peaks[16]) / 48 / ((peaks[256] - peaks[64]) / 192)
-    large = peaks[256] > 2 * 2**30
-    assert large.sum() > 25
-    assert slope[large].between(0.97, 1.001).all()
-    assert (step_peaks()["peak_bytes"] >= step_peaks()["without_indices_bytes"]).all()

@@ -83,18 +83,6 @@ def test_both_precisions_are_learned_apart(with_own, transfer):
     assert set(by_precision[True].corrections) == set(transfer.instances)
 
 
-def test_of_several_frameworks_the_likest_to_the_models_own_counts(with_own, transfer):
-    def change(cells):
-        other = cells.assign(
-            framework="pytorch", batch_latency_ms=cells["batch_latency_ms"] * 9, cell=cells["cell"] + 10**6
-        )
-        return pd.concat([other, cells])
-
-    mixed, _ = calibrate_gpus(with_own(change=change), transfer)
-    plain, _ = calibrate_gpus(with_own(), transfer)
-    assert mixed[0].log_speed == plain[0].log_speed
-
-
 def test_without_the_models_own_measurements_one_line_says_so(with_own, transfer):
     dataset = with_own()
     own = replace(dataset, instances={NAME: dataset.instances[NAME]})

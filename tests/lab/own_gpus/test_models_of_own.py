@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from profet_core import ArtifactError, InputError, load_models
+from profet_core import ArtifactError, InputError
 from profet_lab.own_gpus import models_of_own
 from profet_lab.own_gpus.models_of_own import check_out, write_own
 
@@ -58,14 +58,6 @@ def test_a_later_training_takes_the_place_of_an_earlier_one(base, tmp_path):
     assert (out / "own_pairs.json").read_text() == "second" and not (out / "own_pairs" / "7").exists()
     write_own(base, out, calibrated=None, write_pairs=None)
     assert set(content_of(out)) == {*content_of(base), "prices.txt"}
-
-
-def test_its_own_folder_may_be_the_base_and_nothing_of_the_earlier_training_stays(base, tmp_path):
-    out = tmp_path / "out"
-    write_own(base, out, calibrated=CALIBRATED, write_pairs=layer("first"))
-    write_own(out, out, calibrated=CALIBRATED, write_pairs=layer("second"))
-    assert (out / "own_pairs.json").read_text() == "second"
-    assert load_models(out).manifest == load_models(base).manifest
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])

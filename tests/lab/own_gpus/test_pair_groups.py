@@ -101,11 +101,6 @@ def test_two_machines_are_a_pair_too_and_one_gpu_counts_once(transfer):
     }
 
 
-def test_a_profiled_gpu_in_a_machine_of_one_s_own_gets_models_too(transfer):
-    groups, _ = pair_groups(made({"name": NAME, "workloads": 100, "gpu": "Tesla T4"}), transfer)
-    assert pairs_of(groups) == BOTH_WAYS
-
-
 def test_published_measurements_that_are_missing_leave_the_machines_alone(transfer):
     dataset = made({"name": NAME, "workloads": 100}, {"name": "rig", "workloads": 100, "gpu": "L4"})
     own = {name: facts for name, facts in dataset.instances.items() if name not in FOUR}

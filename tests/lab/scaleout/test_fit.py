@@ -10,7 +10,6 @@ from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.step import GpuStep, scaled_step
 from profet_lab.scaleout.fit import fitted_model, predicted_ms
 from profet_lab.scaleout.folds import GPU, NETWORK, covered, held_out_ms, held_out_steps, log_half_widths, widths
-from profet_lab.scaleout.scaleout_file import law_content
 
 
 def test_it_finds_the_law_that_made_the_rows(made, true_law):
@@ -48,13 +47,6 @@ def test_widths_hold_nine_of_ten_errors(noisy):
     found = widths(noisy, times_ms)
     inside = covered(noisy, times_ms, log_half_widths(noisy, times_ms, found))
     assert 0.85 <= inside.mean() <= 0.97
-
-
-def test_the_file_s_content_is_a_law(noisy):
-    content = law_content(noisy[noisy["strategy"] != Strategy.PS_CPU])
-    assert set(content["widths"]) == set(content["link_efficiency"])
-    # No row speaks of a parameter server: its share stays where the fit starts.
-    assert content["host_efficiency"] == pytest.approx(0.5)
 
 
 def test_errors_of_one_process_and_of_few_gpus_are_no_others_s(noisy):

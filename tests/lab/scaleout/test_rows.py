@@ -45,22 +45,6 @@ def test_every_row_is_judged_or_has_a_reason(published):
     assert (held_out[THROUGHPUTS][SLOW_ONE_GPU], held_out[THROUGHPUTS][BROKEN_FILE]) == (53, 32)
 
 
-def test_fp16_without_xla_falls_back_to_fp32_s_speed(published):
-    """Why it is excluded: not the links, for AlexNet and VGG16, which share most, scale."""
-    held_out = published.rows.query("excluded == @FP16_WITHOUT_XLA and gpus == 8")
-    scaling = dict(iter(held_out.groupby("network")["efficiency"]))
-    assert scaling["AlexNet"].min() > 0.9 and scaling["VGG16"].min() > 0.9
-    assert scaling["ResNet50"].max() < 0.57 and scaling["InceptionV3"].max() < 0.6
-
-
-def test_super_linear_rows_come_of_a_slow_one_gpu_run(published):
-    # Against the same GPU elsewhere.
-    xla = published.rows.query("gpu == 'GeForce RTX 2080 Ti' and network == 'ResNet50' and precision == 'fp32'")
-    xla = xla[xla["source"].str.contains("XLA") & (xla["gpus"] == 8)]
-    one_gpu_ms = xla.groupby("excluded")["one_gpu_ms"].mean()
-    assert one_gpu_ms[SLOW_ONE_GPU] > 1.15 * one_gpu_ms[""]
-
-
 def test_missing_files_are_one_line(tmp_path):
     with pytest.raises(DataError, match="published multi-GPU speeds can't be read"):
         load_scale_rows(tmp_path)

@@ -127,7 +127,7 @@ def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
     true_ms = measurements.latency_ms[target]
     predictions = measurements.workloads.assign(anchor=anchor, target=target, true_ms=true_ms)
     scalers = OutOfFoldScalers(measurements, "batch")
-    right = scalers.from_predicted_ends(predictions.assign(ends=predictions["true_ms"]), "ends", informed=True)
+    right = scalers.from_predicted_ends(predictions.assign(ends=predictions["true_ms"]), "ends")
     assert mape_percent(right["true_ms"], right["scaled_ms"]) <= 4.0
     falling = predictions.assign(ends=1 / predictions["true_ms"])
-    assert np.isfinite(scalers.from_predicted_ends(falling, "ends", informed=False)["scaled_ms"]).all()
+    assert np.isfinite(scalers.from_predicted_ends(falling, "ends")["scaled_ms"]).all()

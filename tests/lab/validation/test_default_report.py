@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from profet_lab.validation.default_report import default_report, fastest_report, scatter, tree_weights
+from profet_lab.validation.default_report import default_report, fastest_report, scatter
 
 pytestmark = pytest.mark.training
 
@@ -89,12 +89,6 @@ def test_the_weights_of_the_trees_by_hand(report):
         "with_latency": pytest.approx({"trees_mean": 0.3, "trees_min": 0.2, "trees_max": 0.4}),
         "without_latency": pytest.approx({"trees_mean": 0.1, "trees_min": 0.0, "trees_max": 0.2}),
     }
-
-
-def test_every_architecture_counts_once_among_the_weights():
-    table = hand_made()
-    fewer = table[(table["model"] == "AlexNet") | (table["batch_size"] == 16)]
-    assert tree_weights(fewer, "with_latency")["trees_mean"] == pytest.approx(0.3)
 
 
 def test_the_fastest_instance_by_hand():

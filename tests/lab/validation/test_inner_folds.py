@@ -46,17 +46,6 @@ def test_no_error_of_those_held_out_counts(poison):
         assert InnerErrors(errors).of_group(["A"]) == WEIGHTS[0]
 
 
-def test_each_architecture_has_the_weights_that_the_others_chose():
-    from profet_lab.validation.default import InnerErrors
-
-    chosen = {"A": WEIGHTS[3], "B": WEIGHTS[11], "C": WEIGHTS[17]}
-    errors = {(outer, inner): choosing(chosen[outer]) for outer in "ABC" for inner in "ABC" if inner != outer}
-    assert InnerErrors(errors).by_architecture == chosen
-    # A and B leave together: C alone is left, once as seen without each.
-    errors["A", "C"], errors["B", "C"] = choosing(WEIGHTS[5], 0.1), choosing(WEIGHTS[6], 0.2)
-    assert InnerErrors(errors).of_group(["A", "B"]) == WEIGHTS[6]
-
-
 def test_spoilt_rows_of_the_held_out_architecture_reach_neither_weights_nor_interval(uncompiled, classed, poisoned):
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
     from profet_lab.classes.calibrate import distances, half_widths

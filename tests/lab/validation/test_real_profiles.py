@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 import statistics
@@ -15,18 +16,17 @@ from profet_core import InputError, load_models, predict
 from profet_core.errors import ArtifactError
 from profet_lab.cards.cards import model_card, real_section
 from profet_lab.measurements.real_index import Measured, read_index
-from profet_lab.reports import CARD_NAME, REAL_REPORT_NAME, load_real_report, write_real_report
+from profet_lab.reports import CARD_NAME, load_real_report, load_validation, write_real_report
 from profet_lab.validation.real_profiles import (
     DOUBTED,
     NO_ANCHOR,
     NO_LATENCY,
     NO_TRUTH,
+    figures,
     measured_latencies,
+    of_profiled,
     real_report,
 )
-from profet_lab.validation.real_report import figures, read_real_report
-from tests.lab.cards.test_model import MANIFEST, small_report
-from tests.made.real_report import READINGS, made_real_report
 
 P100 = "Tesla P100-PCIE-16GB"
 ENTRY = {"file": "a.json", "gpu": "Tesla T4", "framework": "TensorFlow 2.4", "kind": "some CNN", "steps": 1}
@@ -73,20 +73,23 @@ def test_error_and_coverage_by_hand(models, catalog, sample, write):
     truth_ms = given.latency_ms / 0.8
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(truth_ms)}})
     report = real_report(models, read_index(folder))
-    (check,) = report.checks
-    assert (check.anchor, check.target, check.target_gpu, check.truth) == ("g4dn.xlarge", "p3.2xlarge", "V100", "me")
-    assert check.with_latency.latency_ms == given.latency_ms and check.with_latency.high_ms == given.interval.high_ms
-    assert check.without_latency.latency_ms == without.latency_ms
-    mean = figures(report.of_profiled)
+    (check,) = report["profiles"]
+    assert [check[name] for name in ("anchor", "target", "target_gpu", "truth")] == [
+        "g4dn.xlarge", "p3.2xlarge", "V100", "me",
+    ]  # fmt: skip
+    assert check["with_latency"] == {
+        "latency_ms": given.latency_ms, "low_ms": given.interval.low_ms, "high_ms": given.interval.high_ms,
+    }  # fmt: skip
+    assert check["without_latency"]["latency_ms"] == without.latency_ms
+    mean = report["mean"]
     assert mean["n"] == 1
     assert mean["mape_with_latency"] == pytest.approx(20)
     assert mean["mape_without_latency"] == pytest.approx(100 * abs(without.latency_ms / truth_ms - 1))
     assert mean["coverage_90"] == (100.0 if truth_ms <= given.interval.high_ms else 0.0)
     # The interval's end decides what is covered.
     for factor, covered in ((0.999, 100.0), (1.001, 0.0)):
-        high_ms = given.interval.high_ms * factor
-        folder = write({"step_ms": sample.latency_ms, "elsewhere": {"Tesla V100-SXM2-16GB": known(high_ms)}})
-        assert real_report(models, read_index(folder)).document()["mean"]["coverage_90"] == covered
+        check["truth_ms"] = check["with_latency"]["high_ms"] * factor
+        assert figures([check])["coverage_90"] == covered
 
 
 def test_the_same_workload_in_other_profiles_is_the_truth(models, sample, write):
@@ -95,11 +98,11 @@ def test_the_same_workload_in_other_profiles_is_the_truth(models, sample, write)
     other = {"gpu": "Tesla V100-SXM2-16GB", "workload": "another", "step_ms": 1.0}
     folder = write({"step_ms": sample.latency_ms, "workload": "w"}, *on_v100, other)
     report = real_report(models, read_index(folder))
-    first = [check for check in report.checks if check.anchor == "g4dn.xlarge"]
-    assert [(check.target, check.truth_ms) for check in first] == [("p3.2xlarge", statistics.median(steps_ms))]
-    back = [check for check in report.checks if check.anchor == "p3.2xlarge"]
-    assert [(check.target, check.truth_ms) for check in back] == [("g4dn.xlarge", sample.latency_ms)] * 3
-    assert [reading.checks for reading in report.readings] == [1, 1, 1, 1, 0]
+    first = [check for check in report["profiles"] if check["anchor"] == "g4dn.xlarge"]
+    assert [(check["target"], check["truth_ms"]) for check in first] == [("p3.2xlarge", statistics.median(steps_ms))]
+    back = [check for check in report["profiles"] if check["anchor"] == "p3.2xlarge"]
+    assert [(check["target"], check["truth_ms"]) for check in back] == [("g4dn.xlarge", sample.latency_ms)] * 3
+    assert [reading["checks"] for reading in report["read"]] == [1, 1, 1, 1, 0]
 
 
 def test_the_measurements_are_the_truth_and_say_what_the_own_gpu_took(models, sample, write):
@@ -113,9 +116,12 @@ def test_the_measurements_are_the_truth_and_say_what_the_own_gpu_took(models, sa
 
     report = real_report(models, read_index(folder), measured)
     assert wanted_workloads == [Measured("ResNet50", 224, 32)]
-    assert {check.target: check.truth_ms for check in report.checks} == {"p3.2xlarge": 104.0, "p2.xlarge": 844.0}
-    assert all(check.trained_on for check in report.checks)
-    assert report.readings[0].here_ms == 280.0
+    assert {check["target"]: check["truth_ms"] for check in report["profiles"]} == {
+        "p3.2xlarge": 104.0,
+        "p2.xlarge": 844.0,
+    }
+    assert all(check["trained_on"] for check in report["profiles"])
+    assert report["read"][0]["here_ms"] == 280.0
 
 
 def test_measured_latencies_are_medians_over_the_repeats(small):
@@ -131,12 +137,16 @@ def test_measured_latencies_are_medians_over_the_repeats(small):
 def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(models, sample, write):
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {P100: known(99.0), "V100": known(75.0)}})
     report = real_report(models, read_index(folder))
-    assert {check.target_gpu: check.basis for check in report.checks} == {"P100": "derived", "V100": "measured"}
-    assert len(report.of_profiled) == 1 and len(report.document()["pairs"]) == 2
+    assert {check["target_gpu"]: check["basis"] for check in report["profiles"]} == {
+        "P100": "derived",
+        "V100": "measured",
+    }
+    assert report["mean"]["n"] == 1 and len(report["pairs"]) == 2
     folder = write({"step_ms": sample.latency_ms, "gpu": P100, "elsewhere": {"V100": known(75.0)}})
-    (check,) = real_report(models, read_index(folder)).checks
-    assert (check.anchor_gpu, check.target_gpu, check.basis) == ("P100", "V100", "carried-back")
-    assert check.with_latency.low_ms < check.with_latency.latency_ms < check.with_latency.high_ms
+    (check,) = real_report(models, read_index(folder))["profiles"]
+    assert tuple(check[name] for name in ("anchor_gpu", "target_gpu", "basis")) == ("P100", "V100", "carried-back")
+    found = check["with_latency"]
+    assert found["low_ms"] < found["latency_ms"] < found["high_ms"]
 
 
 @pytest.mark.parametrize(
@@ -149,18 +159,19 @@ def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(
 )
 def test_what_can_t_be_compared_is_read_and_left_out_of_the_mean(models, write, entry, note):
     report = real_report(models, read_index(write(entry)))
-    assert report.of_profiled == [] and report.checks == ()
-    assert [(row.note, row.steps_right, row.refusal) for row in report.readings] == [(note, True, "")]
+    assert report["mean"] is None and report["profiles"] == []
+    assert [(row["note"], row["steps_right"], row["refusal"]) for row in report["read"]] == [(note, True, "")]
 
 
 def test_a_step_count_that_differs_and_time_without_an_operation_are_seen(models, operations, write):
-    (row,) = real_report(models, read_index(write({"steps": 30}, steps=2))).readings
-    assert (row.steps, row.steps_found, row.steps_basis, row.steps_right) == (30, 2, "stated", False)
+    (row,) = real_report(models, read_index(write({"steps": 30}, steps=2)))["read"]
+    found = [row[name] for name in ("steps", "steps_found", "steps_basis", "steps_right")]
+    assert found == [30, 2, "stated", False]
 
     busy_us = sum(us for name, us in operations.items() if name.startswith("Device_") and name != "Device_IDLE")
     operations["Device_Unknown"] = busy_us / 9
-    (row,) = real_report(models, read_index(write({}))).readings
-    assert row.left_out == pytest.approx(10)
+    (row,) = real_report(models, read_index(write({})))["read"]
+    assert row["left_out"] == pytest.approx(10)
 
 
 def test_a_refused_profile_is_told_and_not_compared(models, sample, operations, write):
@@ -168,17 +179,17 @@ def test_a_refused_profile_is_told_and_not_compared(models, sample, operations, 
         del operations[name]
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
     report = real_report(models, read_index(folder))
-    assert report.checks == () and "no GPU time" in report.readings[0].refusal
+    assert report["profiles"] == [] and "no GPU time" in report["read"][0]["refusal"]
     (folder / "a.json").write_text("hello")
-    (row,) = real_report(models, read_index(folder)).readings
-    assert (row.format, row.steps_found, row.left_out, row.steps_right) == ("", None, None, None)
-    assert "a.json" in row.refusal
+    (row,) = real_report(models, read_index(folder))["read"]
+    found = [row[name] for name in ("format", "steps_found", "left_out", "steps_right")]
+    assert found == ["", None, None, None] and "a.json" in row["refusal"]
 
 
 def test_a_latency_that_makes_no_sense_is_used_and_told(models, sample, write):
     folder = write({"step_ms": 1000 * sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
     report = real_report(models, read_index(folder))
-    assert len(report.checks) == 1 and report.readings[0].note == DOUBTED
+    assert len(report["profiles"]) == 1 and report["read"][0]["note"] == DOUBTED
 
 
 def test_records_of_one_file(models, operations, write):
@@ -188,8 +199,8 @@ def test_records_of_one_file(models, operations, write):
         {"operations_us": operations, "steps": 2, "step_ms": 1},
     ]
     (folder / "a.json").write_text(json.dumps(records))
-    rows = real_report(models, read_index(folder)).readings
-    assert [(row.profile, row.steps_found) for row in rows] == [("a.json, 1", 2), ("a.json, 0", 3)]
+    rows = real_report(models, read_index(folder))["read"]
+    assert [(row["profile"], row["steps_found"]) for row in rows] == [("a.json, 1", 2), ("a.json, 0", 3)]
     (folder / "a.json").write_text(json.dumps(records[:1]))
     with pytest.raises(InputError, match=r"a\.json holds no record 1"):
         real_report(models, read_index(folder))
@@ -217,94 +228,67 @@ def test_a_bad_index_is_one_line(models, write, entry, message):
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_bad_or_missing_index_file_is_one_line(write, tmp_path):
-    for text in ("", "[]", '{"profiles": []}', '{"profiles": [3]}'):
-        folder = write({})
-        (folder / "index.json").write_text(text)
-        with pytest.raises(InputError, match=r"index\.json") as caught:
-            read_index(folder)
-        assert "\n" not in str(caught.value)
-    (tmp_path / "index.json").unlink()
-    with pytest.raises(InputError, match=r"has no index\.json"):
-        read_index(tmp_path)
-    with pytest.raises(InputError, match="not found"):
-        read_index(tmp_path / "none")
-
-
-def test_the_card_has_the_report_s_numbers():
-    report = made_real_report("x")
+def test_the_card_has_the_report_s_numbers(models):
+    report = copy.deepcopy(load_real_report(models))
     text = real_section(report)
-    assert "2021-03-04" in text and "MAPE 15.00% with" in " ".join(text.split())
-    assert "| T4 | V100 | measured | TensorFlow 2.4 | LeNet, Adam | 2 | 80.0 | 72.0-96.0 | 15.00 | 50 |" in text
-    assert "| P100 | derived |" in text
-    assert "PyTorch" in text and "104.5 ms there, 121.5 ms in PyTorch" in " ".join(text.split())
-    assert "| c.pb | Tesla T4 | LeNet, Adam | 30 | 2 (stated) | 0.37 | XLA joined it. |" in text
-    without = replace(report, checks=report.checks[:3])
-    assert "translated" not in real_section(without)
-    assert model_card(small_report(), MANIFEST, text).count(text.splitlines()[0]) == 1
+    mean, check = report["mean"], report["profiles"][0]
+    assert report["made"] in text and f"MAPE {mean['mape_with_latency']:.2f}% with" in " ".join(text.split())
+    row = [check[name] for name in ("anchor_gpu", "target_gpu", "basis", "framework", "kind")]
+    assert f"| {' | '.join(row)} |" in text
+    report["read"][0] |= {"steps": 30, "steps_found": 2, "steps_basis": "stated", "refusal": "XLA joined it."}
+    report["read"][0]["left_out"] = 0.37
+    assert "| 30 | 2 (stated) | 0.37 | XLA joined it. |" in real_section(report)
+    assert model_card(load_validation(models), models.manifest, text).count(text.splitlines()[0]) == 1
+    for other in report["profiles"]:
+        other["framework"] = "TensorFlow 2.4"
+    assert "**PyTorch** steps" in text and "**PyTorch** steps" not in real_section(report)
 
 
 def test_report_and_card_are_written_beside_the_models(repository, tmp_path):
     folder = Path(shutil.copytree(repository / "models", tmp_path / "models"))
     models = load_models(folder)
-    report = made_real_report(models.manifest["checksum"])
-    (folder / "validation.json").write_text(json.dumps({**small_report(), "models_checksum": "0"}))
+    report = {**load_real_report(models), "made": "2020-02-02"}
+    (folder / "validation.json").write_text(json.dumps({**load_validation(models), "models_checksum": "0"}))
     with pytest.raises(ArtifactError, match=r"real_profiles\.json was written, MODEL_CARD\.md was not"):
         write_real_report(report, models)
-    assert load_real_report(models).document() == report.document()
+    assert load_real_report(models) == report
     shutil.copy(repository / "models" / "validation.json", folder)
     write_real_report(report, models)
     assert real_section(report) in (folder / CARD_NAME).read_text()
-    assert json.loads((folder / REAL_REPORT_NAME).read_bytes())["mean"]["n"] == 3
 
 
 def test_the_published_profiles_are_compared_with_what_was_measured(models, measurements, repository):
     index = read_index(repository / "data" / "real_profiles")
     assert all(entry.source and entry.licence for entry in index.profiles)
     report = real_report(models, index, lambda workload: measured_latencies(measurements, workload))
-    assert len(report.readings) == len(list((repository / "data" / "real_profiles").rglob("*.gz"))) + 1
-    mean = figures(report.of_profiled)
-    truths = {(check.kind, check.target_gpu): round(check.truth_ms, 1) for check in report.checks}
+    assert len(report["read"]) == len(list((repository / "data" / "real_profiles").rglob("*.gz"))) + 1
+    checks, mean = report["profiles"], report["mean"]
+    truths = {(check["kind"], check["target_gpu"]): round(check["truth_ms"], 1) for check in checks}
     assert {gpu: truths["ResNet-50", gpu] for gpu in ("T4", "M60", "K80")} == {"T4": 287.8, "M60": 482.7, "K80": 844.4}
-    assert all(check.covered(known) for check in report.checks for known in (True, False))
+    assert (mean["coverage_90"], mean["coverage_90_without_latency"]) == (100, 100)
     assert [round(mean[f"mape_{case}_latency"], 2) for case in ("with", "without")] == [7.12, 6.03]
-    assert [round(row.here_ms, 1) for row in report.readings if row.here_ms is not None] == [104.2] * 2
+    assert [round(row["here_ms"], 1) for row in report["read"] if row["here_ms"] is not None] == [104.2] * 2
     # Another processor's rounding shows in the seventh digit.
-    assert figures(load_real_report(models).of_profiled) == pytest.approx(mean, rel=1e-5)
+    assert load_real_report(models)["mean"] == pytest.approx(mean, rel=1e-5)
 
 
-# --- the report ------------------------------------------------------------------------------------------------------
+def test_figures_and_means_by_hand():
+    def check(truth_ms: float, given: tuple, without: tuple, basis: str = "measured") -> dict:
+        names = ("latency_ms", "low_ms", "high_ms")
+        cases = {"with_latency": given, "without_latency": without}
+        predicted = {name: dict(zip(names, values, strict=True)) for name, values in cases.items()}
+        return {"basis": basis, "truth_ms": truth_ms, **predicted}
 
-
-def test_the_document_follows_the_contract():
-    report = made_real_report("x")
-    document = report.document()
-    assert document["mean"] == {
+    checks = [
+        check(80, (72, 60, 90), (100, 90, 110)),
+        check(80, (96, 85, 105), (84, 70, 95)),
+        check(200, (230, 190, 280), (260, 210, 320)),
+        check(110, (55, 50, 60), (165, 100, 270), "derived"),
+    ]
+    assert figures(of_profiled(checks)) == {
         "n": 3,
         "mape_with_latency": pytest.approx((10 + 20 + 15) / 3),
         "mape_without_latency": pytest.approx((25 + 5 + 30) / 3),
         "coverage_90": pytest.approx(200 / 3),
         "coverage_90_without_latency": pytest.approx(100 / 3),
     }
-    assert document["pairs"][0] == {
-        "anchor": "g4dn.xlarge",
-        "anchor_gpu": "T4",
-        "target": "p3.2xlarge",
-        "target_gpu": "V100",
-        "basis": "measured",
-        "n": 2,
-        "mape_with_latency": pytest.approx(15),
-        "mape_without_latency": pytest.approx(15),
-        "coverage_90": 50.0,
-        "coverage_90_without_latency": 50.0,
-    }
-    # Pairs have derived GPUs too, frameworks and kinds have not.
-    assert [(row["target_gpu"], row["n"]) for row in document["pairs"]] == [("V100", 2), ("P100", 1), ("T4", 1)]
-    assert [(row["framework"], row["n"]) for row in document["frameworks"]] == [("TensorFlow", 2), ("PyTorch", 1)]
-    assert [row["kind"] for row in document["kinds"]] == ["LeNet, Adam", "ResNet-50"]
-    assert document["profiles"][0]["with_latency"] == {"latency_ms": 72.0, "low_ms": 60.0, "high_ms": 90.0}
-    assert [row["steps_right"] for row in document["read"]] == [True, True, True, False]
-    assert replace(READINGS[0], steps=None).steps_right is None
-    assert read_real_report(json.loads(json.dumps(document))).document() == document
-    empty = replace(report, checks=()).document()
-    assert empty["mean"] is None and empty["pairs"] == []

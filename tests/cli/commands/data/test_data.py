@@ -123,7 +123,6 @@ def test_a_conflict_is_one_line_and_leaves_nothing(refused, run, imported, tmp_p
         (("profiles.parquet", "latencies.parquet"), "profiles.parquet is damaged"),
         (("a.pickle",), "a.pickle: it is damaged"),
         (("cells.jsonl",), "has no manifest.json"),
-        (("p2.xlarge-64-VGG16-SGD-32-1-20220301-101010.csv",), "add --raw"),
     ],
 )
 def test_a_source_that_is_none_is_one_line(made, said, refused, tmp_path):
