@@ -15,8 +15,7 @@ import streamlit as st
 from profet_core import Instance
 from profet_core.advice.plans import Plan
 from profet_core.catalog.instance import OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, gpu_words
-from profet_core.catalog.price_age import price_age_years
+from profet_core.catalog.naming import cloud_words, gpu_words, price_age_years
 from profet_core.memory.fit import FitAnswer, Verdict
 from profet_core.units import format_ms, format_significant, format_usd
 from ui.result_table.columns import MISSING, Cell

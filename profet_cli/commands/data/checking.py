@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profet_cli.arguments import add_format
-from profet_cli.commands.instances.own_file import known_gpus
+from profet_cli.inputs import known_gpus
 from profet_cli.lab import training_set
 from profet_cli.output import cell, print_json, print_table
 from profet_core.documents.records import Document
