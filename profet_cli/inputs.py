@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from profet_core.answers.questions import Context, FieldNames
 from profet_core.artifacts.models import Models, load_models
-from profet_core.catalog import Catalog, load_catalog, load_gpus
+from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.own import OWN_NAME
-from profet_core.catalog.own_gpus import OWN_GPUS_NAME, OwnGpu, own_gpus_path, read_own_gpus
+from profet_core.catalog.own_gpus import OWN_GPUS_NAME, own_gpus_path, read_own_gpus
 from profet_core.errors import InputError, ProfileError
 from profet_core.fields.field import Fields, Kind
 from profet_core.prediction.checks import read_as
@@ -22,6 +23,8 @@ from profet_core.profiles.guarded import read_guarded
 if TYPE_CHECKING:
     from profet_core.layers.network import Network
 
+#: Messages name options.
+COMMAND_LINE = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")
 #: A file that is read sooner than this shows no progress.
 QUIET_S = 1.0
 
@@ -79,14 +82,17 @@ def _shown_progress() -> Callable[[float], None] | None:
     return show
 
 
-def own_gpus(options: argparse.Namespace) -> tuple[OwnGpu, ...]:
-    """The user's own GPUs: of the folder that `--models` names if it has a list, else of the usual place."""
-    return read_own_gpus(_in_folder(options, OWN_GPUS_NAME) or own_gpus_path(), load_gpus())
+def known_gpus() -> Gpus:
+    """The GPUs with specs, the user's after them."""
+    shipped = load_gpus()
+    return shipped.with_own(row.gpu for row in read_own_gpus(own_gpus_path(), shipped))
 
 
-def open_catalog(options: argparse.Namespace) -> Catalog:
-    """The catalog with the user's file over it, which is looked for as `own_gpus` does."""
-    return load_catalog(own=_in_folder(options, OWN_NAME))
+def open_context(options: argparse.Namespace) -> Context:
+    """Models, and the catalog with the user's instances and GPUs; lists in the `--models` folder come first."""
+    gpus, catalog = load_gpus(), load_catalog(own=_in_folder(options, OWN_NAME))
+    own = read_own_gpus(_in_folder(options, OWN_GPUS_NAME) or own_gpus_path(), gpus)
+    return Context(open_models(options), catalog, gpus).with_own_gpus(own)
 
 
 def _in_folder(options: argparse.Namespace, name: str) -> Path | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from profet_core.catalog.instance import ON_DEMAND, Instance
-from profet_core.catalog.price_age import old_price_note
+from profet_core.catalog.naming import old_price_note
+from profet_core.memory.fit import FitAnswer
 
 Row = TypeVar("Row")
 #: Up to so many rows are all shown.
@@ -57,3 +58,15 @@ def print_old_prices(offers: Iterable[Instance]) -> None:
             by_note.setdefault(note, []).append(offer.name)
     for note, names in by_note.items():
         print(f"{', '.join(dict.fromkeys(names))}: {note}")
+
+
+def fit_cell(fits: Mapping[str, FitAnswer], instance: str) -> str:
+    """For a table: 'fits, to 320', the largest batch that does; '-' where there is no answer."""
+    return fit_words(fits.get(instance))
+
+
+def fit_words(answer: FitAnswer | None) -> str:
+    """The same of one answer."""
+    if answer is None:
+        return "-"
+    return answer.verdict if answer.largest_batch is None else f"{answer.verdict}, max {answer.largest_batch}"

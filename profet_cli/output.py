@@ -7,11 +7,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TypeVar
 
+from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.prediction.checks import refusal
 from profet_core.profiles import Profile
+from profet_core.whole_files import write_whole
 
 #: What a table shows where there is no value.
 MISSING = "-"
@@ -73,3 +76,13 @@ def print_profile_warnings(profile: Profile) -> None:
 def cell(value: Value | None, format_value: Callable[[Value], str]) -> str:
     """A table's cell for a value that may be missing."""
     return MISSING if value is None else format_value(value)
+
+
+def write_output(target: Path, data: bytes, *, force: bool = True) -> None:
+    """Write a file whole or not at all; without `force` one that exists is refused."""
+    try:
+        write_whole(target, data, replace=force)
+    except FileExistsError:
+        raise InputError(f"{target} exists: name another file, or use --force to overwrite it.") from None
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{target} can't be written: {getattr(error, 'strerror', None) or error}.") from None

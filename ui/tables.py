@@ -17,8 +17,7 @@ import streamlit as st
 from profet_core import Instance
 from profet_core.advice.plans import Plan, plan_confidence
 from profet_core.catalog.instance import OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
-from profet_core.catalog.price_age import price_age_years
+from profet_core.catalog.naming import cloud_words, gpu_words, machine_words, price_age_years
 from profet_core.latency import HOST_LIMITED, Basis, Interval
 from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
 from profet_core.units import format_ms, format_significant, format_usd, format_usd_range

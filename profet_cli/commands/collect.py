@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
@@ -110,7 +111,8 @@ def _measure(
     expected: Expected,
     protocol: Protocol,
 ) -> None:
-    manifest = {"instance": options.instance, **machine.manifest(), "seed": options.seed, "grid": _grid_document(grid)}
+    grid_document = {name: list(part) if isinstance(part, tuple) else part for name, part in asdict(grid).items()}
+    manifest = {"instance": options.instance, **machine.manifest(), "seed": options.seed, "grid": grid_document}
     began = perf_counter()
     with locked_store(folder, manifest) as store:
         if options.retry:
@@ -153,18 +155,7 @@ def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Mach
     seconds = [expected.seconds(cell) for cell in cells]
     if options.format == "json":
         found = known_error(cells) if options.quick else None
-        rows = [
-            {
-                "framework": cell.framework,
-                "precision": cell.precision,
-                "model": cell.model,
-                "pixels": cell.pixels,
-                "batch_size": cell.batch_size,
-                "repeat": cell.repeat,
-                "seconds": round(each, 1),
-            }
-            for cell, each in zip(cells, seconds, strict=True)
-        ]
+        rows = [{**asdict(cell), "seconds": round(each, 1)} for cell, each in zip(cells, seconds, strict=True)]
         print_json(
             {
                 "instance": options.instance,
@@ -286,17 +277,6 @@ def _folder(options: argparse.Namespace) -> Path:
     if not name:
         raise InputError(f"{options.instance!a} can't be a folder name: name a folder with --out.")
     return Path("collected") / name
-
-
-def _grid_document(grid: Grid) -> Document:
-    return {
-        "models": list(grid.models),
-        "pixels": list(grid.pixels),
-        "batch_sizes": list(grid.batch_sizes),
-        "precisions": list(grid.precisions),
-        "frameworks": list(grid.frameworks),
-        "repeats": grid.repeats,
-    }
 
 
 def _words(option: str, text: str, known: Sequence[_Word]) -> tuple[_Word, ...]:

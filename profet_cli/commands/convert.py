@@ -9,13 +9,12 @@ from pathlib import Path
 
 from profet_cli.arguments import add_format, add_steps
 from profet_cli.inputs import read_trace
-from profet_cli.output import print_json, print_profile_warnings
+from profet_cli.output import print_json, print_profile_warnings, write_output
 from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.prediction.checks import counted, steps_note
 from profet_core.profiles import Profile, ProfileMeta, write_profile
 from profet_core.units import positive_number
-from profet_core.whole_files import write_whole
 
 STDOUT = "-"
 
@@ -48,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
         # One JSON document, with and without --format json.
         sys.stdout.write(data.decode())
         return
-    _write(target, data, force=options.force)
+    write_output(target, data, force=options.force)
     if options.format == "json":
         print_json(_written_document(target, profile))
     else:
@@ -57,15 +56,10 @@ def run(options: argparse.Namespace) -> None:
 
 def _with_given(meta: ProfileMeta, options: argparse.Namespace) -> ProfileMeta:
     """What the user gives goes before what the trace holds."""
-    latency_ms = options.latency_ms
-    return replace(
-        meta,
-        batch_size=meta.batch_size if options.batch_size is None else options.batch_size,
-        pixels=meta.pixels if options.pixels is None else options.pixels,
-        step_latency_ms=meta.step_latency_ms if latency_ms is None else positive_number("--latency-ms", latency_ms),
-        precision=meta.precision if options.precision is None else options.precision,
-        gpu=meta.gpu if options.gpu is None else options.gpu,
-    )
+    given = {name: getattr(options, name) for name in ("batch_size", "pixels", "precision", "gpu")}
+    if options.latency_ms is not None:
+        given["step_latency_ms"] = positive_number("--latency-ms", options.latency_ms)
+    return replace(meta, **{name: value for name, value in given.items() if value is not None})
 
 
 def _written_document(target: Path, profile: Profile) -> Document:
@@ -89,24 +83,10 @@ def _print_written(target: Path, profile: Profile) -> None:
 
 
 def _check_free(target: Path, trace: Path, *, force: bool) -> None:
+    """Refuse early, before a long trace is read."""
     if target.is_dir():
         raise InputError(f"{target} is a folder: name a file to write.")
     if target.exists() and trace.exists() and target.samefile(trace):
         raise InputError(f"{target} is the input trace: name another output file.")
     if target.exists() and not force:
-        raise _taken(target)
-
-
-def _write(target: Path, data: bytes, *, force: bool) -> None:
-    try:
-        # Without force it also refuses a file that came into being while the trace was read.
-        write_whole(target, data, replace=force)
-    except FileExistsError:
-        raise _taken(target) from None
-    except (OSError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{target} can't be written: {reason}.") from None
-
-
-def _taken(target: Path) -> InputError:
-    return InputError(f"{target} exists: name another file, or use --force to overwrite it.")
+        raise InputError(f"{target} exists: name another file, or use --force to overwrite it.")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 
 from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models
-from profet_cli.inputs import given_values
-from profet_cli.memory import fit_cell
-from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
+from profet_cli.inputs import COMMAND_LINE, given_values, open_context
+from profet_cli.offers import cheapest_by_gpu, fit_cell, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, print_json, print_notes, print_table, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_context
 from profet_core.answers.cost import CostAnswer, answer_cost
 from profet_core.answers.questions import TrainingQuestion
 from profet_core.cost import CostRow

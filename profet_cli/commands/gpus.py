@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from profet_cli.arguments import add_format
-from profet_cli.commands.instances.own_file import known_gpus
+from profet_cli.inputs import known_gpus
 from profet_cli.output import MISSING, print_json, print_table
 from profet_cli.parsing import OneLineParser, add_commands
 from profet_core.artifacts.models import MANIFEST_NAME, load_models

@@ -6,11 +6,9 @@ import argparse
 from collections.abc import Collection
 
 from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models
-from profet_cli.inputs import given_values
-from profet_cli.memory import fit_cell
-from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
+from profet_cli.inputs import COMMAND_LINE, given_values, open_context
+from profet_cli.offers import cheapest_by_gpu, fit_cell, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_context
 from profet_core.answers.predict import PredictAnswer, answer_predict
 from profet_core.answers.questions import PredictQuestion
 from profet_core.documents.answers import PREDICTION

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 
 from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models
-from profet_cli.inputs import given_values
-from profet_cli.memory import fit_words
-from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
+from profet_cli.inputs import COMMAND_LINE, given_values, open_context
+from profet_cli.offers import cheapest_by_gpu, fit_words, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, cell, print_json, print_table, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_context
 from profet_core.answers.questions import NetworkParameters
 from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.documents.answers import SCALED_OUT

@@ -11,6 +11,7 @@ from weakref import ref
 
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.catalog.instance import (
+    MACHINE_COLUMNS,
     MARKETPLACE,
     MARKETS,
     ON_DEMAND,
@@ -20,7 +21,6 @@ from profet_core.catalog.instance import (
     RESERVED,
     SPOT,
     Instance,
-    machine_of,
 )
 from profet_core.catalog.naming import nearest
 from profet_core.errors import CatalogError, InputError
@@ -68,7 +68,8 @@ class Catalog(Mapping[str, Instance]):
             if len({row.offer_key for row in rows}) != len(rows):
                 raise CatalogError(f"The catalog lists {name} twice for a region and market: keep one row.")
             for row in rows[1:]:
-                _check_same_machine(rows[0], row)
+                for column in MACHINE_COLUMNS:
+                    _check_same_column(rows[0], row, column)
             rows.sort(key=_rank)
         self._offers = MappingProxyType({name: tuple(rows) for name, rows in offers.items()})
         self._usual = MappingProxyType({name: rows[0] for name, rows in offers.items()})
@@ -151,7 +152,11 @@ class Catalog(Mapping[str, Instance]):
         own = [replace(row, own=True) for row in own]
         first = {row.name: row for row in reversed(own)}
         taken = {row.offer_key for row in own}
-        rows = [_as_owner_says(row, first.get(row.name)) for row in self.all_offers if row.offer_key not in taken]
+        rows = [
+            replace(row, status=said.status, vcpus=said.vcpus, host=said.host) if (said := first.get(row.name)) else row
+            for row in self.all_offers
+            if row.offer_key not in taken
+        ]
         place = {name: number for number, name in enumerate(dict.fromkeys([*self, *(row.name for row in own)]))}
         for row in own:
             if row.name in self:
@@ -163,15 +168,6 @@ class Catalog(Mapping[str, Instance]):
 def _rank(row: Instance) -> tuple[int, bool, bool, float]:
     market = _MARKET_ORDER.index(row.market) if row.market in _MARKET_ORDER else len(_MARKET_ORDER)
     return market, not row.own, row.region != HOME_REGION, row.usd_per_hour
-
-
-def _as_owner_says(row: Instance, own: Instance | None) -> Instance:
-    return row if own is None else replace(row, status=own.status, vcpus=own.vcpus, host=own.host)
-
-
-def _check_same_machine(one: Instance, other: Instance) -> None:
-    for column in machine_of(one):
-        _check_same_column(one, other, column)
 
 
 def _check_same_column(one: Instance, other: Instance, column: str) -> None:
@@ -322,13 +318,14 @@ class Narrowing:
         return frozenset(field.name for field in fields(self) if getattr(self, field.name) not in (None, ()))
 
     def conditions(self, gpus: Gpus) -> dict[str, Callable[[Instance], bool]]:
-        """Field that filters offers -> its condition on an offer."""
+        """Field that filters offers -> its condition on an offer; custom hardware passes region and market."""
         names = {gpu.name for text in self.gpu for gpu in gpus.meant(text)}
         texts = {text.strip().lower() for text in self.gpu if not gpus.named(text)}
+        places = self.places()
         every: dict[str, Callable[[Instance], bool]] = {
             "provider": lambda offer: offer.provider in self.provider,
-            "region": lambda offer: offer.market == OWN_HARDWARE or self._region_has(offer),
-            "market": lambda offer: offer.market == OWN_HARDWARE or self._market_has(offer),
+            "region": lambda offer: offer.market == OWN_HARDWARE or places["region"](offer),
+            "market": lambda offer: offer.market == OWN_HARDWARE or places["market"](offer),
             "gpu": lambda offer: offer.gpu in names or bool({offer.gpu.lower(), offer.gpu_model.lower()} & texts),
             "gpu_count": lambda offer: offer.gpu_count in self.gpu_count,
             "min_memory_gib": lambda offer: offer.gpu_memory_gib >= (self.min_memory_gib or 0),
@@ -336,15 +333,12 @@ class Narrowing:
         return {name: asks for name, asks in every.items() if name in self.given}
 
     def places(self) -> dict[str, Callable[[Instance], bool]]:
-        """Like `conditions`, for fields that custom hardware always passes, without that exception."""
-        every = {"region": self._region_has, "market": self._market_has}
+        """The conditions on region and market, which custom hardware need not meet."""
+        every: dict[str, Callable[[Instance], bool]] = {
+            "region": lambda offer: is_in_region(offer, self.region or ""),
+            "market": lambda offer: self.market in (ANY_MARKET, offer.market),
+        }
         return {name: asks for name, asks in every.items() if name in self.given}
-
-    def _region_has(self, offer: Instance) -> bool:
-        return is_in_region(offer, self.region or "")
-
-    def _market_has(self, offer: Instance) -> bool:
-        return self.market in (ANY_MARKET, offer.market)
 
 
 def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None = None) -> list[Instance]:

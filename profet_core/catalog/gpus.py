@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from functools import cache
 from types import MappingProxyType
-from typing import Any
 
-from profet_core.catalog.tables import Row, number_in, read_records, shipped_text
+from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
 from profet_core.errors import CatalogError, InputError
-from profet_core.units import positive_number, whole_number
 
 #: Relative tolerance of a memory size against the specs.
 _MEMORY_TOLERANCE = 0.1
@@ -35,17 +33,6 @@ _ALIASES = {
     "rtx pro 6000 blackwell": "RTX PRO 6000 Blackwell Workstation Edition",
     "amd instinct mi250x / mi250": "AMD Instinct MI250",
 }
-_WHOLE = ("sm_count", "cuda_cores")
-_OPTIONAL = ("compute_capability", "tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
-_POSITIVE = (
-    "base_mhz",
-    "boost_mhz",
-    "fp32_tflops",
-    "memory_gib",
-    "bandwidth_gb_per_s",
-    "l2_mb",
-    "tdp_w",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +70,7 @@ class Gpu:
     source: str
 
     def __post_init__(self) -> None:
-        for column in _WHOLE:
-            whole_number(f"{self.name}: {column}", getattr(self, column))
-        for column in _POSITIVE:
-            positive_number(f"{self.name}: {column}", getattr(self, column))
-        for column in _OPTIONAL:
-            if getattr(self, column) is not None:
-                positive_number(f"{self.name}: {column}", getattr(self, column))
+        check_numbers(self, self.name)
         if not self.source:
             raise InputError(f"{self.name}: source is empty: give the source of the figures.")
 
@@ -107,8 +88,8 @@ class Gpu:
         return gpu_model(self.name)
 
 
-class Gpus(Mapping[str, Gpu]):
-    """GPUs by full name, in the file's order. Immutable.
+class Gpus(dict[str, Gpu]):
+    """GPUs by full name, in the file's order; not to be changed.
 
     Attributes
     ----------
@@ -116,7 +97,7 @@ class Gpus(Mapping[str, Gpu]):
     """
 
     def __init__(self, gpus: list[Gpu], own: Collection[str] = ()) -> None:
-        self._by_name = MappingProxyType({gpu.name: gpu for gpu in gpus})
+        super().__init__({gpu.name: gpu for gpu in gpus})
         self.own = frozenset(own)
         if len({gpu.name.lower() for gpu in gpus}) != len(gpus):
             raise CatalogError("The GPU table lists a GPU twice: keep one row.")
@@ -127,15 +108,6 @@ class Gpus(Mapping[str, Gpu]):
         for gpu in gpus:
             self._by_bare.setdefault(_bare(gpu.name), []).append(gpu)
             self._by_model.setdefault(self.models[gpu.name].lower(), []).append(gpu)
-
-    def __getitem__(self, name: str) -> Gpu:
-        return self._by_name[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        return len(self._by_name)
 
     @property
     def shipped(self) -> Gpus:
@@ -210,8 +182,8 @@ class Gpus(Mapping[str, Gpu]):
         A GPU slice or a laptop GPU only matches custom specs with that exact name.
         """
         name = _ALIASES.get(_bare(name), name)
-        if name in self._by_name:
-            return [self._by_name[name]]
+        if name in self:
+            return [self[name]]
         same = self._by_bare.get(_bare(name), [])
         if not same and not is_part_of_a_gpu(name) and not is_laptops(name):
             same = self._by_model.get(gpu_model(name).lower(), [])
@@ -240,7 +212,15 @@ class Gpus(Mapping[str, Gpu]):
 def load_gpus() -> Gpus:
     """Load the shipped GPU specs; read once."""
     required = [field.name for field in fields(Gpu) if field.name != "name"]
-    return Gpus(read_records(shipped_text("gpus.csv"), "The GPU table", key="gpu", required=required, make=_gpu))
+    return Gpus(
+        read_records(
+            shipped_text("gpus.csv"),
+            "The GPU table",
+            key="gpu",
+            required=required,
+            make=lambda row: Gpu(name=row["gpu"], **cells_of(Gpu, row, "gpu")),
+        )
+    )
 
 
 def _bare(name: str) -> str:
@@ -304,12 +284,3 @@ def gpu_label(name: str) -> str:
         return f"NVIDIA {name}"
     model, form, memory_gb = parts.groups()
     return f"NVIDIA {model} {memory_gb} GB ({'PCIe' if form == 'PCIE' else form})"
-
-
-def _gpu(row: Row) -> Gpu:
-    # Text and numbers by column; `Gpu` checks them.
-    values: dict[str, Any] = {column: row[column] for column in ("architecture", "source")}
-    values |= {column: number_in(row, "gpu", column, int) for column in _WHOLE}
-    values |= {column: number_in(row, "gpu", column, float) for column in _POSITIVE}
-    values |= {column: number_in(row, "gpu", column, float) if row[column] else None for column in _OPTIONAL}
-    return Gpu(name=row["gpu"], **values)

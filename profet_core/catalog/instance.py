@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
-from profet_core.catalog.gpus import gpu_model
-from profet_core.catalog.tables import Row, number_in
+from profet_core.catalog.gpus import gpu_model, load_gpus, told_memory_gib
+from profet_core.catalog.tables import Row, cells_of, check_numbers
 from profet_core.errors import InputError
-from profet_core.units import listed_price, positive_number, whole_number
+from profet_core.units import listed_price
 
 STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
@@ -48,8 +46,6 @@ OPTIONAL_COLUMNS = ("provider", "host")
 REQUIRED_COLUMNS = tuple(column for column in FILE_COLUMNS[1:] if column not in OPTIONAL_COLUMNS)
 #: Default provider: the user.
 OWN_PROVIDER = "own"
-_WHOLE = ("gpu_count", "vcpus")
-_POSITIVE = ("gpu_memory_gib", "usd_per_hour")
 _PROVIDER = re.compile(r"[a-z0-9][a-z0-9.-]{0,30}")
 
 
@@ -91,11 +87,7 @@ class Instance:
     host: str = ""
 
     def __post_init__(self) -> None:
-        for column in _WHOLE:
-            if column != "vcpus" or self.vcpus is not None:
-                whole_number(f"{self.name}: {column}", getattr(self, column))
-        for column in _POSITIVE:
-            positive_number(f"{self.name}: {column}", getattr(self, column))
+        check_numbers(self, self.name)
         if self.status not in STATUSES:
             raise InputError(f"{self.name}: status must be one of {', '.join(STATUSES)}, not {self.status!r}.")
         if self.market not in (*MARKETS, OWN_PRICE):
@@ -143,12 +135,10 @@ def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") 
             more = ": give its price or remove the row" if column == "usd_per_hour" else ""
             raise InputError(f"{name}: {column} is empty{more}.")
     check_date(name, row["as_of"])
-    # Text and numbers by column; `Instance` checks them.
-    values: dict[str, Any] = {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS)}
+    values = cells_of(
+        Instance, {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS, "instance")}, "instance"
+    )
     values["provider"] = values["provider"] or OWN_PROVIDER
-    for column in (*_WHOLE, *_POSITIVE):
-        kind = int if column in _WHOLE else float
-        values[column] = None if column == "vcpus" and not row[column] else number_in(row, "instance", column, kind)
     return Instance(name=name, own=own, machine_source=machine_source, **values)
 
 
@@ -156,11 +146,6 @@ def instance_to_row(instance: Instance) -> dict[str, str]:
     """Text cells that `instance_from_row` parses into the same instance."""
     values = {column: getattr(instance, column) for column in FILE_COLUMNS[1:]}
     return {"instance": instance.name} | {column: "" if v is None else str(v) for column, v in values.items()}
-
-
-def machine_of(instance: Instance) -> Mapping[str, object]:
-    """Columns in which all offers of an instance must agree."""
-    return {column: getattr(instance, column) for column in MACHINE_COLUMNS}
 
 
 def check_date(name: str, text: str) -> None:
@@ -185,3 +170,23 @@ def _is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def agreeing(row: Instance) -> Instance:
+    """Return the row unless it gives a whole node's memory as one GPU's.
+
+    Other memory than in the specs means another GPU of that name, which only has a price.
+
+    Raises
+    ------
+    InputError : the message gives the memory in the specs.
+    """
+    gpus = load_gpus()
+    share_gib = row.gpu_memory_gib / row.gpu_count
+    is_share = row.gpu_count > 1 and any(gpu.has_memory(share_gib) for gpu in gpus.named(row.gpu))
+    if is_share and told_memory_gib(row.gpu) != row.gpu_memory_gib:
+        try:
+            gpus.check_memory(row.gpu, row.gpu_memory_gib)
+        except InputError as error:
+            raise InputError(f"{row.name}: {error}: gpu_memory_gib is the memory of one GPU.") from None
+    return row

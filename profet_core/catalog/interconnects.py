@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.instance import Instance
-from profet_core.catalog.tables import Row, number_in, read_records, shipped_text
+from profet_core.catalog.tables import Row, cells_of, check_numbers, read_records, shipped_text
 from profet_core.errors import InputError
-from profet_core.units import positive_number, whole_number
 
 INTERCONNECTS_NAME = "interconnects.csv"
 
@@ -76,10 +75,7 @@ class Interconnect:
     assumed: str = ""
 
     def __post_init__(self) -> None:
-        whole_number("The number of GPUs in a node", self.gpus)
-        whole_number("The number of GPUs behind one root port", self.gpus_per_root)
-        positive_number("The bandwidth between GPUs", self.link_gb_per_s)
-        positive_number("The bandwidth between nodes", self.network_gbit_per_s)
+        check_numbers(self, "The links of a node")
         if self.pcie_generation not in PCIE_GB_PER_S:
             known = ", ".join(map(str, PCIE_GB_PER_S))
             raise InputError(f"The PCIe generation must be one of {known}, not {self.pcie_generation}.")
@@ -112,26 +108,8 @@ class Interconnect:
         return f"{within}network {self.network_gbit_per_s:g} Gb/s"
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
-    name: str
-    interconnect: Interconnect
-
-
-class Interconnects(Mapping[str, Interconnect]):
-    """Rows of the table by instance; GPU models are the fallback for instances without a row. Immutable."""
-
-    def __init__(self, rows: Mapping[str, Interconnect]) -> None:
-        self._rows = MappingProxyType(dict(rows))
-
-    def __getitem__(self, name: str) -> Interconnect:
-        return self._rows[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+class Interconnects(dict[str, Interconnect]):
+    """Rows of the table by instance; GPU models are the fallback for instances without a row."""
 
     def of(self, offer: Instance) -> Interconnect:
         """Links of an offer: its own row, else the default of its GPU's form factor, noted in `assumed`."""
@@ -139,9 +117,9 @@ class Interconnects(Mapping[str, Interconnect]):
 
     def of_gpu(self, gpu: str, gpus: int, instance: str | None = None) -> Interconnect:
         """Links of `gpus` GPUs, given by full or short name, in one node."""
-        if instance is not None and instance in self._rows:
-            return replace(self._rows[instance], gpus=gpus)
-        row = self._rows.get(gpu) or self._rows.get(gpu_model(gpu))
+        if instance is not None and instance in self:
+            return replace(self[instance], gpus=gpus)
+        row = self.get(gpu) or self.get(gpu_model(gpu))
         said = "typical links for this GPU's form factor"
         if row is None:
             row, said = _PLAIN, "links assumed: PCIe 4, 10 Gb/s between nodes"
@@ -149,37 +127,6 @@ class Interconnects(Mapping[str, Interconnect]):
 
 
 _PLAIN = Interconnect(8, Link.PCIE, PCIE_GB_PER_S[4], 4, 2, ASSUMED_NETWORK_GBIT_PER_S, "")
-
-
-def _named(row: Row) -> _Named:
-    generation = int(number_in(row, "instance", "pcie_generation", int))
-    if row["link"] not in list(Link):
-        raise InputError(f"{row['instance']}: link must be one of {', '.join(Link)}, not {row['link']!r}.")
-    return _Named(
-        row["instance"],
-        Interconnect(
-            gpus=int(number_in(row, "instance", "gpus", int)),
-            link=Link(row["link"]),
-            link_gb_per_s=number_in(row, "instance", "link_gb_per_s", float),
-            pcie_generation=generation,
-            gpus_per_root=int(number_in(row, "instance", "gpus_per_root", int)),
-            network_gbit_per_s=number_in(row, "instance", "network_gbit_per_s", float),
-            source=row["source"],
-            assumed=row["assumed"],
-        ),
-    )
-
-
-_COLUMNS = (
-    "gpus",
-    "link",
-    "link_gb_per_s",
-    "pcie_generation",
-    "gpus_per_root",
-    "network_gbit_per_s",
-    "assumed",
-    "source",
-)
 
 
 @cache
@@ -190,7 +137,14 @@ def load_interconnects() -> Interconnects:
     ------
     CatalogError : the message names the invalid row and column.
     """
-    rows = read_records(
-        shipped_text(INTERCONNECTS_NAME), "The interconnect table", key="instance", required=_COLUMNS, make=_named
+    columns = [field.name for field in fields(Interconnect)]
+    text = shipped_text(INTERCONNECTS_NAME)
+    return Interconnects(
+        read_records(text, "The interconnect table", key="instance", required=columns, make=_interconnect)
     )
-    return Interconnects({row.name: row.interconnect for row in rows})
+
+
+def _interconnect(row: Row) -> tuple[str, Interconnect]:
+    if row["link"] not in list(Link):
+        raise InputError(f"{row['instance']}: link must be one of {', '.join(Link)}, not {row['link']!r}.")
+    return row["instance"], Interconnect(**{**cells_of(Interconnect, row, "instance"), "link": Link(row["link"])})

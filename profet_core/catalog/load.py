@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profet_core.catalog.agreement import agreeing
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import (
     MACHINE_COLUMNS,
@@ -12,6 +11,7 @@ from profet_core.catalog.instance import (
     OPTIONAL_COLUMNS,
     REQUIRED_COLUMNS,
     Instance,
+    agreeing,
     instance_from_row,
 )
 from profet_core.catalog.own import own_path, read_own, served_own_path

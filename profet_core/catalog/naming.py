@@ -1,10 +1,12 @@
-"""Display names of an offer: cloud, machine and GPU."""
+"""Display names of an offer: cloud, machine and GPU; notes on old prices."""
 
 from __future__ import annotations
 
+import calendar
 import difflib
 import re
 from collections.abc import Iterable
+from datetime import date
 
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
 
@@ -53,13 +55,9 @@ def machine_words(offer: Instance) -> str:
 
 def gpu_words(offer: Instance) -> str:
     """Short GPU model and variant: 'T4', 'RTX 4090', 'H100 PCIe', 'A100 80 GB SXM'."""
-    return _gpu_words(offer.gpu, offer.gpu_model)
-
-
-def _gpu_words(gpu: str, model: str) -> str:
-    short = re.sub(r"^(NVIDIA |GeForce )+| Generation$", "", model)
-    form = re.search(r"-(SXM|PCIE|NVL)", gpu)
-    memory = re.search(r"-(\d+)GB$", gpu) if model in _BY_MEMORY else None
+    short = re.sub(r"^(NVIDIA |GeForce )+| Generation$", "", offer.gpu_model)
+    form = re.search(r"-(SXM|PCIE|NVL)", offer.gpu)
+    memory = re.search(r"-(\d+)GB$", offer.gpu) if offer.gpu_model in _BY_MEMORY else None
     parts = (short, f"{memory[1]} GB" if memory else "", _FORMS[form[1]] if form else "")
     return " ".join(part for part in parts if part)
 
@@ -68,3 +66,30 @@ def gpu_and_cloud(offer: Instance) -> str:
     """'V100, Verda'; only the GPU for custom hardware, because you also chose its name."""
     own = offer.provider == OWN_PROVIDER
     return gpu_words(offer) if own else f"{gpu_words(offer)}, {cloud_words(offer.provider)}"
+
+
+def price_age_years(as_of: str, today: date | None = None) -> int:
+    """Minimum age of a price in whole years: "2024" may mean that year's last day; 0 without a date.
+
+    >>> price_age_years("2024", date(2026, 11, 22)), price_age_years("2025-11-23", date(2026, 11, 22))
+    (1, 0)
+    """
+    if not as_of:
+        return 0
+    today = today or date.today()
+    year, *more = map(int, as_of.split("-"))
+    month = more[0] if more else 12
+    day = more[1] if len(more) > 1 else calendar.monthrange(year, month)[1]
+    return max(0, today.year - year - ((today.month, today.day) < (month, day)))
+
+
+def old_price_note(offer: Instance, today: date | None = None) -> str:
+    """Note for a price that is more than a year old: 'price of 2021, over 4 years old'; else empty."""
+    today = today or date.today()
+    # Most prices are recent. Dates of the same format sort like strings.
+    if offer.as_of > f"{today.year - 1}-{today.month:02}-{today.day:02}"[: len(offer.as_of)]:
+        return ""
+    years = price_age_years(offer.as_of, today)
+    if years < 1:
+        return ""
+    return f"price from {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old"

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from profet_core.catalog.agreement import agreeing
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.instance import (
@@ -23,6 +22,7 @@ from profet_core.catalog.instance import (
     OWN_PROVIDER,
     REQUIRED_COLUMNS,
     Instance,
+    agreeing,
     instance_from_row,
     instance_to_row,
 )

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from profet_core.errors import CatalogError, InputError
+from profet_core.units import positive_number, whole_number
 
 #: Maximum cell length; longer cells are damaged, and would not fit in one line.
 LONGEST_NAME, LONGEST_CELL = 100, 500
@@ -95,6 +98,50 @@ def number_in(row: Row, key: str, column: str, kind: type[int] | type[float]) ->
         return kind(text)
     except ValueError:
         raise InputError(f"{row[key]}: {column} must be a number, not {_shortened(text)!r}.") from None
+
+
+@cache
+def _columns(kind: type) -> Mapping[str, str]:
+    """Field -> "str", "int", "float" or "float | None", of a record that has a file's columns."""
+    return {field.name: str(field.type) for field in fields(kind)}
+
+
+def cells_of(kind: type, row: Row, key: str) -> dict[str, Any]:
+    """The row's cells as the types of the record's fields; empty cells of optional fields are None.
+
+    Raises
+    ------
+    InputError : the message names row and column.
+    """
+    found: dict[str, Any] = {}
+    for column, wanted in _columns(kind).items():
+        if column not in row:
+            continue
+        base, _, optional = wanted.partition(" | ")
+        if base not in _NUMBERS:
+            found[column] = row[column]
+        elif optional and not row[column]:
+            found[column] = None
+        else:
+            found[column] = number_in(row, key, column, int if base == "int" else float)
+    return found
+
+
+_NUMBERS = {"int": whole_number, "float": positive_number}
+
+
+def check_numbers(record: Any, name: str) -> None:
+    """Reject numbers that are not positive, or whole where they count.
+
+    Raises
+    ------
+    InputError : the message begins with `name` and the column.
+    """
+    for column, wanted in _columns(type(record)).items():
+        base, _, optional = wanted.partition(" | ")
+        value = getattr(record, column)
+        if base in _NUMBERS and not (optional and value is None):
+            _NUMBERS[base](f"{name}: {column}", value)
 
 
 def _shortened(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from profet_core.catalog.price_age import old_price_note
+from profet_core.catalog.naming import old_price_note
 from profet_core.documents.records import (
     FLAG,
     NUMBER,

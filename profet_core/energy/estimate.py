@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
-from profet_core.catalog.tables import Row, number_in, read_records
+from profet_core.catalog.tables import cells_of, check_numbers, read_records
 from profet_core.errors import CatalogError, InputError
-from profet_core.units import S_PER_HOUR, positive_number
+from profet_core.units import S_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Region:
     source: str
 
     def __post_init__(self) -> None:
-        positive_number(f"{self.name}: grid_g_per_kwh", self.grid_g_per_kwh)
-        if positive_number(f"{self.name}: pue", self.pue) < 1:
+        check_numbers(self, self.name)
+        if self.pue < 1:
             raise InputError(f"{self.name}: pue must be at least 1, not {self.pue:g}.")
         if not self.source:
             raise InputError(f"{self.name}: source is empty: give the source of the figures.")
@@ -52,22 +52,17 @@ def load_regions() -> Mapping[str, Region]:
     """
     text = resources.files("profet_core.energy").joinpath("regions.csv").read_text(encoding="utf-8")
     required = ("provider", "grid_g_per_kwh", "pue", "year", "source")
-    rows = read_records(text, "The region table", key="region", required=required, make=_region)
+    rows = read_records(
+        text,
+        "The region table",
+        key="region",
+        required=required,
+        make=lambda row: Region(name=row["region"], **cells_of(Region, row, "region")),
+    )
     found = {region.name: region for region in rows}
     if len(found) != len(rows):
         raise CatalogError("The region table lists a region twice: keep one row.")
     return MappingProxyType(found)
-
-
-def _region(row: Row) -> Region:
-    return Region(
-        name=row["region"],
-        provider=row["provider"],
-        grid_g_per_kwh=number_in(row, "region", "grid_g_per_kwh", float),
-        pue=number_in(row, "region", "pue", float),
-        year=int(number_in(row, "region", "year", int)),
-        source=row["source"],
-    )
 
 
 W_PER_KW = 1_000.0
@@ -122,7 +117,8 @@ def training_energy(
     if power_w is None:
         return None
     kwh = power_w / W_PER_KW * total_s / S_PER_HOUR
-    return Energy(power_w, kwh, _co2e_kg(kwh, _grid(offer, regions)))
+    region = _grid(offer, regions)
+    return Energy(power_w, kwh, None if region is None else kwh * region.pue * region.grid_g_per_kwh / 1_000)
 
 
 def _grid(offer: Instance, regions: Mapping[str, Region]) -> Region | None:
@@ -130,7 +126,3 @@ def _grid(offer: Instance, regions: Mapping[str, Region]) -> Region | None:
     region = regions.get(offer.region)
     known = region is not None and offer.provider in (_PROVIDERS[region.provider], OWN_PROVIDER)
     return region if known else None
-
-
-def _co2e_kg(kwh: float, region: Region | None) -> float | None:
-    return None if region is None else kwh * region.pue * region.grid_g_per_kwh / 1_000

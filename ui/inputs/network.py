@@ -9,7 +9,7 @@ import streamlit as st
 
 from profet_core import LatencyDoubtError
 from profet_core.catalog import Instance
-from profet_core.catalog.price_age import price_age_years
+from profet_core.catalog.naming import price_age_years
 from profet_core.prediction.checks import input_wait_warning
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.units import format_ms

@@ -8,16 +8,14 @@ from pathlib import Path
 
 from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models
 from profet_cli.commands.advise.text import print_advice
-from profet_cli.inputs import given_values
-from profet_cli.output import print_json, print_warnings
-from profet_cli.questions import COMMAND_LINE, open_context
+from profet_cli.inputs import COMMAND_LINE, given_values, open_context
+from profet_cli.output import print_json, print_warnings, write_output
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import AdviseQuestion
 from profet_core.documents.advice import ADVICE
 from profet_core.documents.report import report_html, report_source
 from profet_core.errors import InputError
 from profet_core.fields.training import ADVISE
-from profet_core.whole_files import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +36,8 @@ def run(options: argparse.Namespace) -> None:
     if options.report is not None:
         name = Path(options.profile).name
         source = report_source(name, answer.training.prediction, context.models, warnings)
-        _write(options.report, report_html(answer.advice, source), [options.profile, getattr(options, "second", None)])
+        _check_target(options.report, [options.profile, getattr(options, "second", None)])
+        write_output(options.report, report_html(answer.advice, source).encode())
     if options.format == "json":
         print_json(ADVICE.document(answer))
     else:
@@ -46,10 +45,6 @@ def run(options: argparse.Namespace) -> None:
         print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)
 
 
-def _write(target: Path, page: str, read: Sequence[str | Path | None]) -> None:
+def _check_target(target: Path, read: Sequence[str | Path | None]) -> None:
     if target.exists() and any(path is not None and Path(path).exists() and target.samefile(path) for path in read):
         raise InputError(f"{target} is an input trace: name another file for the report.")
-    try:
-        write_whole(target, page.encode())
-    except (OSError, RuntimeError) as error:
-        raise InputError(f"{target} can't be written: {getattr(error, 'strerror', None) or error}.") from None

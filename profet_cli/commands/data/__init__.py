@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from profet_cli.arguments import add_format
 from profet_cli.commands.data.checked import print_checked
-from profet_cli.commands.instances.own_file import known_gpus
+from profet_cli.inputs import known_gpus
 from profet_cli.lab import training_set
 from profet_cli.output import print_json
 from profet_cli.parsing import OneLineParser, add_commands

@@ -5,9 +5,16 @@ from __future__ import annotations
 import argparse
 
 from profet_cli.arguments import add_format, names
-from profet_cli.commands.instances.own_file import writable_path
-from profet_cli.commands.instances.published_items import ANYWHERE, GPUHUNT_NAMES, LIVE_PROVIDERS, PROVIDERS
-from profet_cli.commands.instances.published_prices import SOURCE_PREFIX, PriceLists, published_prices
+from profet_cli.commands.instances.custom import writable_path
+from profet_cli.commands.instances.published_prices import (
+    ANYWHERE,
+    GPUHUNT_NAMES,
+    LIVE_PROVIDERS,
+    PROVIDERS,
+    SOURCE_PREFIX,
+    PriceLists,
+    published_prices,
+)
 from profet_cli.output import cell, print_json, print_table, print_warnings
 from profet_core.catalog import HOME_REGION, Catalog, load_catalog, load_shipped
 from profet_core.catalog.own import changing_own, checked_text, laid_over, read_own, write_own

@@ -9,7 +9,7 @@ from itertools import groupby
 import pytest
 
 from profet_core import load_catalog, predict
-from profet_core.catalog.price_age import old_price_note
+from profet_core.catalog.naming import old_price_note
 from profet_lab.measurements.tables import data_folder
 from tests.cli.cases import unexpected, written
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from profet_core.catalog.price_age import old_price_note
+from profet_core.catalog.naming import old_price_note
 from profet_core.documents.parts import MEMORY, OFFER
 from profet_core.memory.fit import FitAnswer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from profet_core.catalog import load_shipped
-from profet_core.catalog.price_age import old_price_note
+from profet_core.catalog.naming import old_price_note
 
 
 def test_instances_lists_the_catalogue(document, run, catalog):

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from profet_core.catalog import load_shipped
-from profet_core.catalog.price_age import old_price_note, price_age_years
+from profet_core.catalog.naming import old_price_note, price_age_years
 
 TODAY = date(2026, 11, 22)
 
