@@ -137,7 +137,7 @@ def check_numbers(record: Any, name: str) -> None:
     ------
     InputError : the message begins with `name` and the column.
     """
-    for column, wanted in _columns(type(record)).items():
+    for column, wanted in _columns(record.__class__).items():
         base, _, optional = wanted.partition(" | ")
         value = getattr(record, column)
         if base in _NUMBERS and not (optional and value is None):

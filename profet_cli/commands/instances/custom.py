@@ -59,8 +59,10 @@ def run(options: argparse.Namespace) -> None:
         row = _offer(options, catalog)
         offers = catalog.offers(row.name) if row.name in catalog else ()
         old_usd = next((offer.usd_per_hour for offer in offers if offer.offer_key == row.offer_key), None)
-        machine = {"status": row.status, "vcpus": row.vcpus, "host": row.host}
-        rows = [replace(old, **machine) if old.name == row.name else old for old in read_own(path, shipped)]
+        rows = [
+            replace(old, status=row.status, vcpus=row.vcpus, host=row.host) if old.name == row.name else old
+            for old in read_own(path, shipped)
+        ]
         write_own(path, laid_over(rows, [row]), shipped)
     if options.format == "json":
         print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": OFFER.document(row)})
