@@ -25,8 +25,7 @@ def _context() -> Context:
     """What the pages predict from, for the endpoint beside them."""
     from ui.state.resources import load_resources
 
-    resources = load_resources()
-    return Context(resources.models, resources.catalog, resources.gpus)
+    return load_resources()
 
 
 api = Api(SharedContext(_context))

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from profet_core import InputError, LatencyDoubtError, NoPredictionError, Prediction
-from profet_core.answers.predict import predicted_question
-from profet_core.answers.questions import AdviseQuestion, Context, FieldNames, PredictQuestion, ProfileQuestion
-from profet_core.answers.training import (
-    NO_BATCH,
-    PredictedTraining,
-    predicted_training,
-)
+from profet_core import InputError, LatencyDoubtError, NoPredictionError
+from profet_core.answers.questions import AdviseQuestion, FieldNames, ProfileQuestion
+from profet_core.answers.training import NO_BATCH, PredictedTraining, predicted_training
 from profet_core.errors import OptionalInputError
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.record import ProfileMeta
 from ui.state.profiles import held_in
 from ui.state.records import Held
 from ui.state.resources import Resources
-from ui.state.session import MEASURED, Slot, session
+from ui.state.session import MEASURED, session
 
 #: The box in which a visitor says where a profile was recorded.
 ANCHOR_LABEL = "1 · Anchor"
@@ -36,120 +30,22 @@ _LABELS = {
 #: How messages name what the pages ask.
 PAGE = FieldNames("The profile", lambda name: _LABELS.get(name, name.replace("_", " ").capitalize()))
 
-Question = TypeVar("Question", bound=ProfileQuestion)
-Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A prediction, and the reason if the latency that was typed could not be used for it.
-
-    Attributes
-    ----------
-    held : its profile with the sizes and the number of steps that was predicted from.
-    doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
-    invalid : one line on a latency that is no latency at all.
-    """
-
-    held: Held
-    prediction: Prediction
-    doubt: LatencyDoubtError | None = None
-    invalid: str | None = None
-
-
-def context_of(resources: Resources) -> Context:
-    """What the core answers from."""
-    return Context(resources.models, resources.catalog, resources.gpus)
-
-
-def predict_slot(resources: Resources, slot: Slot) -> Outcome:
-    """Predict the profile in `slot` with its latency, or without it while the latency is in doubt.
-
-    Raises
-    ------
-    NoPredictionError : nothing can be predicted from the profile.
-    """
-    held = held_in(resources, slot)
-    question = PredictQuestion(**slot_values(resources, slot))
-    (profile, prediction), doubt, invalid = with_usable_latency(
-        slot, question, lambda asked: predicted_question(context_of(resources), asked, PAGE)
-    )
-    return Outcome(replace(held, profile=profile), prediction, doubt, invalid)
-
-
-def slot_values(resources: Resources, slot: Slot) -> dict[str, Any]:
-    """Fields of a question about the profile in `slot`, but for its latency.
-
-    Raises
-    ------
-    NoPredictionError : nobody has said where it was recorded.
-    """
-    held = held_in(resources, slot)
-    anchor = session.network.anchor
-    if held.sample is not None and held.sample.anchor not in resources.anchors:
-        # Beside models of other machines alone, the anchor that stands there recorded something else.
-        raise NoPredictionError(
-            f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
-        )
-    if anchor is None:
-        raise NoPredictionError(_no_anchor(resources, held.profile.meta.gpu))
-    return {
-        "profile": held.profile,
-        "anchor": anchor,
-        "without_latency": True,
-        "method": session.network.method,
-        "precision": session.network.precision,
-    }
-
-
-def with_usable_latency(
-    slot: Slot, question: Question, answer: Callable[[Question], Answer]
-) -> tuple[Answer, LatencyDoubtError | None, str | None]:
-    """Answer with the latency typed in `slot`, or without it where it can't be used; returns also why."""
-    try:
-        latency_ms = slot.typed_ms
-    except InputError as error:
-        return answer(question), None, str(error)
-    trusted = slot.trusted == _trust(question, latency_ms)
-    try:
-        return answer(replace(question, latency_ms=latency_ms, trust_latency=trusted)), None, None
-    except LatencyDoubtError as doubt:
-        return answer(question), doubt, None
-
-
-def _no_anchor(resources: Resources, recorded: str | None) -> str:
-    """Why a profile has no anchor yet, and what to do."""
-    if recorded is not None and (reason := unknown_gpu(resources.models, recorded)):
-        return reason
-    says = "the file doesn't say" if recorded is None else f"{recorded} may be more than one GPU"
-    return f'Choose the GPU that this profile was recorded on, under "{ANCHOR_LABEL}": {says}.'
-
-
-def trust_latency(resources: Resources, slot: Slot, latency_ms: float) -> None:
-    """Use the latency as typed from now on."""
-    slot.trusted = _trust(PredictQuestion(**slot_values(resources, slot)), latency_ms)
-
-
-def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object, ...]:
-    """What a visitor trusts: that number beside that profile, read as so many steps."""
-    return tuple(question.profile.operations.items()), question.profile.steps, question.anchor, latency_ms
-
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """The training, and what of the visitor's input could not be used for it.
+    """The training as predicted, and what of the visitor's input could not be used for it.
 
     Attributes
     ----------
-    question : what was asked, without what could not be used.
-    outcome : of its profile.
-    problems : one line for each optional input that is not used, and why.
+    question : what was asked, without what could not be used. held : its profile.
+    doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
+    problems : one line for each input that is not used, and why.
     """
 
-    resources: Resources
     question: AdviseQuestion
     training: PredictedTraining
-    outcome: Outcome
+    held: Held
+    doubt: LatencyDoubtError | None
     problems: tuple[str, ...]
 
     @property
@@ -170,29 +66,51 @@ class Predicted:
         """The pixel size of the training: as chosen, or as profiled."""
         return self.question.at_pixels or self.training.pixels
 
+    def trust_latency(self) -> None:
+        """Use the latency in doubt as typed from now on."""
+        if self.doubt is not None:
+            session.profile.trusted = _trust(self.question, self.doubt.latency_ms)
+
 
 def current_network(resources: Resources) -> Predicted:
-    """The training as the settings have it.
+    """The training as the settings have it, without the inputs that can't be used.
 
     Raises
     ------
     NoPredictionError : nothing can be predicted from its profile.
     """
-    question, problems = training_question(resources), []
+    slot, doubt, problems = session.profile, None, []
+    question = training_question(resources)
+    try:
+        latency_ms = slot.typed_ms
+        question = replace(question, latency_ms=latency_ms, trust_latency=slot.trusted == _trust(question, latency_ms))
+    except InputError as error:
+        problems.append(f"{error} The numbers below are predicted without it.")
     while True:
         try:
-            training, doubt, invalid = with_usable_latency(
-                session.profile, question, partial(predicted_training, context_of(resources), field_names=PAGE)
-            )
+            training = predicted_training(resources, question, PAGE)
             break
+        except LatencyDoubtError as error:
+            doubt, question = error, replace(question, latency_ms=None)
         except OptionalInputError as error:
             problems.append(f"{error} It is not used.")
             question = replace(question, **_WITHOUT[error.field])
-    held = replace(held_in(resources, session.profile), profile=training.profile)
-    if doubt is None and invalid is None:
-        question = replace(question, latency_ms=session.profile.usable_ms, trust_latency=True)
-    outcome = Outcome(held, training.prediction, doubt, invalid)
-    return Predicted(resources, question, training, outcome, tuple(problems))
+    # Whoever asks again gets the same answer.
+    question = replace(question, trust_latency=question.latency_ms is not None)
+    return Predicted(question, training, held_in(resources, slot), doubt, tuple(problems))
+
+
+def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object, ...]:
+    """What a visitor trusts: that number beside that profile, read as so many steps."""
+    return tuple(question.profile.operations.items()), question.profile.steps, question.anchor, latency_ms
+
+
+def _no_anchor(resources: Resources, recorded: str | None) -> str:
+    """Why a profile has no anchor yet, and what to do."""
+    if recorded is not None and (reason := unknown_gpu(resources.models, recorded)):
+        return reason
+    says = "the file doesn't say" if recorded is None else f"{recorded} may be more than one GPU"
+    return f'Choose the GPU that this profile was recorded on, under "{ANCHOR_LABEL}": {says}.'
 
 
 #: Field that can't be used -> what to ask without it.
@@ -203,30 +121,47 @@ _WITHOUT: Mapping[str, Mapping[str, Any]] = {
 
 
 def training_question(resources: Resources) -> AdviseQuestion:
-    """The settings of network and training as one question, but for the anchor's latency and the offers."""
+    """The settings of network and training as one question, but for the anchor's latency and the offers.
+
+    Raises
+    ------
+    NoPredictionError : nobody has said where the profile was recorded.
+    """
     network, training, limits = session.network, session.training, session.limits
-    profile = held_in(resources, session.profile).profile
-    values = slot_values(resources, session.profile)
-    recorded = _recorded(profile.meta, "profiled")
-    batch_known = (profile.meta.batch_size or recorded["profiled_batch"]) is not None
-    pixels_known = (profile.meta.pixels or recorded["profiled_pixels"]) is not None
+    held, anchor = held_in(resources, session.profile), network.anchor
+    if held.sample is not None and held.anchor not in resources.anchors:
+        # Beside models of other machines alone, the anchor that stands there recorded something else.
+        raise NoPredictionError(
+            f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
+        )
+    if anchor is None:
+        raise NoPredictionError(_no_anchor(resources, held.profile.meta.gpu))
+    recorded = _recorded(held.profile.meta, "profiled")
+    batch_known = (held.profile.meta.batch_size or recorded["profiled_batch"]) is not None
+    pixels_known = (held.profile.meta.pixels or recorded["profiled_pixels"]) is not None
+    # One step can be answered whatever its batch size.
+    values: dict[str, Any] = {"images": None}
     if batch_known:
-        values |= {
+        values = {
             "images": training.images,
             "validation_images": training.validation_images,
             "epochs": training.epochs,
             "at_batch": training.batch,
         }
-    else:
-        # One step can be answered whatever its batch size.
-        values |= {"images": None}
     if network.second:
-        values |= _second_values(resources)
+        second = held_in(resources, session.second)
+        values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
+        values |= _recorded(second.profile.meta, "second")
     # A field of what is now the anchor doesn't count.
-    measured = {name: value for name, value in MEASURED.given(resources).items() if name != network.anchor}
+    measured = {name: value for name, value in MEASURED.given(resources).items() if name != anchor}
     if measured and network.second and network.measured_at == "other":
         values |= {"measured_trace": values["second"], "measured_trace_latency_ms": values["second_latency_ms"]}
     return AdviseQuestion(
+        profile=held.profile,
+        anchor=anchor,
+        without_latency=True,
+        method=network.method,
+        precision=network.precision,
         **values,
         **recorded,
         at_pixels=training.pixels if pixels_known else None,
@@ -243,13 +178,4 @@ def _recorded(meta: ProfileMeta, which: str) -> dict[str, Any]:
     return {
         f"{which}_batch": None if meta.batch_size else getattr(session.network, f"{which}_batch"),
         f"{which}_pixels": None if meta.pixels else getattr(session.network, f"{which}_pixels"),
-    }
-
-
-def _second_values(resources: Resources) -> dict[str, Any]:
-    held = held_in(resources, session.second)
-    return {
-        "second": held.profile,
-        "second_latency_ms": session.second.usable_ms,
-        **_recorded(held.profile.meta, "second"),
     }

@@ -124,8 +124,8 @@ def warm_up() -> None:
     from ui.state.resources import load_resources
 
     resources = load_resources()
-    sample = next(iter(resources.samples.values()))
-    predict(resources.models, resources.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    held = next(iter(resources.samples.values()))
+    predict(resources.models, resources.catalog, held.profile, held.anchor or "", latency_ms=held.latency_ms)
     for path in sorted(_PAGES.glob("*/*.py")):
         # A page itself is a script that Streamlit runs; the others are its parts.
         if path.stem != path.parent.name:

@@ -97,7 +97,7 @@ def _files(_: Resources) -> None:
 
 def _prices(resources: Resources) -> None:
     st.markdown("On **Predict** you can set your own prices, region, and instances. They apply to your session only.")
-    say_whose(resources)
+    say_whose()
     basis = basis_by_instance(resources.models, resources.catalog)
     rows = [
         {

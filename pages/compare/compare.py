@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.compare.inside import show_inside
-from pages.compare.listing import add_input, choose_listed, compare, list_linked, listed, show_chosen, shown_outcome
+from pages.compare.listing import add_input, choose_listed, compare, list_linked, listed, show_chosen, shown_network
 from pages.compare.side_by_side import show_comparison
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -21,10 +21,7 @@ def body(resources: Resources) -> None:
     add_input(resources, empty=not candidates)
     if not candidates:
         return
-    network = session.network
-    compared = compare(
-        resources, candidates, network.method, precision=network.precision, shown=shown_outcome(resources)
-    )
+    compared = compare(resources, candidates, shown_network(resources))
     left, right = st.columns([2, 3], gap="medium")
     with left:
         chosen = choose_listed(resources, compared)

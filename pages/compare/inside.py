@@ -17,7 +17,6 @@ from profet_core.units import US_PER_MS, format_ms
 from ui.charts.style import BLUE, GREY, GRID, ORANGE, Part, framed, name_axis, show_chart, value_axis
 from ui.inputs.profile import steps_words
 from ui.notices import show_warning
-from ui.predicted import context_of
 from ui.state.resources import Resources
 from ui.tables import MISSING, download_buttons, show_table
 from ui.words import plain
@@ -134,7 +133,7 @@ _UNITS = {"step_latency_ms": " ms", "peak_memory_mib": " MiB"}
 
 def show_inside(resources: Resources, candidate: Candidate) -> None:
     """What limits the step, the time of each operation, what the file says, and how the models see each operation."""
-    answer = answer_inside(context_of(resources), candidate.profile, candidate.latency_ms)
+    answer = answer_inside(resources, candidate.held.profile, candidate.held.latency_ms)
     for line in answer.warnings:
         show_warning(line)
     _diagnosis(answer.diagnosis)

@@ -8,19 +8,18 @@ from functools import partial
 
 import streamlit as st
 
-from profet_core import InstancePrediction, NoPredictionError, Prediction, Profile, ProfileError
+from profet_core import InstancePrediction, Prediction, ProfetError, Profile, ProfileError
 from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
-from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json.writer import write_profile
 from profet_core.units import format_ms
 from ui.inputs.fields import number_field
-from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions, steps_input
+from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
 from ui.inputs.uploads import notes_on, upload_input
 from ui.notices import page_path, record_link, show_error
-from ui.predicted import Outcome, context_of, current_network
-from ui.state.profiles import held_in, own_profiles, remove_own, set_recorded, use_sample
-from ui.state.records import OwnProfile
+from ui.predicted import Predicted, current_network
+from ui.state.profiles import held_in, own_profiles, remove_own, set_recorded
+from ui.state.records import Held
 from ui.state.resources import Resources
 from ui.state.session import ON_PREDICT, session
 from ui.tables import download_button
@@ -33,24 +32,22 @@ class Candidate:
 
     Attributes
     ----------
-    key : tells it from the others; of a sample its name.
-    name : shown; unique on the list.
-    own : the visitor's own profile; None for a sample.
+    held : its name is unique on the list.
     on_predict : it is the one that Predict shows.
     prediction : None while its anchor isn't known or where nothing can be predicted.
     warnings : one sentence each. refusal : why nothing can be predicted from it, one line; empty if something can.
     """
 
-    key: str
-    name: str
-    profile: Profile
-    anchor: str | None
-    latency_ms: float | None
-    own: OwnProfile | None = None
+    held: Held
     on_predict: bool = False
     prediction: Prediction | None = None
     warnings: tuple[str, ...] = ()
     refusal: str = ""
+
+    @property
+    def name(self) -> str:
+        """As shown."""
+        return self.held.name
 
     @property
     def predictions(self) -> Sequence[InstancePrediction]:
@@ -64,62 +61,45 @@ class Candidate:
 
 def listed(resources: Resources) -> list[Candidate]:
     """The visitor's own, in the order they came, then the samples that were picked."""
-    shown = held_in(resources, session.profile)
-    own = [
-        Candidate(each.key, each.name, each.profile, each.anchor, each.latency_ms, each, shown.identity == each.key)
-        for each in own_profiles().values()
-    ]
-    taken = {each.name for each in own}
-    return own + [_sample(resources, name, taken, shown.sample) for name in session.compare.compare_samples]
+    shown, found = held_in(resources, session.profile), list(own_profiles().values())
+    taken = {own.name for own in found}
+    for name in session.compare.compare_samples:
+        found.append(replace(resources.samples[name], name=f"{name} (sample)" if name in taken else name))
+    if not shown.is_own:
+        said = replace(shown, anchor=session.network.anchor, latency_ms=session.profile.usable_ms)
+        found = [replace(said, name=one.name) if one.key == shown.key else one for one in found]
+    return [Candidate(one, one.key == shown.key) for one in found]
 
 
-def _sample(resources: Resources, name: str, taken: set[str], on_predict: object) -> Candidate:
-    sample = resources.samples[name]
-    unlike = sample.name
-    while unlike in taken:
-        unlike += " (sample)"
-    if sample is not on_predict:
-        return Candidate(name, unlike, resources.profiles[name], sample.anchor, sample.latency_ms)
-    anchor, latency_ms = session.network.anchor, session.profile.usable_ms
-    return Candidate(name, unlike, resources.profiles[name], anchor, latency_ms, on_predict=True)
-
-
-def compare(
-    resources: Resources,
-    candidates: Sequence[Candidate],
-    method: str,
-    *,
-    precision: str = AS_PROFILED,
-    shown: Outcome | None = None,
-) -> list[Candidate]:
+def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predicted | None = None) -> list[Candidate]:
     """Predict all of them; a latency that makes no sense is left out, with a warning.
 
     Parameters
     ----------
     shown : what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
-    recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in candidates]
-    found = answer_compare(context_of(resources), recorded, method=method, precision=precision)
+    network, held = session.network, [one.held for one in candidates]
+    recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in held]
+    found = answer_compare(resources, recorded, method=network.method, precision=network.precision)
     return [_with(candidate, each, shown) for candidate, each in zip(candidates, found, strict=True)]
 
 
-def _with(candidate: Candidate, each: EachPrediction, shown: Outcome | None) -> Candidate:
+def _with(candidate: Candidate, each: EachPrediction, shown: Predicted | None) -> Candidate:
     if each.prediction is None:
         return replace(candidate, warnings=each.profile.warnings, refusal=each.refusal)
+    prediction, profile, doubts = each.prediction, each.profile, [each.doubt] if each.doubt else []
     if candidate.on_predict and shown is not None:
-        prediction, profile = shown.prediction, shown.held.profile
-        doubts = [f"{doubt} Predicted without it." for doubt in (shown.doubt, shown.invalid) if doubt]
-    else:
-        prediction, profile, doubts = each.prediction, each.profile, [each.doubt] if each.doubt else []
-    lines = besides_steps(prediction.warnings, profile, candidate.own)
+        prediction, profile = shown.training.prediction, shown.training.profile
+        doubts = [f"{shown.doubt} Predicted without it."] if shown.doubt else []
+    lines = besides_steps(prediction.warnings, profile, candidate.held)
     return replace(candidate, prediction=prediction, warnings=(*doubts, *lines))
 
 
-def shown_outcome(resources: Resources) -> Outcome | None:
+def shown_network(resources: Resources) -> Predicted | None:
     """What Predict shows now; None if it has no number."""
     try:
-        return current_network(resources).outcome
-    except NoPredictionError:
+        return current_network(resources)
+    except ProfetError:
         return None
 
 
@@ -151,7 +131,7 @@ def add_input(resources: Resources, *, empty: bool) -> None:
             "Sample",
             [name for name in resources.samples if name not in state.compare_samples],
             index=None,
-            format_func=lambda name: resources.samples[name].title,
+            format_func=lambda name: resources.samples[name].name,
             key=_SAMPLE_WIDGET,
             placeholder="Choose a sample",
             on_change=add_sample,
@@ -168,7 +148,7 @@ def list_linked() -> None:
 
 def choose_listed(resources: Resources, compared: Sequence[Candidate]) -> Candidate:
     """The list; returns the chosen one."""
-    every = {one.key: one for one in compared}
+    every = {one.held.key: one for one in compared}
     wanted = session.compare.inspect or session.compare.inspect_own
     st.session_state[_WIDGET] = wanted if wanted in every else _usual(compared)
     st.radio(
@@ -184,9 +164,9 @@ def choose_listed(resources: Resources, compared: Sequence[Candidate]) -> Candid
 
 def _usual(compared: Sequence[Candidate]) -> str:
     """The one that Predict shows, else the visitor's newest, else the first sample."""
-    own = [one.key for one in compared if one.own]
-    answers = [one.key for one in compared if one.on_predict]
-    return (*answers, *own[-1:], compared[0].key)[0]
+    own = [one.held.key for one in compared if one.held.is_own]
+    answers = [one.held.key for one in compared if one.on_predict]
+    return (*answers, *own[-1:], compared[0].held.key)[0]
 
 
 def _choose(key: str) -> None:
@@ -196,15 +176,16 @@ def _choose(key: str) -> None:
 
 def _facts(resources: Resources, one: Candidate) -> tuple[str, ...]:
     """Anchor, sizes, framework and latency, and similarity to the training data; empty where not known."""
-    meta, similarity = one.profile.meta, one.prediction and one.prediction.similarity
+    held, similarity = one.held, one.prediction and one.prediction.similarity
+    meta = held.profile.meta
     return (
         "**on Predict**" if one.on_predict else "",
-        "" if one.own else "sample",
-        plain(resources.anchor_label(one.anchor)) if one.anchor else "**anchor?**",
+        "" if held.is_own else "sample",
+        plain(resources.anchor_label(held.anchor)) if held.anchor else "**anchor?**",
         f"batch {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} px" if meta.pixels else "",
         plain(meta.framework or ""),
-        unbroken(f"{format_ms(one.latency_ms)}/step") if one.latency_ms is not None else "",
+        unbroken(f"{format_ms(held.latency_ms)}/step") if held.latency_ms is not None else "",
         "**no prediction**" if one.refusal else "",
         f"{similarity.words} the training data" if similarity else "",
     )
@@ -212,23 +193,23 @@ def _facts(resources: Resources, one: Candidate) -> tuple[str, ...]:
 
 def show_chosen(resources: Resources, chosen: Candidate) -> None:
     """Fields of an own profile, or a sample's description; buttons below."""
+    held = chosen.held
     with st.container(border=True, gap="small"):
-        if chosen.own:
-            _own_fields(resources, chosen.own)
+        if held.sample is None:
+            _own_fields(resources, held)
         else:
-            sample = resources.samples[chosen.key]
-            st.markdown(f"**{plain(sample.title)}**")
-            st.caption(f"Sample: {plain(sample.description)}.")
+            st.markdown(f"**{plain(held.sample.title)}**")
+            st.caption(f"Sample: {plain(held.sample.description)}.")
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            _use_button(resources, chosen)
-            _download_button(resources, chosen)
-            remove = partial(remove_own if chosen.own else _drop_sample, chosen.key)
+            _use_button(chosen)
+            _download_button(held)
+            remove = partial(remove_own if held.is_own else _drop_sample, held.key)
             st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
-            if chosen.own:
+            if held.is_own:
                 remove_all_button(_PREFIX, type="tertiary")
 
 
-def _own_fields(resources: Resources, own: OwnProfile) -> None:
+def _own_fields(resources: Resources, own: Held) -> None:
     name, anchor, latency = st.columns([4, 4, 3], gap="small", vertical_alignment="bottom")
     anchor_key, latency_key = f"{_PREFIX}:anchor:{own.key}", f"{_PREFIX}:latency:{own.key}"
     # What was entered on Predict since then comes first.
@@ -248,35 +229,35 @@ def _own_fields(resources: Resources, own: OwnProfile) -> None:
         key=anchor_key,
         on_change=recorded,
     )
-    with latency:
-        number_field("Latency (ms)", latency_key, empty="optional", on_change=recorded)
-    steps_input(own, _PREFIX, own.latency_ms)
-    step_questions(own, _PREFIX)
+    number_field("Latency (ms)", latency_key, empty="optional", at=latency, on_change=recorded)
+    step_questions(own, _PREFIX, own.latency_ms)
 
 
-def _use_button(resources: Resources, chosen: Candidate) -> None:
+def _use_button(chosen: Candidate) -> None:
+    held, slot = chosen.held, session.profile
     if chosen.on_predict:
         st.page_link(page_path("predict"), label="Open in Predict", icon=":material/arrow_forward:")
     elif st.button("Use in Predict", key=f"{_PREFIX}:use", icon=":material/arrow_forward:"):
-        if chosen.own:
-            session.profile.source, session.profile.chosen = "upload", chosen.key
+        if held.is_own:
+            slot.source, slot.chosen = "upload", held.key
         else:
-            use_sample(session.profile, chosen.key)
+            # With its own anchor and latency even if the same one was chosen before.
+            slot.source, slot.sample, slot.shown = "sample", held.key, None
         st.switch_page(page_path("predict"))
 
 
-def _download_button(resources: Resources, chosen: Candidate) -> None:
+def _download_button(held: Held) -> None:
     """The profile as PROFET JSON, with the fields above."""
     try:
-        data = write_profile(as_said(chosen.own)) if chosen.own else resources.samples[chosen.key].data
+        data = held.sample.data if held.sample else write_profile(as_said(held))
     except ProfileError as error:
         show_error(str(error))
         return
-    name = "profile.json" if chosen.own else resources.samples[chosen.key].path.name
+    name = held.sample.path.name if held.sample else "profile.json"
     download_button("PROFET JSON", data, name, "application/json", f"{_PREFIX}:json", type="tertiary")
 
 
-def as_said(own: OwnProfile) -> Profile:
+def as_said(own: Held) -> Profile:
     """One step of it, with the step latency and whatever else the visitor said."""
     profile = counted(own.profile, own.latency_ms)
     return replace(profile, meta=replace(profile.meta, step_latency_ms=own.latency_ms))

@@ -166,7 +166,7 @@ def _labels(names: Sequence[str]) -> list[str]:
 
 def table_row(one: Candidate, metric: str, instances: Sequence[str]) -> dict[str, object]:
     """Numbers as numbers, so that a click on a column sorts it."""
-    meta, prediction = one.profile.meta, one.prediction
+    meta, prediction = one.held.profile.meta, one.prediction
     similarity = None if prediction is None else prediction.similarity
     lowest = lowest_to_rent(one.predictions, lambda found: value_of(found, metric))
     return {
@@ -182,7 +182,7 @@ def table_row(one: Candidate, metric: str, instances: Sequence[str]) -> dict[str
 
 def data_rows(one: Candidate) -> list[dict[str, object]]:
     """One row per instance, with full digits."""
-    meta, prediction = one.profile.meta, one.prediction
+    meta, prediction = one.held.profile.meta, one.prediction
     return [
         {
             "profile": one.name,

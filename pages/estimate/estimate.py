@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.estimate.columns import EstimateRow, estimate_columns
-from profet_core import NoPredictionError
+from profet_core import ProfetError
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question, other_sizes
 from profet_core.answers.questions import market_offers, narrowed_rows
@@ -22,7 +22,7 @@ from ui.inputs.offers import chosen_narrowing, chosen_rows, offer_buttons, offer
 from ui.inputs.training import precision_input, validation_input, workload_input
 from ui.inputs.uploads import network_file
 from ui.notices import show_error, show_warning
-from ui.predicted import context_of, predict_slot
+from ui.predicted import current_network
 from ui.result_table.show import result_table
 from ui.state.profiles import held_in
 from ui.state.resources import Resources
@@ -50,7 +50,7 @@ def network_question() -> EstimateQuestion | None:
     workload_input()
     with st.expander("More", icon=":material/tune:", key="network:more"):
         validation_input()
-        choice("Optimizer", NetworkFile.net_optimiser, tip="Its state needs memory.")
+        choice("Optimizer", NetworkFile.net_optimiser, help="Its state needs memory.")
         select("Method", NetworkFile.net_method, help="The default was best most often on held-out measurements.")
         precision_input()
     return found
@@ -124,15 +124,14 @@ def _network_words(found: NetworkEstimate) -> str:
 def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Prediction | None, Sequence[str]]:
     """The prediction from the visitor's profile, or from a sample of this very step, and its caveats."""
     held = held_in(resources, session.profile)
-    if held.own is None:
-        sample, asked = held.sample, (question.name, question.network.pixels, question.batch_size)
-        if sample is None or (sample.model, sample.pixels, sample.batch_size) != asked:
-            return None, ()
-    try:
-        prediction = predict_slot(resources, session.profile).prediction
-    except NoPredictionError:
+    sample, asked = held.sample, (question.name, question.network.pixels, question.batch_size)
+    if sample is not None and (sample.model, sample.pixels, sample.batch_size) != asked:
         return None, ()
-    if held.own is None:
+    try:
+        prediction = current_network(resources).training.prediction
+    except ProfetError:
+        return None, ()
+    if sample is not None:
         return prediction, ()
     unknown = "Compare only if your profile is of this network."
     return prediction, (unknown, *other_sizes(held.profile, question))
@@ -146,7 +145,7 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
     )
     request = Request(workload, Limits())
     offers, names = market_offers(
-        context_of(resources),
+        resources,
         narrowing,
         values["market"],
         price=values["price"],

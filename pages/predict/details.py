@@ -96,7 +96,7 @@ def _facts(resources: Resources, network: Predicted, plans: Sequence[Plan], row:
     predicted = _predicted_on(network, plan.instance)
     if predicted is not None and predicted.members:
         members = ", ".join(f"{name} {format_ms(latency_ms)}" for name, latency_ms in predicted.members.items())
-        joined = joined_phrase(resources.models, network.outcome.prediction)
+        joined = joined_phrase(resources.models, network.training.prediction)
         found.append(f"**Members, at the profile's size** ({joined}): {plain(members)}")
     measured = _measured_line(network, plan.instance)
     return [*found, *([measured] if measured else [])]
@@ -132,16 +132,16 @@ def _step_line(network: Predicted, plan: Plan) -> str:
 
 
 def _predicted_on(network: Predicted, instance: str) -> InstancePrediction | None:
-    rows = network.outcome.prediction.predictions
+    rows = network.training.prediction.predictions
     return next((row for row in rows if row.instance == instance), None)
 
 
 def _measured_line(network: Predicted, instance: str) -> str:
     """For a sample with known truth: what was measured there, beside models that never saw its architecture."""
-    sample = network.outcome.held.sample
+    sample = network.held.sample
     if sample is None or not _is_unchanged(network, sample) or instance not in sample.left_out_ms:
         return ""
-    given = network.outcome.prediction.anchor_latency_ms is not None
+    given = network.training.prediction.anchor_latency_ms is not None
     predicted_ms = (sample.left_out_ms if given else sample.left_out_without_latency_ms)[instance]
     measured_ms = sample.measured_ms[instance]
     off = f"{100 * (predicted_ms / measured_ms - 1):+.1f}%"
@@ -152,7 +152,7 @@ def _measured_line(network: Predicted, instance: str) -> str:
 
 
 def _is_unchanged(network: Predicted, sample: Sample) -> bool:
-    prediction = network.outcome.prediction
+    prediction = network.training.prediction
     return (
         prediction.anchor == sample.anchor
         and prediction.anchor_latency_ms in (None, sample.latency_ms)

@@ -26,7 +26,7 @@ from ui.inputs.training import (
     whole_nodes_input,
     workload_input,
 )
-from ui.predicted import PAGE, Predicted, context_of, current_network
+from ui.predicted import PAGE, Predicted, current_network
 from ui.result_table.show import result_table
 from ui.state.profiles import held_in
 from ui.state.resources import Resources
@@ -52,8 +52,8 @@ def main(resources: Resources) -> None:
     size_sliders(resources)
     try:
         network = current_network(resources)
-        latency_question(resources, session.profile, network.outcome)
-        answer = answer_advise(context_of(resources), with_offers(resources, network.question), PAGE, network.training)
+        latency_question(network)
+        answer = answer_advise(resources, with_offers(resources, network.question), PAGE, network.training)
     except ProfetError:
         # The way out may be a wider filter, or an anchor of the visitor's own.
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -123,7 +123,7 @@ def _choices(resources: Resources, network: Predicted) -> None:
             "Per",
             PredictView.per,
             disabled=network.batch_size is None,
-            tip="Epochs need the batch size of the profile." if network.batch_size is None else None,
+            help="Epochs need the batch size of the profile." if network.batch_size is None else None,
         )
         choice("View", PredictView.chart)
         if session.predict.chart == "bars":
@@ -147,8 +147,8 @@ def _table(resources: Resources, network: Predicted, answer: AdviseAnswer, rows:
 
 def _report_button(resources: Resources, network: Predicted, advice: Advice) -> None:
     """Download the answer as one page; it is made when it is asked for."""
-    outcome = network.outcome
-    source = report_source(outcome.held.name, outcome.prediction, resources.models, outcome.prediction.warnings)
+    prediction = network.training.prediction
+    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
     more = {"icon": ":material/print:", "help": "One page to print or send."}
     download_button("Report", lambda: report_html(advice, source), "profet-report.html", "text/html", "report", **more)
 

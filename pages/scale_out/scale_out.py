@@ -25,7 +25,7 @@ from ui.inputs.network import latency_question, network_input, price_line, show_
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.inputs.training import chosen_parameters, parameters_input, typed_network, validation_input
 from ui.notices import page_path
-from ui.predicted import PAGE, context_of, current_network
+from ui.predicted import PAGE, current_network
 from ui.result_table.show import result_table
 from ui.state.profiles import held_in
 from ui.state.resources import Resources
@@ -44,8 +44,8 @@ def out_inputs(resources: Resources) -> None:
     else:
         network_input(resources)
         parameters_input(held_in(resources, session.profile).profile.meta)
-    choice("Gradients", ScaleOut.gradients, tip="4 bytes per parameter in FP32, 2 in half precision.")
-    choice("Keep fixed", ScaleOut.batch_kept, tip=_KEPT_TIP)
+    choice("Gradients", ScaleOut.gradients, help="4 bytes per parameter in FP32, 2 in half precision.")
+    choice("Keep fixed", ScaleOut.batch_kept, help=_KEPT_TIP)
     if session.scale_out.batch_kept == "all":
         number_field("Global batch", ScaleOut.batch_of_all, empty="batch of one GPU")
     select("Gradient exchange", ScaleOut.strategy)
@@ -96,7 +96,7 @@ def body(resources: Resources) -> None:
     question = _question(resources)
     if question is None:
         return
-    answering = scaleout_plans(context_of(resources), question, PAGE)
+    answering = scaleout_plans(resources, question, PAGE)
     if not answering.plans:
         raise InputError(_why_none(question))
     rows = _shown(answering.plans)
@@ -141,7 +141,7 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         asked = replace(asked, step_ms=step.one_gpu_ms, batch=batch_size, gpu=(step.one_gpu_on,))
     else:
         found = current_network(resources)
-        latency_question(resources, session.profile, found.outcome)
+        latency_question(found)
         show_notices(found)
         meta, batch_size = found.training.profile.meta, found.chosen_batch
         asked = replace(asked, training=found.question)

@@ -24,7 +24,7 @@ from ui.inputs.fields import choice, number_field, select
 from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.training import SIZE_LABELS, size_sliders, size_stops, validation_input, workload_input
-from ui.predicted import PAGE, Predicted, context_of, current_network
+from ui.predicted import PAGE, Predicted, current_network
 from ui.result_table.show import result_table
 from ui.state.resources import Resources
 from ui.state.session import CurvesView, Part, PerInstance, Scaler, SizesView, session
@@ -60,7 +60,7 @@ def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
         at=at,
         method=session.scaler.scaler_method,
     )
-    answer = answer_scale(context_of(resources), question, range(smallest, largest + 1))
+    answer = answer_scale(resources, question, range(smallest, largest + 1))
     st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {question.at}", f"{format_ms(answer.scaled.latency_ms)}/step")
     offer = resources.catalog[question.instance]
     look = gpu_look(offer.gpu)
@@ -120,12 +120,12 @@ def main(resources: Resources) -> None:
 
 def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *, log: bool) -> None:
     network = current_network(resources)
-    latency_question(resources, session.profile, network.outcome)
+    latency_question(network)
     show_notices(network)
     at = _chosen_size(network, axis)
     smallest, largest = axis_range(axis)
     answer = answer_sizes(
-        context_of(resources),
+        resources,
         with_offers(resources, network.question),
         axis,
         sorted(_GRID[axis] | ({at} if at and smallest <= at <= largest else set())),

@@ -45,9 +45,7 @@ CHEAPER = {"instance": "g4dn.xlarge", "usd_per_hour": 0.4, "as_of": "2026-11-21"
 
 
 def own(app) -> list[tuple]:
-    if OWN not in app.session_state or app.session_state[OWN] is None:
-        return []
-    rows = app.session_state[OWN].rows
+    rows = app.session_state[OWN] if OWN in app.session_state else ()
     return [(row.name, row.gpu, row.gpu_count, row.usd_per_hour, row.market) for row in rows]
 
 
@@ -55,7 +53,7 @@ def test_an_instance_is_added_with_its_gpu_s_memory_and_the_date_of_its_price(op
     more = {"gpu_count": 2, "market": "spot", "region": "eu-central-1", "as_of": "2024-05-06"}
     app = edit(open_app(), "own-instances", ROW | more)
     assert not app.error and not app.exception
-    (row,) = app.session_state[OWN].rows
+    (row,) = app.session_state[OWN]
     assert (row.name, row.gpu, row.gpu_count, row.gpu_memory_gib) == ("my.l40s", "L40S", 2, 48.0)
     assert (row.usd_per_hour, row.market, row.region, row.as_of) == (0.95, "spot", "eu-central-1", "2024-05-06")
     assert row.own and row.status == "available"
@@ -223,7 +221,7 @@ def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app, 
     edit(mine, "own-instances", changed={0: {"usd_per_hour": 0.3}})
     assert [row[3] for row in own(mine)] == [0.3]
     edit(mine, "own-instances", removed=[0])
-    assert mine.session_state[OWN] is None and listed(mine) == shipped
+    assert mine.session_state[OWN] == () and listed(mine) == shipped
 
 
 def test_a_visitor_has_two_hundred_rows_at_most_and_no_gpu_s_instance_twice(open_app, edit):

@@ -21,7 +21,7 @@ from tests.pages.conftest import (
     own,
     type_in,
 )
-from ui.state.records import OwnProfile
+from ui.state.records import Held
 from ui.state.resources import load_resources
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
@@ -123,7 +123,7 @@ def test_using_one_puts_it_on_answer_with_all_that_is_known_of_it(open_app, samp
 
 def test_a_download_is_the_profile_as_it_was_told(samples):
     read = read_profile(as_version_1(samples[VGG].profile.operations))
-    own = OwnProfile("key", read, "net", "upload", "g3s.xlarge", 130.0, precision="fp32", steps=4)
+    own = Held("key", read, "net", "upload", "g3s.xlarge", 130.0, precision="fp32", steps=4)
     again = read_profile(write_profile(as_said(own)))
     assert again.operations == pytest.approx({name: us / 2 for name, us in samples[VGG].profile.operations.items()})
     assert (again.steps, again.meta.step_latency_ms, again.meta.precision) == (1, 130.0, "fp32")
@@ -160,8 +160,8 @@ def test_fifty_profiles_and_names_that_are_alike(open_app, samples):
 def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, samples):
     sample = samples[VGG]
     names = ["<b>bold</b>", *(f"a very, very, very, very long name of a profile at batch {at}.json" for at in (16, 64))]
-    candidates = [Candidate(name, name, sample.profile, sample.anchor, sample.latency_ms) for name in names]
-    found = compare(load_resources(), candidates, "default")
+    held = [Held(name, sample.profile, name, "upload", sample.anchor, sample.latency_ms) for name in names]
+    found = compare(load_resources(), [Candidate(one) for one in held])
     rows = [row for row in offer_rows(catalog, found) if row.offer.name in ORIGINAL]
     assert [row.offer.name for row in rows if row.is_anchor] == [sample.anchor]
     figure = bars(found, rows, "latency")

@@ -1,1 +1,1 @@
-"""How Streamlit's page and its files get to a browser: compressed, from memory, and with a script of ours."""
+"""How Streamlit's page and files get to a browser: compressed, from memory, with our style and script."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
 from ui.state.session import Field
@@ -15,21 +16,18 @@ def choice(
     label: str,
     field: Field[str] | str,
     options: Mapping[str, str] | None = None,
-    *,
-    disabled: bool = False,
-    tip: str | None = None,
+    **more: Any,
 ) -> None:
-    """One of a few, all in sight; `options` map each to how it reads, by default as the field has them."""
+    """One of a few, all in sight.
+
+    Parameters
+    ----------
+    options : each to how it reads; None: as the field has them. more : as `st.segmented_control` takes it.
+    """
     key, options = _of(field, options)
+    words = options.__getitem__
     st.segmented_control(
-        label,
-        tuple(options),
-        format_func=options.__getitem__,
-        key=key,
-        required=True,
-        disabled=disabled,
-        help=tip,
-        persist_state="session",
+        label, tuple(options), format_func=words, key=key, required=True, persist_state="session", **more
     )
 
 
@@ -58,6 +56,7 @@ def number_field(
     *,
     empty: str | None = None,
     tip: str | None = None,
+    at: DeltaGenerator | None = None,
     on_change: Callable[[], None] | None = None,
 ) -> None:
     """A number above 0.
@@ -66,11 +65,11 @@ def number_field(
     ----------
     field : of the session, with its bounds, or a key.
     bounds : of a key: smallest and largest number; whole ones take whole numbers only.
-    empty : stands in the field while it is empty; None: it may not be.
+    empty : stands in the field while it is empty; None: it may not be. at : where it is drawn, such as a column.
     """
     key, bounds = (field, bounds) if isinstance(field, str) else (field.key, field.bounds)
     kind: dict[str, Any] = {"format": "%d"} if isinstance(bounds[0], int) else {"format": "%g", "step": 0.1}
-    st.number_input(
+    (st if at is None else at).number_input(
         label,
         *bounds,
         value="min" if empty is None else None,

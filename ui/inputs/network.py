@@ -7,7 +7,6 @@ from functools import partial
 
 import streamlit as st
 
-from profet_core import LatencyDoubtError
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import price_age_years
 from profet_core.prediction.checks import input_wait_warning
@@ -16,9 +15,9 @@ from profet_core.units import format_ms
 from ui.inputs.fields import number_field, select, toggle
 from ui.inputs.profile import besides_steps, profile_input
 from ui.notices import show_error
-from ui.predicted import ANCHOR_LABEL, Outcome, Predicted, trust_latency
+from ui.predicted import ANCHOR_LABEL, Predicted
 from ui.state.profiles import change_own
-from ui.state.records import Held, OwnProfile
+from ui.state.records import Held
 from ui.state.resources import Resources
 from ui.state.session import Field, Network, Slot, session
 from ui.words import plain
@@ -43,18 +42,15 @@ def latency_input(slot: Slot, label: str = "3 · Anchor latency (optional)") -> 
     """One training step's time on the anchor, with its unit."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     # Narrow enough that Streamlit leaves out the buttons beside the number.
-    with row.container(width=119):
-        number_field(label, slot.key("latency"), empty="not known")
+    number_field(label, slot.key("latency"), empty="not known", at=row.container(width=119))
     tip = "Of one training step on the anchor, without the profiler running. Empty: predicted without it."
     with row:
         select("Unit", slot.key("unit"), _UNIT_LABELS, width=90, help=tip)
 
 
-def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None:
+def latency_question(network: Predicted) -> None:
     """Ask about a latency that makes no sense; until the answer it is not used."""
-    if outcome.invalid:
-        show_error(f"{outcome.invalid} The numbers below are predicted without it.")
-    doubt = outcome.doubt
+    doubt, slot = network.doubt, session.profile
     if doubt is None:
         return
     st.warning(
@@ -62,30 +58,13 @@ def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None
         icon=":material/help:",
     )
     with st.container(horizontal=True):
-        _answer_buttons(resources, slot, doubt, outcome.held.own)
-
-
-def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, own: OwnProfile | None) -> None:
-    """What the visitor may have meant, and that it is right as typed."""
-    if doubt.suggested_steps is not None and own is not None:
-        st.button(
-            f"Read it as {doubt.suggested_steps} step{'s' if doubt.suggested_steps > 1 else ''}",
-            key=f"{slot.prefix}:use-steps",
-            on_click=partial(change_own, own.key, steps=doubt.suggested_steps),
-        )
-    if doubt.suggested_ms is not None:
-        st.button(
-            f"Use {format_ms(doubt.suggested_ms)}",
-            key=f"{slot.prefix}:use-suggested",
-            on_click=slot.use_ms,
-            args=(doubt.suggested_ms,),
-        )
-    st.button(
-        "Use it as typed",
-        key=f"{slot.prefix}:use-typed",
-        on_click=trust_latency,
-        args=(resources, slot, doubt.latency_ms),
-    )
+        if (steps := doubt.suggested_steps) is not None and network.held.is_own:
+            change = partial(change_own, network.held.key, steps=steps)
+            st.button(f"Read it as {steps} step{'s' if steps > 1 else ''}", key=":use-steps", on_click=change)
+        if (meant_ms := doubt.suggested_ms) is not None:
+            use = partial(slot.use_ms, meant_ms)
+            st.button(f"Use {format_ms(meant_ms)}", key=":use-suggested", on_click=use)
+        st.button("Use it as typed", key=":use-typed", on_click=network.trust_latency)
 
 
 def network_input(resources: Resources) -> None:
@@ -117,17 +96,15 @@ def _size_input(held: Held, axis: str, field: Field[int | None], label: str) -> 
 
 def show_notices(network: Predicted) -> None:
     """What could not be used, what the profile warns of, and what another GPU doesn't change."""
-    outcome = network.outcome
+    profile = network.training.profile
     for problem in network.problems:
         show_error(problem)
-    lines = [*besides_steps(network.training.warnings, outcome.held.profile, outcome.held.own)]
-    lines += _what_waits(outcome)
-    if len(lines) == 1:
-        st.warning(plain(lines[0]), icon=":material/warning:")
-    elif lines:
-        st.warning("\n".join(f"- {plain(line)}" for line in lines), icon=":material/warning:")
+    lines = [*besides_steps(network.training.warnings, profile, network.held), *_what_waits(network)]
+    if lines:
+        mark = "- " if len(lines) > 1 else ""
+        st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")
     # Nothing is wrong with the numbers for these.
-    for note in outcome.held.profile.ignored:
+    for note in profile.ignored:
         st.caption(f"Left out of the file: {plain(note)}.")
 
 
@@ -142,10 +119,10 @@ def price_line(offers: Iterable[Instance]) -> str:
     return f"Prices of {span}{'; refresh them with `profet instances refresh`' if stale else ''}."
 
 
-def _what_waits(outcome: Outcome) -> list[str]:
+def _what_waits(network: Predicted) -> list[str]:
     """What of the step another GPU doesn't change."""
-    profile = outcome.held.profile
-    found = diagnose(profile, outcome.prediction.anchor_latency_ms)
+    profile = network.training.profile
+    found = diagnose(profile, network.training.prediction.anchor_latency_ms)
     if found.kind == "input" and input_wait_warning(profile):
         # Said among the warnings, with what the numbers leave out.
         return []

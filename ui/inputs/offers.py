@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
@@ -22,12 +23,10 @@ from ui.inputs.own_table import own_table
 from ui.inputs.training import typed_network
 from ui.notices import one_line_errors
 from ui.state.own_catalog import own_gpu_instances, visitors_resources
-from ui.state.resources import OfferChoices, Resources, offer_choices
+from ui.state.resources import Resources, offer_choices
 from ui.state.session import PRICE, Drawn, Offers, session
 from ui.words import plain
 
-_COUNT_TIP = "None chosen: one, and the smallest node of a GPU that is rented in nodes only."
-_CONFIDENCE_TIP = "Profiled GPUs can be good. Unprofiled GPUs are fair at best."
 #: A longer summary counts what narrows.
 _MOST_WORDS = 28
 
@@ -45,19 +44,19 @@ def filter_button(resources: Resources) -> None:
 
 def narrowing_fields(resources: Resources) -> None:
     """A field for each."""
-    known = offer_choices(resources)
     chosen_narrowing(resources)
+    known = offer_choices(resources)
     clouds, gpus = st.columns(2, gap="small")
     with clouds:
-        some_of("Cloud", Offers.provider, known.providers, format_func=cloud_words, placeholder="any")
+        some_of("Cloud", Offers.provider, known.provider, format_func=cloud_words, placeholder="any")
     with gpus:
-        some_of("GPU", Offers.gpu, known.gpus, placeholder="any")
+        some_of("GPU", Offers.gpu, known.gpu, placeholder="any")
     market, region = st.columns([3, 2], gap="small")
     with market:
         choice("Market", Offers.market)
     with region:
         # No region is none of the options: a visitor's own may have any name.
-        select("Region", Offers.region, {one: one for one in known.regions}, index=None, placeholder="anywhere")
+        select("Region", Offers.region, {one: one for one in known.region}, index=None, placeholder="anywhere")
     if spot_counts():
         number_field(
             "Spot is cheaper by (%)",
@@ -66,27 +65,32 @@ def narrowing_fields(resources: Resources) -> None:
             tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
         )
     count, memory = st.columns(2, gap="small")
-    with count:
-        st.pills(
-            "GPUs in a machine",
-            known.gpu_counts,
-            selection_mode="multi",
-            key=Offers.gpu_count.key,
-            help=_COUNT_TIP,
-            persist_state="session",
-        )
-    with memory:
-        number_field("GiB per GPU, at least", Offers.min_memory_gib, empty="any")
+    count.pills(
+        "GPUs in a machine",
+        known.gpu_count,
+        selection_mode="multi",
+        key=Offers.gpu_count.key,
+        help="None chosen: one, and the smallest node of a GPU that is rented in nodes only.",
+        persist_state="session",
+    )
+    number_field("GiB per GPU, at least", Offers.min_memory_gib, empty="any", at=memory)
     toggle("Retired instances", Offers.retired, "Can't be rented any more.")
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        choice("Confidence", Offers.confidence, tip=_CONFIDENCE_TIP)
+        choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
         st.button("Every offer", key="narrowing:widen", icon=":material/filter_alt_off:", on_click=_widen)
 
 
 def chosen_narrowing(resources: Resources) -> Narrowing:
     """What the settings ask of an offer; what is there no more, such as an own GPU that was removed, is forgotten."""
-    _forget_gone(offer_choices(resources))
     offers = session.offers
+    for name, options in asdict(offer_choices(resources)).items():
+        chosen = getattr(offers, name)
+        if isinstance(chosen, list):
+            kept: object = [value for value in chosen if value in options]
+        else:
+            kept = chosen if chosen in options else None
+        if kept != chosen:
+            setattr(offers, name, kept)
     return Narrowing(
         provider=tuple(offers.provider),
         region=offers.region,
@@ -103,21 +107,9 @@ def spot_counts() -> bool:
     return session.offers.market in (SPOT, ANY_MARKET)
 
 
-def _forget_gone(known: OfferChoices) -> None:
-    offers = session.offers
-    for name, options in (("provider", known.providers), ("gpu", known.gpus), ("gpu_count", known.gpu_counts)):
-        kept = [value for value in getattr(offers, name) or () if value in options]
-        if kept != getattr(offers, name):
-            setattr(offers, name, kept)
-    if offers.region not in (None, *known.regions):
-        offers.region = None
-
-
 def _widen() -> None:
-    offers = session.offers
-    offers.provider, offers.gpu, offers.gpu_count = [], [], []
-    offers.market, offers.region, offers.min_memory_gib = MARKET_CHOICES[0], None, None
-    offers.confidence = CONFIDENCE_WORDS[0]
+    for name in ("provider", "gpu", "gpu_count", "market", "region", "min_memory_gib", "confidence"):
+        setattr(session.offers, name, copy(vars(Offers)[name].default))
 
 
 def _summary(narrowing: Narrowing) -> str:
@@ -245,7 +237,6 @@ def _own_price_input(resources: Resources) -> None:
             ),
             "usd": st.column_config.NumberColumn("Your price ($/h)", required=True, min_value=0),
         },
-        ("usd",),
         list(PRICE.given(resources).items()),
         lambda row: {"instance": row[0], "usd": as_typed(row[1])},
         lambda cells: (cells["instance"], typed_positive(cells["usd"])),

@@ -27,12 +27,10 @@ from profet_core.typed_numbers import as_typed
 from profet_core.units import format_ms
 from ui.inputs.own_table import own_table
 from ui.notices import MEASURE_IT, custom_gpu_link
-from ui.predicted import predict_slot
+from ui.predicted import current_network
 from ui.state.own_catalog import (
     check_own,
     checked_own_instance,
-    own_gpus,
-    own_instances,
     put_own_gpus,
     put_own_instances,
     without_own_gpus,
@@ -46,8 +44,8 @@ _MARKET_LABELS = {OWN_HARDWARE: "my hardware"}
 
 def own_instances_input(resources: Resources) -> None:
     """Draw the table of custom instances; they count on every page until the session ends."""
-    say_whose(resources)
-    shared, columns = load_resources().catalog, _columns(resources)
+    say_whose()
+    shared = load_resources().catalog
 
     def made(cells: dict[str, str]) -> Instance:
         name, gpu = cells["instance"], resources.gpus.get(cells["gpu"])
@@ -58,26 +56,25 @@ def own_instances_input(resources: Resources) -> None:
 
     own_table(
         "own-instances",
-        columns,
-        ("gpu_count", "usd_per_hour"),
-        own_instances(),
+        _columns(resources),
+        session.own.own_instances,
         lambda row: _cells(row, resources, shared),
         made,
         lambda rows: put_own_instances(shared, rows),
     )
 
 
-def say_whose(resources: Resources) -> None:
+def say_whose() -> None:
     """On a server with a custom list of its operator, show how many rows are from it."""
-    if resources.server_rows:
-        rows = "1 row is" if resources.server_rows == 1 else f"{resources.server_rows} rows are"
+    if count := sum(offer.own for offer in load_resources().catalog.all_offers):
+        rows = "1 row is" if count == 1 else f"{count} rows are"
         st.caption(f"{rows} this server's own list, which its operator shows to everyone.")
 
 
 def _columns(resources: Resources) -> dict[str, Any]:
     text, number, select = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
     # A custom GPU may have been removed.
-    gpus = tuple(dict.fromkeys((*resources.gpus, *(row.gpu for row in own_instances()))))
+    gpus = tuple(dict.fromkeys((*resources.gpus, *(row.gpu for row in session.own.own_instances))))
     defaults = _defaults()
     return {
         "instance": text("Name", required=True, pinned=True, help="A new name, or an instance to price elsewhere."),
@@ -134,8 +131,7 @@ def own_gpu_input() -> None:
     own_table(
         "own-gpus",
         _gpu_columns(),
-        (*SHEET_COLUMNS, _STEP, "images_per_s", "pixels", "batch_size", "times_reference", "usd_per_hour"),
-        own_gpus(),
+        session.own.own_gpus,
         _gpu_cells,
         _made,
         put_own_gpus,
@@ -206,16 +202,15 @@ def _made(cells: dict[str, str]) -> OwnGpu:
 def _with_step(own: OwnGpu, measured_ms: float) -> OwnGpu:
     """With the speed that a measured step of the shown profile implies."""
     resources = without_own_gpus()
-    outcome = predict_slot(resources, session.profile)
-    prediction = outcome.prediction
+    training = current_network(resources).training
     point = speed_of_step(
         resources.models,
         resources.catalog,
-        outcome.held.profile,
-        prediction.anchor,
+        training.profile,
+        training.prediction.anchor,
         own,
         measured_ms,
-        latency_ms=prediction.anchor_latency_ms,
+        latency_ms=training.prediction.anchor_latency_ms,
         tf32=session.network.precision != FP32,
     )
     return replace(own, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")

@@ -31,7 +31,6 @@ class _Editing:
 def own_table(
     key: str,
     columns: Mapping[str, Any],
-    numbers: Sequence[str],
     rows: Sequence[Row],
     cells: Callable[[Row], Cells],
     make: Callable[[dict[str, str]], Row],
@@ -41,7 +40,7 @@ def own_table(
 
     Parameters
     ----------
-    columns : column -> its configuration. numbers : columns of numbers.
+    columns : column -> its configuration.
     rows : the visitor's rows. cells : a row's text cells. make : reads a row of cells; raises ProfetError.
     keep : replaces the visitor's rows; raises ProfetError.
     """
@@ -66,7 +65,8 @@ def own_table(
     data = pd.DataFrame(held.opened, columns=[*columns], dtype=object)
     for column in columns:
         # Empty text is no number; whole numbers may become others.
-        data[column] = pd.to_numeric(data[column]).astype(float) if column in numbers else data[column].astype("str")
+        numeric = columns[column]["type_config"]["type"] == "number"
+        data[column] = pd.to_numeric(data[column]).astype(float) if numeric else data[column].astype("str")
     st.data_editor(
         data,
         num_rows="dynamic",

@@ -17,14 +17,14 @@ from ui.notices import inside_link, record_link, show_error
 from ui.state.profiles import (
     MAX_NAME_LETTERS,
     add_own,
-    carried_text,
     change_own,
     held_in,
+    own_in,
     own_profiles,
     remove_all_own,
     remove_own,
 )
-from ui.state.records import Held, OwnProfile
+from ui.state.records import Held
 from ui.state.resources import Resources
 from ui.state.session import Own, Slot, session
 from ui.turns import others_first
@@ -38,7 +38,7 @@ _KNOWN_BY = {
     "inferred": "by its latency",
     "assumed": "assumed",
 }
-#: Field of `OwnProfile` -> label, answers and tip.
+#: Field of `Held` -> label, answers and tip.
 _QUESTIONS: Mapping[str, tuple[str, Mapping[str | bool | None, str], str]] = {
     "precision": (
         "Precision of the step",
@@ -55,52 +55,44 @@ _PASTED_NAME = "pasted text"
 _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE": 613483.8}'
 
 
-def steps_input(own: OwnProfile | None, prefix: str, latency_ms: float | None) -> None:
-    """Ask how many steps a visitor's file covers, and say how the number is known; it stays with the profile.
+def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
+    """Ask of a visitor's file what it doesn't say: steps, precision, compilation. The answers stay with the profile.
 
     Parameters
     ----------
-    latency_ms : of one step on the anchor, if known: the number may be inferred from it.
+    latency_ms : of one step on the anchor, if known: the number of steps may be inferred from it.
     """
-    if own is None:
+    if not held.is_own:
         return
-    shown, key = counted(own.profile, latency_ms), f"{prefix}:steps:{own.key}"
+    shown, key = counted(held.profile, latency_ms), f"{prefix}:steps:{held.key}"
     # What another page or the latency has said since this was last drawn comes first.
     st.session_state[key] = shown.steps
-    with st.container(width=200):
-        number_field(
-            "Steps in the file",
-            key,
-            (1, MAX_STEPS),
-            tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
-            on_change=lambda: change_own(own.key, steps=st.session_state[key]),
-        )
+    number_field(
+        "Steps in the file",
+        key,
+        (1, MAX_STEPS),
+        tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
+        at=st.container(width=200),
+        on_change=lambda: change_own(held.key, steps=st.session_state[key]),
+    )
     st.caption(steps_note(shown) or f"{sentence(steps_words(shown))}.")
-
-
-def step_questions(own: OwnProfile | None, prefix: str) -> None:
-    """Ask for precision and compilation beside the profile; the answers stay with it and lead to its warnings."""
-    if own is None or not (own.asks_precision or own.asks_compiled):
-        return
     with st.container(horizontal=True, gap="small"):
-        if own.asks_precision:
-            _ask(own, prefix, "precision")
-        if own.asks_compiled:
-            _ask(own, prefix, "compiled")
+        for field in held.unknown:
+            _ask(held, prefix, field)
 
 
-def _ask(own: OwnProfile, prefix: str, field: str) -> None:
+def _ask(held: Held, prefix: str, field: str) -> None:
     label, answers, tip = _QUESTIONS[field]
-    key = f"{prefix}:{field}:{own.key}"
+    key = f"{prefix}:{field}:{held.key}"
     st.selectbox(
         label,
         tuple(answers),
-        index=[*answers].index(getattr(own, field)),
+        index=[*answers].index(getattr(held, field)),
         format_func=answers.__getitem__,
         key=key,
         help=tip,
         width=230,
-        on_change=lambda: change_own(own.key, **{field: st.session_state[key]}),
+        on_change=lambda: change_own(held.key, **{field: st.session_state[key]}),
     )
 
 
@@ -110,31 +102,29 @@ def steps_words(profile: Profile) -> str:
     return f"{count}, {_KNOWN_BY[profile.steps_basis]}"
 
 
-def besides_steps(warnings: Iterable[str], profile: Profile, own: OwnProfile | None) -> tuple[str, ...]:
+def besides_steps(warnings: Iterable[str], profile: Profile, held: Held) -> tuple[str, ...]:
     """`warnings` but what stands beside the choice already."""
-    beside = None if own is None else steps_note(profile)
+    beside = steps_note(profile) if held.is_own else None
     return tuple(line for line in warnings if line != beside)
 
 
 def own_choice(slot: Slot) -> None:
     """Which own profile `slot` shows, where there is more than one; and what can be done with it."""
-    held = own_profiles()
-    if not held:
+    every, own = own_profiles(), own_in(slot)
+    if own is None:
         return
-    chosen = slot.chosen
-    if chosen is None or chosen not in held:
-        chosen = slot.chosen = list(held)[-1]
+    if slot.chosen != own.key:
+        slot.chosen = own.key
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    if len(held) > 1:
+    if len(every) > 1:
         row.selectbox(
-            f"Shown, of your {len(held)} profiles",
-            tuple(held),
-            format_func=lambda chosen: held[chosen].name if chosen in held else "",
+            f"Shown, of your {len(every)} profiles",
+            tuple(every),
+            format_func=lambda key: every[key].name if key in every else "",
             key=slot.key("chosen"),
             persist_state="session",
             width="stretch",
         )
-    own = held[chosen]
     with row.popover("Edit", icon=":material/edit:"):
         rename_input(own, slot.prefix)
         remove, key = f"Remove {plain(own.name)}", f"{slot.prefix}:remove"
@@ -149,7 +139,7 @@ def remove_all_button(prefix: str, **more: Any) -> None:
         st.button(f"Remove all {count}", key=key, icon=icon, on_click=remove_all_own, **more)
 
 
-def rename_input(own: OwnProfile, prefix: str) -> None:
+def rename_input(own: Held, prefix: str) -> None:
     """What the visitor calls it."""
     key = f"{prefix}:name:{own.key}"
     # What it is called now: the list may have shortened or numbered what was typed.
@@ -165,19 +155,19 @@ def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     """Where the profile comes from; returns the one that is shown."""
     choice(label, slot.key("source"), Slot.source.options)
     if slot.source == "sample":
-        titles = {name: sample.title for name, sample in resources.samples.items()}
+        titles = {name: sample.name for name, sample in resources.samples.items()}
         select("Sample", slot.key("sample"), titles, help="A real measurement, to try the app with.")
     else:
         (_upload_input if slot.source == "upload" else _paste_input)(resources, slot)
         own_choice(slot)
     held = held_in(resources, slot)
-    _name_shown(held, slot.source)
+    if slot.source != "sample":
+        _name_shown(held)
     if slot is session.profile:
-        inside_link("What is in it?", held.sample.name if held.sample else None)
-    if held.own and slot is session.profile:
-        _carry_input(held.own)
-    steps_input(held.own, slot.prefix, slot.usable_ms)
-    step_questions(held.own, slot.prefix)
+        inside_link("What is in it?", None if held.is_own else held.key)
+        if held.is_own:
+            _carry_input(held)
+    step_questions(held, slot.prefix, slot.usable_ms)
     return held
 
 
@@ -199,7 +189,7 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     try:
         with others_first():
             profile = read_guarded(text.encode("utf-8", "replace"), _PASTED_NAME)
-        own, _ = add_own(profile, _PASTED_NAME, "paste", resources.anchor_of(profile))
+        own, _ = add_own(resources, profile, _PASTED_NAME, "paste")
     except ProfetError as error:
         show_error(str(error))
         return
@@ -207,26 +197,23 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     st.rerun()
 
 
-def _carry_input(own: OwnProfile) -> None:
+def _carry_input(own: Held) -> None:
     """Whether the address holds the profile: totals only, but whoever has the link has them."""
-    fits = carried_text(own) is not None
     st.toggle(
         "Keep this profile in the page's address",
         key=Own.carry_profile.key,
         persist_state="session",
-        disabled=not fits,
-        help="Then it survives a reload, and a link to this page carries it: the time of each operation type, and "
-        "what is known of the step."
-        if fits
-        else "It is too long for an address.",
+        disabled=own.link_text is None,
+        help="It is too long for an address."
+        if own.link_text is None
+        else "Then it survives a reload, and a link to this page carries it: the time of each operation type, and "
+        "what is known of the step.",
     )
 
 
-def _name_shown(held: Held, source: str) -> None:
-    """Name the profile in use where it isn't plain from the widgets."""
-    if source == "sample":
-        return
-    if held.own is None:
+def _name_shown(held: Held) -> None:
+    """Name the profile in use, with what its file says."""
+    if not held.is_own:
         st.caption(f"No profile of yours yet: the page still shows {shown_name(held)}.")
         return
     meta = held.profile.meta
@@ -235,7 +222,7 @@ def _name_shown(held: Held, source: str) -> None:
         f"{len(held.profile.operations)} operation types",
         f"batch size {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} pixels" if meta.pixels else "",
-        plain(meta.gpu) if meta.gpu else "",
-        plain(meta.framework) if meta.framework else "",
+        plain(meta.gpu or ""),
+        plain(meta.framework or ""),
     ]
-    st.caption(f"Shown: {shown_name(held)} ({', '.join(part for part in known if part)}).")
+    st.caption(f"Shown: {shown_name(held)} ({', '.join(filter(None, known))}).")

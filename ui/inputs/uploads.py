@@ -20,7 +20,7 @@ from profet_core.sandbox.process import taken
 from ui.notices import log_failure, show_error
 from ui.server import is_dropped
 from ui.state.profiles import add_own
-from ui.state.records import OwnProfile
+from ui.state.records import Held
 from ui.state.resources import Resources
 from ui.turns import others_first
 from ui.words import plain, show_code
@@ -132,7 +132,7 @@ class Notes:
     infos: list[str] = field(default_factory=list)
 
 
-def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile], None]) -> None:
+def upload_input(resources: Resources, prefix: str, take: Callable[[Held], None]) -> None:
     """Ask for files; the good ones join the visitor's list and `take` gets the last of them."""
     files = st.file_uploader(
         "Profiles of training steps (one file each)",
@@ -176,7 +176,7 @@ def max_upload_mb() -> int:
     return int(st.get_option("server.maxUploadSize"))
 
 
-def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) -> list[OwnProfile]:
+def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) -> list[Held]:
     notes = notes_on(prefix)
     if notes.batch != uploader_key(prefix):
         notes = st.session_state[f"notes:{prefix}"] = Notes(uploader_key(prefix))
@@ -202,7 +202,7 @@ def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) 
     return added
 
 
-def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, text: str) -> tuple[OwnProfile, bool]:
+def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, text: str) -> tuple[Held, bool]:
     # Streamlit ends the run here, and with it the reading, if the visitor has left or clicked on.
     def progress(share: float) -> None:
         bar.progress(min(max(share, 0.0), 1.0), text=text)
@@ -211,4 +211,4 @@ def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, tex
         bar.progress(0.0, text=f"{text}: number {place} in the queue")
 
     profile = _read(file, lambda copy: read_guarded(copy, file.name, progress=progress, waiting=waiting))
-    return add_own(profile, file.name, "upload", resources.anchor_of(profile))
+    return add_own(resources, profile, file.name, "upload")

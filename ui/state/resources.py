@@ -7,37 +7,31 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from profet_core import Catalog, InputError, Models
+from profet_core import InputError
+from profet_core.answers.questions import Context
 from profet_core.answers.served import Served, load_served
-from profet_core.artifacts.samples import Sample, load_samples
+from profet_core.artifacts.samples import load_samples
 from profet_core.catalog import gpu_model
-from profet_core.catalog.gpus import Gpus, gpu_label, load_gpus
+from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
 from profet_core.latency import Basis
 from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on
 from profet_core.profiles import Profile
+from ui.state.records import Held
 from ui.words import SHORT_BASIS
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
-    """The app's read-only inputs.
+class Resources(Context):
+    """The app's read-only inputs: what the core answers from, and the samples.
 
     Attributes
     ----------
-    profiles : sample name -> its trace, read.
-    gpus : specs.
-    server_rows : how many offers of the catalog are from the server's own list of instances.
     served : what the server loaded; None: nothing that can change.
     """
 
-    models: Models
-    catalog: Catalog
-    samples: dict[str, Sample]
-    profiles: dict[str, Profile]
-    gpus: Gpus
-    server_rows: int = 0
+    samples: dict[str, Held]
     served: Served | None = None
 
     def instance_label(self, name: str) -> str:
@@ -60,9 +54,8 @@ class Resources:
         if name in self.catalog:
             return self.instance_label(name)
         label = gpu_label(name) if name in load_gpus() else name
-        transfer = self.models.transfer
-        measured = transfer is not None and any(gpu == name for gpu, _ in transfer.calibrated)
-        return f"{label} ({SHORT_BASIS[Basis.CALIBRATED]})" if measured else label
+        calibrated = self.models.transfer.calibrated if self.models.transfer else ()
+        return f"{label} ({SHORT_BASIS[Basis.CALIBRATED]})" if name in {gpu for gpu, _ in calibrated} else label
 
     def anchor_labels(self) -> dict[str, str]:
         """Anchor -> its label, with the custom instances that have its GPU: a box finds by label what is typed."""
@@ -98,47 +91,39 @@ def load_resources() -> Resources:
     """
     served = load_served()
     known = served.context
-    samples = {sample.name: sample for sample in load_samples()}
-    return Resources(
-        models=known.models,
-        catalog=known.catalog,
-        samples=samples,
-        profiles={name: sample.profile for name, sample in samples.items()},
-        gpus=known.gpus,
-        server_rows=sum(offer.own for offer in known.catalog.all_offers),
-        served=served,
-    )
+    samples = {
+        one.name: Held(one.name, one.profile, one.title, "sample", one.anchor, one.latency_ms, sample=one)
+        for one in load_samples()
+    }
+    return Resources(known.models, known.catalog, known.gpus, samples, served)
 
 
 @dataclass(frozen=True, slots=True)
 class OfferChoices:
-    """The values there are, in the order they are shown.
+    """The values there are, as text in the order they are shown.
 
     Attributes
     ----------
-    regions : whole ones, and what several have in common, such as "US" of "Texas, US, NA".
-    gpus : models. gpu_counts : as text.
+    region : whole ones, and what several have in common, such as "US" of "Texas, US, NA".
+    gpu : models.
     """
 
-    providers: tuple[str, ...]
-    regions: tuple[str, ...]
-    gpus: tuple[str, ...]
-    gpu_counts: tuple[str, ...]
+    provider: tuple[str, ...]
+    region: tuple[str, ...]
+    gpu: tuple[str, ...]
+    gpu_count: tuple[str, ...]
 
 
 def offer_choices(resources: Resources) -> OfferChoices:
     """Those of the catalog with the visitor's own rows."""
     offers = resources.catalog.all_offers
+    regions = {offer.region for offer in offers}
+    parts = Counter(part for region in regions for part in region.split(", "))
     # Links join names by commas.
     gpus = {gpu_model(name) for name in {offer.gpu for offer in offers} if "," not in name}
     return OfferChoices(
-        providers=tuple(sorted({offer.provider for offer in offers})),
-        regions=_regions({offer.region for offer in offers}),
-        gpus=tuple(sorted(gpus, key=str.casefold)),
-        gpu_counts=tuple(str(count) for count in sorted({offer.gpu_count for offer in offers})),
+        provider=tuple(sorted({offer.provider for offer in offers})),
+        region=tuple(sorted(regions | {part for part, times in parts.items() if times > 1})),
+        gpu=tuple(sorted(gpus, key=str.casefold)),
+        gpu_count=tuple(str(count) for count in sorted({offer.gpu_count for offer in offers})),
     )
-
-
-def _regions(whole: set[str]) -> tuple[str, ...]:
-    parts = Counter(part for region in whole for part in region.split(", "))
-    return tuple(sorted(whole | {part for part, times in parts.items() if times > 1}))

@@ -13,6 +13,7 @@ import streamlit as st
 from profet_core import InputError
 from profet_core.advice.advise import ORIGINAL, Preset, Sort
 from profet_core.answers.questions import LONGEST_NETWORK
+from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES
 from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.from_layers.estimate import MOST_BATCH, OPTIMISERS
@@ -26,7 +27,7 @@ from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import LARGEST_NUMBER, MS_PER_UNIT, SMALLEST_NUMBER, latency_to_ms
-from ui.state.records import Held, OwnInstances, OwnProfile
+from ui.state.records import Held
 from ui.state.resources import Resources, offer_choices
 
 #: One process for all GPUs needs the number of weight tensors, which is not asked.
@@ -183,7 +184,8 @@ def _anchor(text: str, resources: Resources) -> str:
 def _sample(resources: Resources, key: str) -> str:
     """The first; of the second profile the first at the largest batch size."""
     largest = AXIS_RANGE["batch"][1]
-    second = (name for name, one in resources.samples.items() if one.batch_size == largest and key != "sample")
+    sizes = {name: one.profile.meta.batch_size for name, one in resources.samples.items()}
+    second = (name for name, size in sizes.items() if size == largest and key != "sample")
     return next(second, next(iter(resources.samples)))
 
 
@@ -310,13 +312,13 @@ class Limits(Part):
 class Offers(Part):
     """Which offers, and at which prices."""
 
-    provider = _some(lambda resources: offer_choices(resources).providers)
-    gpu = _some(lambda resources: offer_choices(resources).gpus)
-    gpu_count = _some(lambda resources: offer_choices(resources).gpu_counts)
+    provider = _some(lambda resources: offer_choices(resources).provider)
+    gpu = _some(lambda resources: offer_choices(resources).gpu)
+    gpu_count = _some(lambda resources: offer_choices(resources).gpu_count)
     min_memory_gib = _positive()
     confidence = one_of(dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True)))
     market = one_of(MARKET_CHOICES)
-    region = _one_known(lambda resources: offer_choices(resources).regions)
+    region = _one_known(lambda resources: offer_choices(resources).region)
     spot_discount = whole_or_empty(1, 99)
     retired = _flag()
     preset = one_of(
@@ -488,11 +490,10 @@ class Table(Part):
 class Own(Part):
     """What is the visitor's own, and in no link; `carry_profile` asks for their profile in the link."""
 
-    own_profiles: Field[Mapping[str, OwnProfile]] = Field({})
-    own_instances: Field[OwnInstances | None] = Field(None)
+    own_profiles: Field[Mapping[str, Held]] = Field({})
+    own_instances: Field[tuple[Instance, ...]] = Field(())
     own_gpus: Field[tuple[OwnGpu, ...]] = Field(())
     carry_profile: Field[bool] = Field(False)
-    carried_texts: Field[Mapping[str, str | None]] = Field({})
 
 
 class Link(Part):
