@@ -14,7 +14,7 @@ from profet_core.answers.predict import Side, answer_inside
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
-from ui.charts.style import BLUE, GREY, GRID, ORANGE, Part, framed, name_axis, show_chart, value_axis
+from ui.charts.style import BLUE, GREY, ORANGE, Part, framed, name_axis, show_chart, value_axis
 from ui.inputs.profile import steps_words
 from ui.notices import show_warning
 from ui.state.resources import Resources
@@ -50,37 +50,6 @@ def time_bars(rows: Sequence[Placement]) -> go.Figure:
     )
 
 
-def busy_and_idle(*both: Side) -> go.Figure:
-    """Two bars, GPU and host: the busy and the idle share of the recorded time."""
-    sides = [side for side in both if side.total_us > 0]
-    traces = [
-        {
-            "type": "bar",
-            "name": word,
-            "x": [time_us / side.total_us for side, time_us in zip(sides, times_us, strict=True)],
-            "y": [side.name for side in sides],
-            "customdata": [format_ms(time_us / US_PER_MS) for time_us in times_us],
-            "orientation": "h",
-            "marker": {"color": colour},
-            "hovertemplate": "%{y} " + word + ": %{x:.1%}, %{customdata}<extra></extra>",
-        }
-        for word, colour, times_us in (
-            ("busy", BLUE, [side.busy_us for side in sides]),
-            ("idle", GREY, [side.idle_us for side in sides]),
-        )
-    ]
-    return framed(
-        traces,
-        x={"tickformat": ".0%", "range": [0, 1], "gridcolor": GRID, "fixedrange": True},
-        y=name_axis(),
-        height=90 + 44 * len(sides),
-        name="Busy and idle time",
-        barmode="stack",
-        bargap=0.3,
-        legend={"traceorder": "normal"},
-    )
-
-
 def _trace(name: str, colour: str, bars: Mapping[str, Sequence[Placement]]) -> Part:
     """Label -> the operations that its bar adds up."""
     return {
@@ -113,8 +82,6 @@ def _labels(rows: Sequence[Placement]) -> list[str]:
     return labels
 
 
-#: Opens the keys of what is folded.
-OPENED = "inside:"
 _META_WORDS = {
     "gpu": "GPU",
     "framework": "Framework",
@@ -137,29 +104,15 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     for line in answer.warnings:
         show_warning(line)
     _diagnosis(answer.diagnosis)
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
-        st.markdown("**Operations by time**")
-        show_chart(time_bars(answer.operations), "operation-bars")
-    with right:
-        st.markdown("**Busy and idle**")
-        show_chart(busy_and_idle(answer.host, answer.gpu), "idle-bars")
-        st.caption(_busy_and_idle_words(answer.host, answer.gpu))
-    file = st.expander("Profile facts", on_change="rerun", key=f"{OPENED}file", icon=":material/description:")
-    if file.open:
-        with file:
-            _file(answer.profile)
-    every = st.expander("All operations", on_change="rerun", key=f"{OPENED}every", icon=":material/table_rows:")
-    if every.open:
-        with every:
-            _all_rows(answer.operations)
-
-
-def _file(profile: Profile) -> None:
-    facts = [{name: plain(cell) for name, cell in row.items()} for row in _fact_rows(profile)]
-    show_table(facts, "Profile facts")
-    for note in profile.ignored:
-        st.caption(f"Ignored: {plain(note)}.")
+    st.markdown("**Operations by time**")
+    show_chart(time_bars(answer.operations), "operation-bars")
+    st.caption(_busy_and_idle_words(answer.host, answer.gpu))
+    with st.expander("Profile facts", icon=":material/description:"):
+        show_table(_fact_rows(answer.profile), "Profile facts")
+        for note in answer.profile.ignored:
+            st.caption(f"Ignored: {plain(note)}.")
+    with st.expander("All operations", icon=":material/table_rows:"):
+        _all_rows(answer.operations)
 
 
 def _diagnosis(found: Diagnosis) -> None:
@@ -195,7 +148,7 @@ def _fact_rows(profile: Profile) -> list[dict[str, str]]:
     ]
     for field, value in asdict(profile.meta).items():
         rows.append((_META_WORDS.get(field, field.replace("_", " ")), _words(field, value)))
-    return [{"": name, "Value": words} for name, words in rows]
+    return [{"": name, "Value": plain(words)} for name, words in rows]
 
 
 def _busy_and_idle_words(host: Side, gpu: Side) -> str:

@@ -44,8 +44,7 @@ def network_question() -> EstimateQuestion | None:
     with pixels:
         empty = f"{DEFAULT_PIXELS}" if by_name else "from file"
         number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
-    with batch:
-        number_field("Batch size", NetworkFile.net_batch)
+    number_field("Batch size", NetworkFile.net_batch, at=batch)
     found = _by_name() if by_name else _of_file()
     workload_input()
     with st.expander("More", icon=":material/tune:", key="network:more"):

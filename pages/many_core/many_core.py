@@ -64,8 +64,9 @@ def network_input() -> Network:
     field = st.container()
     # Drawn first: the FLOPs of a file go into the field above.
     _file_input()
-    with field:
-        number_field("FLOPs per image", ManyCore.manycore_flops, tip="Forward pass. A multiply-add counts as two.")
+    number_field(
+        "FLOPs per image", ManyCore.manycore_flops, tip="Forward pass. A multiply-add counts as two.", at=field
+    )
     return scaled_network("custom", asked.manycore_flops)
 
 

@@ -14,10 +14,10 @@ from profet_core.advice.recommend import Recommendation, frontier, recommendatio
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
 from profet_core.memory.fit import does_not_fit
-from profet_core.units import TimeUnit, format_time, format_usd, format_usd_range, listed_price, time_unit
+from profet_core.units import format_time, format_usd, format_usd_range, listed_price, time_unit
 from ui.charts.bars import Bar, bar_chart, legend
 from ui.charts.style import no_markup, show_chart
-from ui.charts.trade_off import TradeOffPoint, trade_off
+from ui.charts.trade_off import trade_off
 from ui.state.session import session
 from ui.tables import plan_gpus
 from ui.words import FOUR_WORDS, plain
@@ -40,18 +40,23 @@ def show_cards(plans: Sequence[Plan], limits: Limits, workload: Workload, per: P
 
 def _lines(card: Recommendation, workload: Workload, per: Per, *, limited: bool) -> list[str]:
     plan, shown = card.plan, per.of(workload, card.plan)
-    goals = " and ".join(card.goals).capitalize()
-    spread = f":small[({plain(format_usd_range(*shown.cost_ends_usd))})]" if shown.cost_ends_usd else ""
+    goals, ends = " and ".join(card.goals).capitalize(), shown.interval
+    spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
     lines = [
         f"{goals}: **{plain(plan_gpus(plan))}** :small[{plain(machine_words(plan.offer))}]",
-        f"**{plain(shown.words)}** {spread}",
+        f"**{plain(_cost_and_time(shown))}** {spread}",
     ]
     if card.runner_up is not None:
         other = card.runner_up
-        lines.append(f":small[{plain(f'or {plan_gpus(other)}: {per.of(workload, other).words}')}]")
+        lines.append(f":small[{plain(f'or {plan_gpus(other)}: {_cost_and_time(per.of(workload, other))}')}]")
     if limited and plan.within_limits is not None:
         lines.append(f":small[{plain(f'Meets your limits: {format_certainty(plan.within_limits)} likely')}]")
     return lines
+
+
+def _cost_and_time(plan: Plan) -> str:
+    """'$44.10 · 13.2 h'."""
+    return f"{format_usd(plan.total_usd)} · {format_time(plan.total_s)}"
 
 
 _TIME = {Per.STEP: "Latency per step", Per.EPOCH: "Time per epoch", Per.TRAINING: "Training time"}
@@ -66,18 +71,20 @@ _NAME_LETTERS = 26
 
 def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits, level: float) -> None:
     """Two charts side by side: the same rows in the same order."""
-    unit, whole = _unit(rows, workload, per), per is Per.TRAINING
+    shown = [row.plan and per.of(workload, row.plan) for row in rows]
+    seconds = sorted(plan.total_s for plan in shown if plan is not None)
+    # One unit for the whole chart, which suits the row in the middle.
+    unit, whole = time_unit(seconds[len(seconds) // 2] if seconds else 1.0), per is Per.TRAINING
     times, costs = [], []
-    for row, name in zip(rows, _names(rows), strict=True):
-        plan = row.plan
+    for row, name, plan in zip(rows, _names(rows), shown, strict=True):
         if plan is None:
             times.append(Bar(key=row.label, name=name, text=why_not(row)))
             costs.append(times[-1])
             continue
-        shown = per.of(workload, plan)
-        time = (shown.time_s, shown.time_ends_s, unit.words, unit.range_words, unit.seconds)
-        times.append(_bar(row, plan, name, *time))
-        costs.append(_bar(row, plan, name, shown.cost_usd, shown.cost_ends_usd, format_usd, format_usd_range))
+        ends = plan.interval
+        ends_s, ends_usd = ends and (ends.low_s, ends.high_s), ends and (ends.low_usd, ends.high_usd)
+        times.append(_bar(row, plan, name, plan.total_s, ends_s, unit.words, unit.range_words, unit.seconds))
+        costs.append(_bar(row, plan, name, plan.total_usd, ends_usd, format_usd, format_usd_range))
     left, right = st.columns(2, gap="small")
     with left:
         limit = limits.deadline_s / unit.seconds if whole and limits.deadline_s else None
@@ -93,29 +100,22 @@ def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Li
 def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits) -> None:
     """Time against cost; the frontier is explained in the legend."""
     plans = [row.plan for row in rows if row.plan is not None]
-    if not plans:
-        return
-    best = frontier(plans)
-    whole = per is Per.TRAINING
-    anchors = [row.plan for row in rows if row.is_anchor]
-    points = [_point(plan, workload, per, best, labeled=plan in best or plan in anchors) for plan in plans]
-    figure = trade_off(points, limits.deadline_s if whole else None, limits.budget_usd if whole else None)
-    show_chart(figure, "trade-off", session.predict_table.choose)
-
-
-def _unit(rows: Sequence[OfferRow], workload: Workload, per: Per) -> TimeUnit:
-    """One unit for the whole chart, which suits the row in the middle."""
-    seconds = sorted(per.of(workload, row.plan).time_s for row in rows if row.plan is not None)
-    return time_unit(seconds[len(seconds) // 2] if seconds else 1.0)
+    if plans:
+        best = {plan.label for plan in frontier(plans)}
+        anchors = {row.label for row in rows if row.is_anchor}
+        limited = (limits.deadline_s, limits.budget_usd) if per is Per.TRAINING else ()
+        figure = trade_off([per.of(workload, plan) for plan in plans], best, anchors, *limited)
+        show_chart(figure, "trade-off", session.predict_table.choose)
 
 
 def _names(rows: Sequence[OfferRow]) -> list[str]:
     """GPU and cloud; the instance too where that would not tell two rows apart."""
     short = [_short(row) for row in rows]
-    return [
-        _anchored(row, name if short.count(name) == 1 else f"{machine_words(row.offer)[:_NAME_LETTERS]} · {name}")
+    names = (
+        no_markup(name if short.count(name) == 1 else f"{machine_words(row.offer)[:_NAME_LETTERS]} · {name}")
         for row, name in zip(rows, short, strict=True)
-    ]
+    )
+    return [f"<b>{name} (anchor)</b>" if row.is_anchor else name for row, name in zip(rows, names, strict=True)]
 
 
 def _short(row: OfferRow) -> str:
@@ -126,10 +126,6 @@ def _short(row: OfferRow) -> str:
     who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
     market = "" if offer.market == ON_DEMAND or offer.provider == OWN_PROVIDER else f" {offer.market}"
     return f"{gpu} · {who}{market}"
-
-
-def _anchored(row: OfferRow, name: str) -> str:
-    return f"<b>{no_markup(name)} (anchor)</b>" if row.is_anchor else no_markup(name)
 
 
 def _bar(
@@ -151,7 +147,7 @@ def _bar(
         low=ends and ends[0] / unit,
         high=ends and ends[1] / unit,
         text=words(value),
-        hover="<br>".join(_hover(row, plan, f"{words(value)}{spread}")),
+        hover="<br>".join(_hover(plan, f"{words(value)}{spread}")),
     )
 
 
@@ -160,13 +156,11 @@ def why_not(row: OfferRow) -> str:
     if does_not_fit(row.fit):
         most = row.fit.largest_batch if row.fit else None
         return f"doesn't fit; largest batch {most:,}" if most else "doesn't fit in memory"
-    if row.is_anchor:
-        return "latency not given (step 3)"
-    return row.reason
+    return "latency not given (step 3)" if row.is_anchor else row.reason
 
 
-def _hover(row: OfferRow, plan: Plan, value: str) -> Iterator[str]:
-    offer = row.offer
+def _hover(plan: Plan, value: str) -> Iterator[str]:
+    offer = plan.offer
     yield f"<b>{no_markup(plan.title)}</b> · {no_markup(plan_gpus(plan))}"
     yield no_markup(value)
     date = f" ({offer.as_of}, {offer.market})" if offer.as_of else f" ({offer.market})"
@@ -174,20 +168,3 @@ def _hover(row: OfferRow, plan: Plan, value: str) -> Iterator[str]:
     yield FOUR_WORDS[plan.basis]
     if plan.note:
         yield no_markup(plan.note)
-
-
-def _point(plan: Plan, workload: Workload, per: Per, best: Sequence[Plan], *, labeled: bool) -> TradeOffPoint:
-    shown = per.of(workload, plan)
-    times, dollars = shown.time_ends_s, shown.cost_ends_usd
-    named = no_markup(f"{plan.title} ({plan_gpus(plan)})")
-    return TradeOffPoint(
-        key=plan.label,
-        short=gpu_words(plan.offer) if plan.gpus == 1 else f"{plan.gpus} × {gpu_words(plan.offer)}",
-        basis=FOUR_WORDS[plan.basis],
-        time_s=shown.time_s,
-        usd=shown.cost_usd,
-        hover=f"{named}<br>{format_time(shown.time_s)}<br>{format_usd(shown.cost_usd)}",
-        on_frontier=plan in best,
-        labeled=labeled,
-        ends=((times[0], dollars[0]), (times[1], dollars[1])) if times and dollars else None,
-    )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from profet_core.advice.advise import OfferRow
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.plans import Plan, Workload
+from profet_core.advice.plans import Plan, TotalInterval, Workload
 from profet_core.catalog.collection import is_guess
-from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.naming import cloud_words
-from profet_core.energy.estimate import Energy, Region, training_energy
 from profet_core.memory.fit import FitAnswer
-from profet_core.units import format_co2e, format_energy, format_time, format_usd, format_usd_range, time_unit
+from profet_core.units import MS_PER_S, format_co2e, format_energy, format_usd, format_usd_range, time_unit
 from ui.tables import (
     IMAGES,
     MEMORY,
@@ -41,112 +37,38 @@ class Per(StrEnum):
     EPOCH = "epoch"
     TRAINING = "training"
 
-    def of(self, workload: Workload, plan: Plan) -> Amounts:
-        """Its share of a plan's time and cost; a step on several GPUs has as many times the images."""
+    def of(self, workload: Workload, plan: Plan) -> Plan:
+        """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
         if self is Per.STEP:
-            share = plan.latency_ms / 1_000 / plan.total_s
-            return Amounts(plan, share, share * COSTED_STEPS)
-        share = 1 / workload.epochs if self is Per.EPOCH else 1.0
-        return Amounts(plan, share, share)
+            share = plan.latency_ms / MS_PER_S / plan.total_s
+        else:
+            share = 1 / workload.epochs if self is Per.EPOCH else 1.0
+        costed, ends = share * COSTED_STEPS if self is Per.STEP else share, plan.interval
+        interval = ends and TotalInterval(
+            ends.low_s * share, ends.high_s * share, ends.low_usd * costed, ends.high_usd * costed
+        )
+        return replace(plan, total_s=plan.total_s * share, total_usd=plan.total_usd * costed, interval=interval)
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
-    """Time and cost of a plan, as they are shown.
-
-    Attributes
-    ----------
-    share, cost_share : of the whole training's time and cost.
-    """
-
-    plan: Plan
-    share: float
-    cost_share: float
-
-    @property
-    def time_s(self) -> float:
-        """Seconds."""
-        return self.plan.total_s * self.share
-
-    @property
-    def time_ends_s(self) -> tuple[float, float] | None:
-        """Both ends of its interval."""
-        ends = self.plan.interval
-        return ends and (ends.low_s * self.share, ends.high_s * self.share)
-
-    @property
-    def cost_usd(self) -> float:
-        """US dollars."""
-        return self.plan.total_usd * self.cost_share
-
-    @property
-    def cost_ends_usd(self) -> tuple[float, float] | None:
-        """Both ends of its interval."""
-        ends = self.plan.interval
-        return ends and (ends.low_usd * self.cost_share, ends.high_usd * self.cost_share)
-
-    @property
-    def words(self) -> str:
-        """'$44.10 · 13.2 h'."""
-        return f"{format_usd(self.cost_usd)} · {format_time(self.time_s)}"
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow(Amounts):
+class TableRow:
     """One plan, with all that the table shows.
 
     Attributes
     ----------
-    energy : of the whole training; None where the machine's power is not known.
-    fit : None where nothing is known of its memory.
+    plan : with the time and cost that are shown.
+    fit : None where nothing is known of its memory. kwh, co2e_kg : at most; None where not known.
     """
 
-    energy: Energy | None
+    plan: Plan
     fit: FitAnswer | None
-
-    @property
-    def energy_kwh(self) -> float | None:
-        """Kilowatt hours at the machine, at most."""
-        return None if self.energy is None else self.energy.kwh * self.cost_share
-
-    @property
-    def co2e_kg(self) -> float | None:
-        """Kilograms of CO2 equivalent, at most."""
-        if self.energy is None or self.energy.co2e_kg is None:
-            return None
-        return self.energy.co2e_kg * self.cost_share
-
-
-def table_rows(
-    rows: Sequence[OfferRow], workload: Workload, gpus: Gpus, regions: Mapping[str, Region], per: Per
-) -> list[TableRow]:
-    """One row per plan, in their order."""
-    shown = [(row, per.of(workload, row.plan)) for row in rows if row.plan is not None]
-    return [
-        TableRow(
-            plan=amounts.plan,
-            share=amounts.share,
-            cost_share=amounts.cost_share,
-            energy=training_energy(amounts.plan.total_s, row.offer, gpus, regions, amounts.plan.gpus),
-            fit=row.fit,
-        )
-        for row, amounts in shown
-    ]
-
-
-_ENERGY_TIP = (
-    "Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full load. Memory, "
-    "disks and network are not counted."
-)
-_CO2E_TIP = (
-    "That energy, with the data centre's overhead and the mean carbon intensity of the region's grid in 2023 (Green "
-    "Software Foundation, Cloud Region Metadata). No number where the region is not in it."
-)
+    kwh: float | None
+    co2e_kg: float | None
 
 
 def _time_range(row: TableRow) -> str:
-    ends = row.time_ends_s
-    return MISSING if ends is None else time_unit(row.time_s).range_words(*ends)
+    ends = row.plan.interval
+    return MISSING if ends is None else time_unit(row.plan.total_s).range_words(ends.low_s, ends.high_s)
 
 
 #: The same whatever time and cost are of; shown where they are chosen.
@@ -191,23 +113,25 @@ _PRICE: tuple[Column[TableRow], ...] = (
 
 def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
     """All columns, in their order; the first six are shown until others are chosen."""
-    cost_range: Column[TableRow] = range_column(
-        "cost_range",
-        "Cost range",
-        lambda row: row.cost_ends_usd,
-        format_usd_range,
-        (f"{per}_usd_low", f"{per}_usd_high"),
-        beneath="cost",
-        tip="Time and cost move together along it.",
-    )
-    energy: tuple[Column[TableRow], ...] = (
+    more: tuple[Column[TableRow], ...] = (
+        range_column(
+            "cost_range",
+            "Cost range",
+            lambda row: row.plan.interval and (row.plan.interval.low_usd, row.plan.interval.high_usd),
+            format_usd_range,
+            (f"{per}_usd_low", f"{per}_usd_high"),
+            beneath="cost",
+            tip="Time and cost move together along it.",
+        ),
+        *_MORE,
         Column(
             "energy_kwh",
             "Energy",
-            lambda row: row.energy_kwh,
+            lambda row: row.kwh,
             format_energy,
-            data=lambda row: {f"{per}_kwh_at_most": row.energy_kwh},
-            tip=_ENERGY_TIP,
+            data=lambda row: {f"{per}_kwh_at_most": row.kwh},
+            tip="Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full "
+            "load. Memory, disks and network are not counted.",
         ),
         Column(
             "co2e_kg",
@@ -215,8 +139,18 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             lambda row: row.co2e_kg,
             format_co2e,
             data=lambda row: {f"{per}_co2e_kg_at_most": row.co2e_kg},
-            tip=_CO2E_TIP,
+            tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "
+            "2023 (Green Software Foundation, Cloud Region Metadata). No number where the region is not in it.",
         ),
+        *_PRICE,
+    )
+    time_range: Column[TableRow] = range_column(
+        "time_range",
+        "Range",
+        lambda row: row.plan.interval and (row.plan.interval.low_s, row.plan.interval.high_s),
+        time_unit(1.0).range_words,
+        (f"{per}_s_low", f"{per}_s_high"),
+        beneath="time",
     )
     return (
         Column(
@@ -235,20 +169,18 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
         Column(
             "time",
             "Time",
-            lambda row: row.time_s,
-            cell=lambda row: time_unit(row.time_s).words(row.time_s),
-            data=lambda row: {f"{per}_s": row.time_s},
+            lambda row: row.plan.total_s,
+            cell=lambda row: time_unit(row.plan.total_s).words(row.plan.total_s),
+            data=lambda row: {f"{per}_s": row.plan.total_s},
         ),
+        replace(time_range, cell=_time_range),
         Column(
-            "time_range",
-            "Range",
-            lambda row: row.time_ends_s and row.time_ends_s[1],
-            cell=_time_range,
-            data=lambda row: dict(zip((f"{per}_s_low", f"{per}_s_high"), row.time_ends_s or (None, None), strict=True)),
-            tip="90% prediction interval. Sorted by its upper end.",
-            narrow_under="time",
+            "cost",
+            "Cost",
+            lambda row: row.plan.total_usd,
+            format_usd,
+            data=lambda row: {f"{per}_usd": row.plan.total_usd},
         ),
-        Column("cost", "Cost", lambda row: row.cost_usd, format_usd, data=lambda row: {f"{per}_usd": row.cost_usd}),
         Column(
             "usd_per_hour",
             "$/h",
@@ -261,5 +193,5 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             tip="Of the whole machine, with all its GPUs. A year marks a price more than a year old.",
         ),
         confidence_column("cost"),
-        *(hidden(column) for column in (cost_range, *_MORE, *energy, *_PRICE)),
+        *map(hidden, more),
     )

@@ -56,23 +56,24 @@ def show_details(
 def _corrections(resources: Resources, row: OfferRow) -> None:
     """A price of the visitor's own, and a latency they measured there."""
     price, measured = st.columns(2, gap="medium")
-    with price:
-        listed = resources.catalog[row.offer.name].usd_per_hour
+    listed, key = resources.catalog[row.offer.name].usd_per_hour, MEASURED.key(row.offer.name)
+    number_field(
+        "Your price ($/h)",
+        PRICE.key(row.offer.name),
+        empty=f"list price: {listed_price(listed)}",
+        tip="Replaces the list price. Empty: the list price.",
+        at=price,
+    )
+    if not row.is_anchor:
         number_field(
-            "Your price ($/h)",
-            PRICE.key(row.offer.name),
-            empty=f"list price: {listed_price(listed)}",
-            tip="Replaces the list price. Empty: the list price.",
+            "Measured latency (ms/step)",
+            key,
+            empty="not measured",
+            tip="A step latency of this network that you measured there. It corrects the prediction for this GPU.",
+            at=measured,
         )
-    with measured:
-        if not row.is_anchor:
-            number_field(
-                "I measured this (ms/step)",
-                MEASURED.key(row.offer.name),
-                empty="not measured",
-                tip="A step latency of this network that you measured there. It corrects the prediction for this GPU.",
-            )
-            if session.network.second and st.session_state[MEASURED.key(row.offer.name)] is not None:
+        if session.network.second and st.session_state[key] is not None:
+            with measured:
                 choice("Measured at", Network.measured_at)
 
 

@@ -7,13 +7,15 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.predict.charts import show_bars, show_cards, show_scatter
-from pages.predict.columns import Per, predict_columns, table_rows
+from pages.predict.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from pages.predict.details import show_details
 from profet_core import ProfetError
 from profet_core.advice.advise import Advice, OfferRow, Sort, sorted_rows
+from profet_core.advice.plans import Plan
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.documents.report import report_html, report_source
-from profet_core.energy.estimate import load_regions
+from profet_core.energy.estimate import load_regions, training_energy
+from profet_core.memory.fit import FitAnswer
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select, toggle
 from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
@@ -88,10 +90,8 @@ def _sidebar(resources: Resources) -> None:
     workload_input()
     precision_input()
     deadline, budget = st.columns(2, gap="small")
-    with deadline:
-        number_field("Deadline (h)", Limits.deadline_h, empty="none")
-    with budget:
-        number_field("Budget ($)", Limits.budget_usd, empty="none")
+    number_field("Deadline (h)", Limits.deadline_h, empty="none", at=deadline)
+    number_field("Budget ($)", Limits.budget_usd, empty="none", at=budget)
     with st.expander("More options"):
         validation_input()
         second_input(resources)
@@ -135,7 +135,7 @@ def _table(resources: Resources, network: Predicted, answer: AdviseAnswer, rows:
     workload = answer.advice.request.workload
     plans = tuple(row.plan for row in rows if row.plan is not None)
     result_table(
-        table_rows(rows, workload, resources.gpus, load_regions(), per),
+        [_table_row(resources, row.fit, per, per.of(workload, row.plan)) for row in rows if row.plan is not None],
         predict_columns(per),
         choices=session.predict_table,
         stem="profet-predict",
@@ -143,6 +143,12 @@ def _table(resources: Resources, network: Predicted, answer: AdviseAnswer, rows:
         row_key=lambda row: row.plan.label,
         beside=lambda: _report_button(resources, network, replace(answer.advice, plans=plans)),
     )
+
+
+def _table_row(resources: Resources, fit: FitAnswer | None, per: Per, plan: Plan) -> TableRow:
+    total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else 1)
+    energy = training_energy(total_s, plan.offer, resources.gpus, load_regions(), plan.gpus)
+    return TableRow(plan, fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None)))
 
 
 def _report_button(resources: Resources, network: Predicted, advice: Advice) -> None:

@@ -50,20 +50,16 @@ def out_inputs(resources: Resources) -> None:
         number_field("Global batch", ScaleOut.batch_of_all, empty="batch of one GPU")
     select("Gradient exchange", ScaleOut.strategy)
     gpus, images = st.columns(2, gap="small")
-    with gpus:
-        number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.")
-    with images:
-        number_field("Images", Training.images, tip="Training images per epoch.")
+    number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.", at=gpus)
+    number_field("Images", Training.images, tip="Training images per epoch.", at=images)
     with st.expander("More options"):
         validation_input()
 
 
 def _typed_input(resources: Resources) -> None:
     step, batch = st.columns(2, gap="small")
-    with step:
-        number_field("Latency (ms)", TypedStep.one_gpu_ms, empty="measured")
-    with batch:
-        number_field("Batch size", TypedStep.one_gpu_batch)
+    number_field("Latency (ms)", TypedStep.one_gpu_ms, empty="measured", at=step)
+    number_field("Batch size", TypedStep.one_gpu_batch, at=batch)
     gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
     select("Measured on", TypedStep.one_gpu_on, {gpu: gpu for gpu in gpus}, index=None, placeholder="which GPU?")
 

@@ -40,10 +40,8 @@ def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
     with instance:
         names = {name: resources.instance_label(name) for name in Scaler.scaler_instance.options}
         select("Target instance", Scaler.scaler_instance, names)
-    with low:
-        number_field(f"Latency at {smallest} (ms)", min_key, empty="measured")
-    with high:
-        number_field(f"Latency at {largest} (ms)", max_key, empty="measured")
+    number_field(f"Latency at {smallest} (ms)", min_key, empty="measured", at=low)
+    number_field(f"Latency at {largest} (ms)", max_key, empty="measured", at=high)
     with method:
         choice("Method", Scaler.scaler_method)
     min_ms, max_ms, at = (getattr(session.scaler, key) for key in (min_key, max_key, at_key))

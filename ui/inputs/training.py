@@ -48,10 +48,8 @@ def _method_label(models: Models, option: str) -> str:
 def workload_input() -> None:
     """Images and epochs."""
     images, epochs = st.columns(2, gap="small")
-    with images:
-        number_field("Images", Training.images, tip="Training images per epoch.")
-    with epochs:
-        number_field("Epochs", Training.epochs)
+    number_field("Images", Training.images, tip="Training images per epoch.", at=images)
+    number_field("Epochs", Training.epochs, at=epochs)
 
 
 def validation_input() -> None:

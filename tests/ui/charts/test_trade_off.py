@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from profet_core.latency import Basis
+from tests.made.step_times import OFFERS, ROWS, planned
 from ui.charts.bars import COLORS
-from ui.charts.trade_off import TradeOffPoint, trade_off
+from ui.charts.trade_off import trade_off
 from ui.words import ESTIMATED, MEASURED
 
-
-def plan(label: str, time_s: float, usd: float, *, on_frontier: bool = True, **more) -> TradeOffPoint:
-    values = {"key": label, "short": label, "basis": MEASURED, "hover": label, "labeled": True, **more}
-    return TradeOffPoint(time_s=time_s, usd=usd, on_frontier=on_frontier, **values)
-
-
-def traces(figure) -> dict[str, object]:
-    return {trace.name: trace for trace in figure.data}
+#: By name: 2 h for $1, 1 h for $1.50, 0.5 h for $2.40, 1.5 h for $3.
+PLANS = {offer.name: planned(row, offer) for row, offer in zip(ROWS, OFFERS, strict=True)}
+BEST = ("slow", "middle", "fast")
 
 
-def test_the_frontier_joins_its_plans_by_time_and_is_named_in_the_legend():
-    figure = trade_off([plan("slow", 90, 1), plan("fast", 10, 9), plan("beaten", 90, 9, on_frontier=False)])
-    (line,) = [trace for name, trace in traces(figure).items() if name.startswith("Pareto frontier")]
-    assert list(line.x) == [10, 90] and list(line.y) == [9, 1]
-    points = traces(figure)[MEASURED]
-    assert set(zip(points.customdata, points.marker.size, strict=True)) == {("slow", 13), ("fast", 13), ("beaten", 9)}
+def drawn(*plans, **limits: float):
+    figure = trade_off(plans or [*PLANS.values()], BEST, **limits)
+    return figure, {trace.name: trace for trace in figure.data}
+
+
+def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals():
+    figure, traces = drawn()
+    (line,) = [trace for name, trace in traces.items() if name.startswith("Pareto frontier")]
+    assert list(line.x) == pytest.approx([30, 60, 120]) and list(line.y) == pytest.approx([2.4, 1.5, 1])
+    points = traces[MEASURED]
+    sizes = dict(zip(points.customdata, points.marker.size, strict=True))
+    assert sizes == {"slow": 13, "middle": 13, "fast": 13, "beaten": 9}
+    assert [bool(text) for text in points.text] == [True, True, True, False]
+    span, ends = traces["90% prediction interval"], PLANS["slow"].interval
+    assert list(span.x[:3]) == pytest.approx([ends.low_s / 60, ends.high_s / 60, None])
+    assert list(span.y[:3]) == pytest.approx([ends.low_usd, ends.high_usd, None])
     assert figure.layout.meta.startswith("Time against cost")
 
 
-def test_points_have_the_color_of_their_basis_and_lie_on_their_intervals():
-    figure = trade_off([plan("a", 10, 1, basis=ESTIMATED, ends=((8, 0.8), (15, 1.5))), plan("b", 20, 2)])
-    found = traces(figure)
-    assert found[ESTIMATED].marker.color == COLORS[ESTIMATED] and found[MEASURED].marker.color == COLORS[MEASURED]
-    interval = found["90% prediction interval"]
-    assert list(interval.x) == [8, 15, None] and list(interval.y) == [0.8, 1.5, None]
+def test_points_have_the_color_of_their_basis_and_names_stay_text():
+    hostile = replace(PLANS["slow"], offer=replace(PLANS["slow"].offer, gpu="<b>x&y</b>"), basis=Basis.TRANSFERRED)
+    _, traces = drawn(hostile, PLANS["fast"])
+    assert traces[ESTIMATED].marker.color == COLORS[ESTIMATED] and traces[MEASURED].marker.color == COLORS[MEASURED]
+    (label,) = traces[ESTIMATED].text
+    assert "<" not in label and "&lt;b>x&amp;y" in label
 
 
 def test_limits_are_drawn_with_their_names_where_they_are_in_sight():
-    points = [plan("a", 100, 1), plan("b", 10, 9)]
-    figure = trade_off(points, deadline_s=50, budget_usd=1000)
+    figure, _ = drawn(deadline_s=5_400, budget_usd=1000)
     assert [note.text.strip() for note in figure.layout.annotations] == ["deadline"]
-    (line,) = figure.layout.shapes
-    assert line.x0 == line.x1 == 50
-    both = trade_off(points, deadline_s=200, budget_usd=0.5)
-    assert sorted(note.text.strip() for note in both.layout.annotations) == ["budget", "deadline"]
-
-
-@pytest.mark.parametrize("name", ["<b>custom</b>", "a&b"])
-def test_a_name_stays_text(name):
-    (label,) = traces(trade_off([plan(name, 1, 2)]))[MEASURED].text
-    assert name not in label and ("&lt;" in label or "&amp;" in label)
+    assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 90
+    figure, _ = drawn(deadline_s=10_000, budget_usd=0.5)
+    assert sorted(note.text.strip() for note in figure.layout.annotations) == ["budget", "deadline"]
