@@ -6,7 +6,7 @@ import base64
 import hashlib
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,10 +22,8 @@ from profet_core.version import VERSION
 
 REQUIRES_PYTHON = ">=3.11,<3.14"
 #: Where the packages are, and where the licenses are; in a checkout the same folder.
-_ROOT = Path(profet_core.__file__).resolve().parents[1]
-_APP = Path(__file__).resolve().parents[1]
-_DISTRIBUTION = "profet_recorder"
-_INFO = f"{_DISTRIBUTION}-{VERSION}.dist-info"
+_ROOT, _APP = Path(profet_core.__file__).resolve().parents[1], Path(__file__).resolve().parents[1]
+_INFO = f"profet_recorder-{VERSION}.dist-info"
 #: Folders and files of the project that recording needs; all of them load with the standard library alone.
 SOURCES = (
     "profet_recorder",
@@ -49,7 +47,6 @@ SOURCES = (
     "profet_core/version.py",
     "profet_core/whole_files.py",
 )
-_LICENCES = ("LICENSE", "NOTICE")
 _METADATA = f"""Metadata-Version: 2.1
 Name: profet-recorder
 Version: {VERSION}
@@ -65,9 +62,6 @@ Tag: py3-none-any
 _ENTRY_POINTS = """[console_scripts]
 profet = profet_cli.main:main
 """
-#: The earliest that a zip file can tell.
-_DATE = (1980, 1, 1, 0, 0, 0)
-_READABLE = 0o100644 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +71,24 @@ class Wheel:
     name: str
     data: bytes
 
-    @property
-    def sha256(self) -> str:
-        """Of the whole file, in hexadecimal."""
-        return hashlib.sha256(self.data).hexdigest()
-
 
 @cache
 def recorder_wheel() -> Wheel:
     """The wheel, made once a process."""
     contents = {path: (_ROOT / path).read_bytes() for path in sorted(_source_files())}
     texts = {"METADATA": _METADATA, "WHEEL": _WHEEL, "entry_points.txt": _ENTRY_POINTS}
-    contents |= {f"{_INFO}/{name}": (_APP / name).read_bytes() for name in _LICENCES}
+    contents |= {f"{_INFO}/{name}": (_APP / name).read_bytes() for name in ("LICENSE", "NOTICE")}
     contents |= {f"{_INFO}/{name}": text.encode() for name, text in texts.items()}
-    contents[f"{_INFO}/RECORD"] = _record(contents)
-    return Wheel(f"{_DISTRIBUTION}-{VERSION}-py3-none-any.whl", _zipped(contents))
+    lines = [f"{path},sha256={_urlsafe_sha256(data)},{len(data)}" for path, data in contents.items()]
+    contents[f"{_INFO}/RECORD"] = "\n".join([*lines, f"{_INFO}/RECORD,,", ""]).encode()
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for path, data in contents.items():
+            # Readable files of the earliest date that a zip file can tell, so that the wheel is always the same.
+            entry = zipfile.ZipInfo(path)
+            entry.external_attr, entry.create_system = 0o100644 << 16, 3
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    return Wheel(f"profet_recorder-{VERSION}-py3-none-any.whl", whole.getvalue())
 
 
 def _source_files() -> Iterator[str]:
@@ -101,28 +98,11 @@ def _source_files() -> Iterator[str]:
         yield from (each.relative_to(_ROOT).as_posix() for each in files)
 
 
-def _record(contents: Mapping[str, bytes]) -> bytes:
-    """The list of what is in it, with checksums but its own."""
-    lines = [f"{path},sha256={_urlsafe_sha256(data)},{len(data)}" for path, data in contents.items()]
-    return "\n".join([*lines, f"{_INFO}/RECORD,,", ""]).encode()
-
-
 def _urlsafe_sha256(data: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 
-def _zipped(contents: Mapping[str, bytes]) -> bytes:
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, data in contents.items():
-            entry = zipfile.ZipInfo(path, _DATE)
-            entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, _READABLE, 3
-            archive.writestr(entry, data)
-    return whole.getvalue()
-
-
 PREFIX = "/recorder"
-_NOT_FOUND = 404
 #: It is no page: nothing is loaded for it, and no frame shows it.
 _POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
@@ -148,12 +128,11 @@ def recorder_address(page_url: str | None) -> str | None:
 async def _send(request: Request) -> Response:
     wheel = await run_in_threadpool(recorder_wheel)
     if request.path_params["name"] != wheel.name:
-        return PlainTextResponse(f"There is nothing here but {wheel.name}.", _NOT_FOUND)
+        return PlainTextResponse(f"There is nothing here but {wheel.name}.", 404)
     headers = {
         "Content-Disposition": f'attachment; filename="{wheel.name}"',
         "Content-Security-Policy": _POLICY,
         # Its name says the version, not which sources.
         "Cache-Control": "no-cache",
-        "ETag": f'"{wheel.sha256}"',
     }
     return Response(wheel.data, headers=headers, media_type="application/octet-stream")

@@ -18,7 +18,7 @@ from profet_core import Instance
 from profet_core.advice.plans import Plan, plan_confidence
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words, price_age_years
-from profet_core.latency import HOST_LIMITED, Basis, Interval
+from profet_core.latency import HOST_LIMITED, Basis
 from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
 from profet_core.units import format_ms, format_significant, format_usd, format_usd_range
 from ui.charts.gpu_look import gpu_look
@@ -141,16 +141,10 @@ def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
 
 
 def _unbroken(value: str) -> str:
-    """A short value with non-breaking spaces, so that it never wraps into a tall row on a phone.
-
-    A range breaks after its dash, if at all.
-    """
-    if value == MISSING:
-        return value
-    if len(value.replace("\\", "")) <= 16:
+    """A short value that never wraps into a tall row on a phone; a range breaks after its dash, if at all."""
+    if value != MISSING and len(value.replace("\\", "")) <= 16:
         return value.replace(" ", "\N{NO-BREAK SPACE}").replace(_DASH, f"{_DASH}\N{WORD JOINER}")
-    low, dash, high = value.partition(f" {_DASH} ")
-    return f"{_unbroken(low)} {_DASH} {_unbroken(high)}" if dash else value
+    return f" {_DASH} ".join(map(_unbroken, value.split(f" {_DASH} "))) if f" {_DASH} " in value else value
 
 
 def format_range_ms(low_ms: float, high_ms: float) -> str:
@@ -167,15 +161,13 @@ def fit_cell(answer: FitAnswer | None) -> str:
 
 def fit_sentence(answer: FitAnswer) -> str:
     """Whether it fits, up to which batch, how sure that is, and why."""
-    sure = "" if answer.probability is None else f" ({_percent(answer.verdict, answer.probability)})"
+    sure, fits = "", answer.probability
+    if fits is not None and answer.verdict is Verdict.CANT_TELL:
+        sure = f" ({fits:.0%} that it fits)"
+    elif fits is not None:
+        sure = f" ({min(fits if answer.verdict is Verdict.FITS else 1 - fits, 0.99):.0%} sure)"
     largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
     return f"{answer.verdict}{largest}{sure}: {answer.why}."
-
-
-def _percent(verdict: Verdict, fits: float) -> str:
-    if verdict is Verdict.CANT_TELL:
-        return f"{fits:.0%} that it fits"
-    return f"{min(fits if verdict is Verdict.FITS else 1 - fits, 0.99):.0%} sure"
 
 
 def gpu_cell(entry: Instance) -> str:
@@ -261,15 +253,12 @@ def hidden(column: Column[Row], **changes: Any) -> Column[Row]:
 
 def machine_cell(row: PlanRow, name: str, gpus: str) -> Cell:
     """A machine by its name, in its GPU's color; beneath it its GPUs and what is special about it."""
-    plan = row.plan
-    said = (
-        gpus,
-        "retired" if plan.offer.status == "retired" else "",
-        "does not fit" if does_not_fit(row.fit) else "",
-        SHORT_BASIS[plan.basis] if plan.basis is Basis.CALIBRATED else "",
-        HOST_LIMITED if plan.limited_by_host else "",
-    )
-    return Cell(name, beneath=", ".join(filter(None, said)), colour=gpu_look(plan.offer.gpu).colour)
+    plan, said = row.plan, [gpus]
+    said += ["retired"] if plan.offer.status == "retired" else []
+    said += ["does not fit"] if does_not_fit(row.fit) else []
+    said += [SHORT_BASIS[plan.basis]] if plan.basis is Basis.CALIBRATED else []
+    said += [HOST_LIMITED] if plan.limited_by_host else []
+    return Cell(name, beneath=", ".join(said), colour=gpu_look(plan.offer.gpu).colour)
 
 
 def range_column(
@@ -303,24 +292,17 @@ def range_column(
     return Column(key, title, upper, cell=cell, data=data, tip=tip, narrow_under=beneath)
 
 
-def step_range_column(ends: Callable[[Row], Interval | None]) -> Column[Row]:
-    """The interval of the step's latency, beside `STEP`."""
-
-    def ends_ms(row: Row) -> tuple[float, float] | None:
-        return (found := ends(row)) and (found.low_ms, found.high_ms)
-
-    names = ("latency_low_ms", "latency_high_ms")
-    return range_column("latency_range_ms", "Range", ends_ms, format_range_ms, names, beneath="latency_ms")
-
-
 def cost_range_column(of: str) -> Column[PlanRow]:
     """The interval of the plan's cost, which is of an "epoch" or the "training"."""
 
-    def ends_usd(row: PlanRow) -> tuple[float, float] | None:
-        return (found := row.plan.interval) and (found.low_usd, found.high_usd)
-
-    names = (f"{of}_low_usd", f"{of}_high_usd")
-    return range_column("cost_range_usd", "Cost range", ends_usd, format_usd_range, names, beneath=f"{of}_usd")
+    return range_column(
+        "cost_range_usd",
+        "Cost range",
+        lambda row: row.plan.interval and (row.plan.interval.low_usd, row.plan.interval.high_usd),
+        format_usd_range,
+        (f"{of}_low_usd", f"{of}_high_usd"),
+        beneath=f"{of}_usd",
+    )
 
 
 def fit_data(row: PlanRow) -> dict[str, Value]:
@@ -347,6 +329,15 @@ INSTANCE: Column[PlanRow] = Column(
 )
 STEP: Column[PlanRow] = Column(
     "latency_ms", "Step", lambda row: row.plan.latency_ms, format_ms, tip="Latency of a training step."
+)
+#: The interval of the step's latency.
+STEP_RANGE: Column[PlanRow] = range_column(
+    "latency_range_ms",
+    "Range",
+    lambda row: row.plan.step_interval and (row.plan.step_interval.low_ms, row.plan.step_interval.high_ms),
+    format_range_ms,
+    ("latency_low_ms", "latency_high_ms"),
+    beneath="latency_ms",
 )
 IMAGES: Column[PlanRow] = Column("images_per_s", "Images/s", lambda row: row.plan.images_per_s, format_significant)
 TRAINING_COST: Column[PlanRow] = Column(

@@ -24,16 +24,14 @@ class Turns:
     """
 
     def __init__(self, longest_s: float = LONGEST_TURN_S) -> None:
-        self._longest_s = longest_s
-        self._changed = threading.Condition()
+        self._longest_s, self._changed, self._mine = longest_s, threading.Condition(), threading.local()
         self._holder: object = None
         self._until = 0.0
-        self._of_thread = threading.local()
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
         """Wait for one's turn, and keep it for the block; within one's turn, go on."""
-        if getattr(self._of_thread, "turn", None) is not None:
+        if getattr(self._mine, "turn", None) is not None:
             yield
             return
         self._begin()
@@ -41,7 +39,7 @@ class Turns:
             yield
         finally:
             self._end()
-            self._of_thread.turn = None
+            self._mine.turn = None
 
     @contextmanager
     def others_first(self) -> Iterator[None]:
@@ -53,17 +51,16 @@ class Turns:
             self._begin()
 
     def _begin(self) -> None:
-        mine = object()
         with self._changed:
             while self._holder is not None and (left_s := self._until - time.monotonic()) > 0:
                 self._changed.wait(left_s)
-            self._holder, self._until = mine, time.monotonic() + self._longest_s
-        self._of_thread.turn = mine
+            self._holder = self._mine.turn = object()
+            self._until = time.monotonic() + self._longest_s
 
     def _end(self) -> None:
         with self._changed:
             # Another one has begun if it took too long.
-            if self._holder is self._of_thread.turn:
+            if self._holder is self._mine.turn:
                 self._holder = None
                 self._changed.notify()
 

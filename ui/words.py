@@ -16,8 +16,6 @@ from ui.state.records import Held
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d)(?![a-zA-Z]))")
-#: A fenced block: "wrap" if long lines are broken, and the code.
-_FENCED = re.compile(r"^```\w*( wrap)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def plain(text: str) -> str:
@@ -41,28 +39,18 @@ def read_text(path: Path) -> str:
 
 
 def show_text(path: Path, **figures: object) -> None:
-    """A markdown file; `$name` stands for a figure, fenced blocks become code that can be copied.
+    """A markdown file; `$name` stands for a figure.
 
     Raises
     ------
     KeyError : the text names a figure that isn't given.
     """
-    text = Template(read_text(path)).substitute(figures)
-    prose, *rest = _FENCED.split(text)
-    _show_prose(prose)
-    for wrap, code, after in zip(*(rest[part::3] for part in range(3)), strict=True):
-        show_code(code, wrap_lines=bool(wrap))
-        _show_prose(after)
+    st.markdown(Template(read_text(path)).substitute(figures))
 
 
 def show_code(code: str, *, wrap_lines: bool = False) -> None:
     """Code to copy, all of it in the text's color: some of the highlighter's fall short of WCAG's 4.5 : 1."""
     st.code(code, language=None, wrap_lines=wrap_lines)
-
-
-def _show_prose(text: str) -> None:
-    if text.strip():
-        st.markdown(text)
 
 
 #: Short enough for a table; `Basis.words` says it in full.

@@ -13,7 +13,7 @@ from profet_core import Catalog, InstancePrediction
 from profet_core.advice.advise import OfferRow, lowest_to_rent
 from profet_core.units import format_ms, format_significant, format_usd
 from ui.charts.gpu_look import COLORS
-from ui.charts.style import WIDE, Part, framed, name_axis, no_markup, show_chart, text_color, value_axis
+from ui.charts.style import WIDE, Part, framed, name_axis, no_markup, show_chart, value_axis, whiskers
 from ui.inputs.fields import choice
 from ui.inputs.offers import chosen_rows, drawn_rows, preset_choice
 from ui.state.resources import Resources
@@ -37,20 +37,16 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate]) -> None
     waiting = [one.name for one in compared if one.prediction is None and not one.refusal]
     if waiting:
         st.warning(f"Choose the anchor of {plain(', '.join(waiting))} above.", icon=":material/help:")
-    _warnings([one for one in compared if one.warnings and not one.refusal])
+    warned = [one for one in compared if one.warnings and not one.refusal]
+    if warned:
+        count = f"{len(warned)} profile{'s' if len(warned) > 1 else ''}"
+        with st.expander(f"Warnings for {count}", expanded=True, icon=":material/warning:"):
+            for one in warned:
+                lines = "\n".join(f"- {plain(line)}" for line in one.warnings)
+                st.markdown(f"**{plain(one.name)}**\n{lines}")
     known = [one for one in compared if one.prediction is not None]
     if known:
         _on_every_instance(resources, known)
-
-
-def _warnings(warned: Sequence[Candidate]) -> None:
-    if not warned:
-        return
-    count = f"{len(warned)} profile{'s' if len(warned) > 1 else ''}"
-    with st.expander(f"Warnings for {count}", expanded=True, icon=":material/warning:"):
-        for one in warned:
-            lines = "\n".join(f"- {plain(line)}" for line in one.warnings)
-            st.markdown(f"**{plain(one.name)}**\n{lines}")
 
 
 def _on_every_instance(resources: Resources, known: Sequence[Candidate]) -> None:
@@ -112,7 +108,7 @@ def bars(known: Sequence[Candidate], rows: Sequence[OfferRow], metric: str) -> g
 
 def _trace(row: OfferRow, known: Sequence[Candidate], labels: Sequence[str], metric: str, color: str) -> Part | None:
     """The bars of one instance."""
-    offer = row.offer
+    offer, words = row.offer, format_ms if metric == LATENCY else format_usd
     found = [
         (label, one.name, predicted, value)
         for label, one in zip(labels, known, strict=True)
@@ -120,23 +116,14 @@ def _trace(row: OfferRow, known: Sequence[Candidate], labels: Sequence[str], met
     ]
     if not found:
         return None
-    ends = [_ends(predicted, value) for _, _, predicted, value in found]
-    words = format_ms if metric == LATENCY else format_usd
+    values = [value for *_, value in found]
     return {
         "type": "bar",
         "orientation": "h",
         "name": no_markup(marked(gpu_cell(offer), found[0][2].basis)),
-        "x": [value for *_, value in found],
+        "x": values,
         "y": [label for label, *_ in found],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [high - value for (*_, value), (_, high) in zip(found, ends, strict=True)],
-            "arrayminus": [value - low for (*_, value), (low, _) in zip(found, ends, strict=True)],
-            "color": text_color(),
-            "thickness": 1,
-            "width": 2,
-        },
+        "error_x": whiskers(values, [_ends(predicted, value) for *_, predicted, value in found]),
         "marker": {"color": color},
         "hovertext": [f"{no_markup(name)}<br>{offer.name}: {words(value)}" for _, name, _, value in found],
         "hoverinfo": "text",

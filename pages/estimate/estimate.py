@@ -45,7 +45,11 @@ def network_question() -> EstimateQuestion | None:
         empty = f"{DEFAULT_PIXELS}" if by_name else "from file"
         number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
     number_field("Batch size", NetworkFile.net_batch, at=batch)
-    found = _by_name() if by_name else _of_file()
+    asked = session.file
+    if by_name:
+        found: EstimateQuestion | None = named_question(asked.net, batch=asked.net_batch, pixels=asked.net_pixels)
+    else:
+        found = _of_file()
     workload_input()
     with st.expander("More", icon=":material/tune:", key="network:more"):
         validation_input()
@@ -53,10 +57,6 @@ def network_question() -> EstimateQuestion | None:
         select("Method", NetworkFile.net_method, help="The default was best most often on held-out measurements.")
         precision_input()
     return found
-
-
-def _by_name() -> EstimateQuestion:
-    return named_question(session.file.net, batch=session.file.net_batch, pixels=session.file.net_pixels)
 
 
 def _of_file() -> EstimateQuestion | None:
@@ -78,7 +78,7 @@ def body(resources: Resources) -> None:
     with st.sidebar:
         question = network_question()
     st.title("Without a profile")
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         preset_choice()
         offer_buttons(resources)
     if question is None:
@@ -143,24 +143,18 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
         training.images, found.batch_size, training.epochs, training.validation_images, training.loading
     )
     request = Request(workload, Limits())
-    offers, names = market_offers(
-        resources,
-        narrowing,
-        values["market"],
-        price=values["price"],
-        spot_discount=values["spot_discount"],
-    )
+    more = {name: values[name] for name in ("price", "spot_discount")}
+    offers, names = market_offers(resources, narrowing, values["market"], **more)
     sure = {row.instance: row for row in narrowed_rows(found.rows, narrowing, names, "")}
-    compared = {} if profiled is None else {row.instance: row for row in disagreements(sure.values(), profiled)}
+    compared = {row.instance: row.profiled_ms for row in disagreements(sure.values(), profiled)} if profiled else {}
     rows = [
         EstimateRow(
             plan=plan_of(request, step, offer),
-            ends=step.interval,
             epochs=training.epochs,
             fit=found.fits.get(step.instance),
             regime=found.regimes[step.instance],
             by_method=step.members,
-            profiled=compared.get(step.instance),
+            profiled_ms=compared.get(step.instance),
         )
         for offer in offers
         if (step := sure.get(offer.name)) is not None
@@ -179,12 +173,9 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
         row_key=lambda row: row.label,
     )
     if opened is not None:
-        _show_opened(opened)
-
-
-def _show_opened(row: EstimateRow) -> None:
-    fit = "" if row.fit is None else f" Memory: {row.fit.verdict}, {row.fit.why}."
-    st.markdown(plain(f"{row.plan.title}: {row.plan.basis}, {row.plan.latency_note}.{fit}"))
+        fit = "" if opened.fit is None else f" Memory: {opened.fit.verdict}, {opened.fit.why}."
+        plan = opened.plan
+        st.markdown(plain(f"{plan.title}: {plan.basis}, {plan.latency_note}.{fit}"))
 
 
 # A network's file can't be in a link.

@@ -216,10 +216,4 @@ def _data(row: ThreadsRow) -> dict[str, object]:
     }
 
 
-_BY = {
-    "published": ("manycore_network",),
-    "named": ("manycore_name", "manycore_pixels"),
-    "flops": ("manycore_flops",),
-}
-_TRAINING_KEYS = ("manycore_images", "manycore_test_images", "manycore_epochs", "manycore_threads", "manycore_shows")
-run_page(body, lambda: ("manycore_from", *_BY[session.manycore.manycore_from], *_TRAINING_KEYS))
+run_page(body, lambda: (session.manycore,))

@@ -10,6 +10,7 @@ from ui.tables import (
     IMAGES,
     MEMORY,
     STEP,
+    STEP_RANGE,
     Cell,
     Column,
     confidence_column,
@@ -19,7 +20,6 @@ from ui.tables import (
     machine_cell,
     price_words,
     range_column,
-    step_range_column,
 )
 
 
@@ -60,7 +60,7 @@ OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
         },
     ),
     hidden(STEP, tip="Step latency on all GPUs."),
-    hidden(step_range_column(lambda row: row.plan.step_interval)),
+    hidden(STEP_RANGE),
     Column(
         "speed_up",
         "Speed-up",

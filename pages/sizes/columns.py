@@ -9,12 +9,12 @@ from ui.tables import (
     INSTANCE,
     MEMORY,
     STEP,
+    STEP_RANGE,
     TRAINING_COST,
     Column,
     confidence_column,
     cost_range_column,
     hidden,
-    step_range_column,
 )
 
 #: In their order.
@@ -22,7 +22,7 @@ SIZE_COLUMNS: tuple[Column[SizePoint], ...] = (
     INSTANCE,
     Column("batch_size", "Batch size", lambda row: row.plan.batch_size, "{:,}".format, by_default=False),
     STEP,
-    step_range_column(lambda row: row.plan.step_interval),
+    STEP_RANGE,
     hidden(IMAGES),
     Column("training_s", "Training time", lambda row: row.plan.total_s, format_time),
     TRAINING_COST,

@@ -35,7 +35,7 @@ from ui.words import plain
 def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
     """Two latencies in, the latency at the slider's size out."""
     smallest, largest = axis_range(axis)
-    min_key, max_key, at_key = _scaler_keys(axis)
+    min_key, max_key, at_key = (f"scaler_{name}_{axis}" for name in ("min", "max", "at"))
     instance, low, high, method = st.columns([3, 2, 2, 3], gap="small", vertical_alignment="bottom")
     with instance:
         names = {name: resources.instance_label(name) for name in Scaler.scaler_instance.options}
@@ -75,11 +75,6 @@ _SHOWN = {
     "time": Shown("Training time", format_time, in_time=True),
     "cost": Shown("Training cost", format_usd, prefix="$"),
 }
-
-
-def _scaler_keys(axis: str) -> tuple[str, ...]:
-    """Settings of both latencies and of the size between."""
-    return tuple(f"scaler_{name}_{axis}" for name in ("min", "max", "at"))
 
 
 def body(resources: Resources) -> None:
@@ -218,8 +213,7 @@ def _ends(plan: Plan, shows: str) -> tuple[float, float] | None:
 def _linked() -> tuple[Part | PerInstance | str, ...]:
     """Settings of the training, the offers and the curves; or of the scaler along the chosen axis."""
     if session.sizes.sizes_view == "scaler":
-        keys = _scaler_keys(session.sizes.axis)
-        return (session.sizes, "scaler_instance", "scaler_method", *keys)
+        return (session.sizes, session.scaler)
     shown = (session.sizes, session.curves, "drawn", session.nodes, session.sizes_table)
     return (*session.asked, session.training, *session.offered, *shown)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import streamlit as st
 
@@ -31,8 +33,8 @@ def test_every_section_is_drawn(open_app, section):
 
 
 def test_the_example_files_are_read(open_app):
-    code = [element.value for element in open_app("about", open="files").code]
-    first, second = (read_profile(text.encode()) for text in code if text.startswith("{"))
+    text = "".join(element.value for element in open_app("about", open="files").markdown)
+    first, second = (read_profile(code.encode()) for code in re.findall(r"^```\n({.*?)```$", text, re.S | re.M))
     assert first.operations == second.operations and (first.steps, second.steps) == (2, 1)
     assert second.meta.batch_size == 64 and not second.ignored
 
@@ -41,7 +43,10 @@ def test_the_recorder_is_installed_from_this_server(open_app, monkeypatch):
     wheel = recorder_wheel().name
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0] == f"pip install ./{wheel}"
-    (snippet,) = [text for text in code if "profet_recorder import" in text]
+    (text,) = [element.value for element in open_app("about", open="record").markdown if "```" in element.value]
+    (snippet,) = [
+        code for code in re.findall(r"^```\n(.*?)```$", text, re.S | re.M) if "profet_recorder import" in code
+    ]
     compile(snippet, "snippet", "exec")
     assert {"ProfileCallback", "record_steps"} <= set(profet_recorder.__all__)
     monkeypatch.setattr(type(st.context), "url", "https://profet.example/apps/about")

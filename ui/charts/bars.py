@@ -7,7 +7,20 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ui.charts.style import BLUE, GREEN, GREY, ORANGE, RED, Part, framed, line_at, name_axis, text_color, value_axis
+from ui.charts.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    Part,
+    framed,
+    line_at,
+    name_axis,
+    text_color,
+    value_axis,
+    whiskers,
+)
 from ui.words import DERIVED, ESTIMATED, EXPLAINED, GIVEN, MEASURED
 
 COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GREY}
@@ -75,9 +88,7 @@ def legend(bars: Sequence[Bar], interval_level: float) -> str:
 
 def _drawn(rows: Sequence[tuple[int, Bar]]) -> Part:
     values = [bar.value or 0.0 for _, bar in rows]
-    up = [(bar.high or value) - value for (_, bar), value in zip(rows, values, strict=True)]
-    down = [value - (bar.low or value) for (_, bar), value in zip(rows, values, strict=True)]
-    whisker = {"color": text_color(), "thickness": 1.2, "width": 3}
+    ends = [(bar.low or value, bar.high or value) for (_, bar), value in zip(rows, values, strict=True)]
     return {
         "type": "bar",
         "orientation": "h",
@@ -86,7 +97,7 @@ def _drawn(rows: Sequence[tuple[int, Bar]]) -> Part:
         "y": [place for place, _ in rows],
         "marker": {"color": [COLORS[bar.basis] for _, bar in rows]},
         "unselected": {"marker": {"opacity": 1}},
-        "error_x": {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **whisker},
+        "error_x": whiskers(values, ends),
         "customdata": [bar.key for _, bar in rows],
         "hovertext": [bar.hover for _, bar in rows],
         "hoverinfo": "text",

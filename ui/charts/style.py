@@ -48,12 +48,6 @@ def show_chart(figure: go.Figure, key: str, on_pick: Callable[[str], None] | Non
     )
 
 
-def _see_through(colour: str, opacity: float) -> str:
-    """'#rrggbb' as rgba."""
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity})"
-
-
 def no_markup(text: str) -> str:
     """`text` as plotly shows it letter for letter: it reads some tags."""
     return text.replace("&", "&amp;").replace("<", "&lt;")
@@ -78,6 +72,7 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
 
 def band(at: Sequence[float], ends: Sequence[tuple[float, float]], colour: str, opacity: float = 0.18) -> Part:
     """The area between both ends of an interval at each of these places, '#rrggbb' seen through."""
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return {
         "type": "scatter",
         "x": [*at, *reversed(at)],
@@ -85,9 +80,22 @@ def band(at: Sequence[float], ends: Sequence[tuple[float, float]], colour: str, 
         "mode": "lines",
         "line": {"width": 0},
         "fill": "toself",
-        "fillcolor": _see_through(colour, opacity),
+        "fillcolor": f"rgba({red},{green},{blue},{opacity})",
         "hoverinfo": "skip",
         "showlegend": False,
+    }
+
+
+def whiskers(values: Sequence[float], ends: Sequence[tuple[float, float]]) -> Part:
+    """Error bars of a horizontal bar chart, one interval a bar."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - value for value, (_, high) in zip(values, ends, strict=True)],
+        "arrayminus": [value - low for value, (low, _) in zip(values, ends, strict=True)],
+        "color": text_color(),
+        "thickness": 1.2,
+        "width": 3,
     }
 
 

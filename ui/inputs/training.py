@@ -61,9 +61,6 @@ def validation_input() -> None:
     )
 
 
-_TIP = "A network's name, or its number of parameters: each GPU sends as many gradients."
-
-
 def parameters_input(meta: ProfileMeta | None) -> None:
     """The network's name or its parameters; empty: as the profile tells, if it does. What is neither, the page says.
 
@@ -72,6 +69,11 @@ def parameters_input(meta: ProfileMeta | None) -> None:
     meta : of the profile; None where there is none.
     """
     told = None if meta is None else told_parameters(meta)
+
+    def answer_nodes() -> None:
+        # Whoever says what GPUs share has several in mind: on every page.
+        session.nodes.whole_nodes = bool(_typed())
+
     st.selectbox(
         "Network or parameters",
         list(dict.fromkeys((*filter(None, [session.nodes.network]), *named_networks()))),
@@ -79,8 +81,8 @@ def parameters_input(meta: ProfileMeta | None) -> None:
         accept_new_options=True,
         key=Nodes.network.key,
         placeholder="ResNet50, or 25.6M" if told is None else f"{format_count(told.count)}, as profiled",
-        help=_TIP,
-        on_change=_answer_nodes_whole,
+        help="A network's name, or its number of parameters: each GPU sends as many gradients.",
+        on_change=answer_nodes,
         persist_state="session",
     )
     with suppress(InputError):
@@ -120,13 +122,7 @@ def typed_network() -> tuple[str | None, float | None]:
     return (None, typed_count(typed)) if typed[:1].isdigit() else (typed or None, None)
 
 
-def _answer_nodes_whole() -> None:
-    """Whoever says what GPUs share has several in mind: on every page."""
-    session.nodes.whole_nodes = bool(_typed())
-
-
 def _typed() -> str:
-    """A network's name or a number, as it was typed; empty if nothing was."""
     return (session.nodes.network or "").strip()[:LONGEST_NETWORK]
 
 
@@ -136,7 +132,6 @@ STOPS = {"batch": (16, 20, 24, 28, *_STOPS), "pixels": _STOPS}
 #: The same on a linear scale.
 _LINEAR = {axis: tuple(range(stops[0], stops[-1] + 1, 16)) for axis, stops in STOPS.items()}
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
-_META = {"batch": "batch_size", "pixels": "pixels"}
 
 
 def size_sliders(resources: Resources, *, log: bool = True) -> None:
@@ -146,28 +141,22 @@ def size_sliders(resources: Resources, *, log: bool = True) -> None:
     ----------
     log : stops are evenly spaced on a logarithmic scale, else on a linear one.
     """
-    for column, axis in zip(st.columns(2, gap="medium"), STOPS, strict=True):
+    meta = held_in(resources, session.profile).profile.meta
+    recorded = {
+        "batch": meta.batch_size or session.network.profiled_batch,
+        "pixels": meta.pixels or session.network.profiled_pixels,
+    }
+    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded.items(), strict=True):
         with column:
-            size_slider(axis, recorded_size(resources, axis), log=log)
+            _size_slider(axis, size, log=log)
 
 
-def recorded_size(resources: Resources, axis: str) -> int | None:
-    """The size the profile was recorded at, as it says or the visitor does; None: not known."""
-    found: int | None = getattr(held_in(resources, session.profile).profile.meta, _META[axis])
-    return found or getattr(session.network, f"profiled_{axis}")
-
-
-def size_slider(axis: str, recorded: int | None, *, log: bool = True) -> int | None:
-    """The size along an axis; None while the profile's own size is not known."""
+def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
+    """The size along an axis; fixed while the profile's own size is not known."""
     if recorded is None:
-        st.select_slider(
-            SIZE_LABELS[axis],
-            STOPS[axis],
-            key=f"slider:{axis}:off",
-            disabled=True,
-            help=f"Enter the {'batch' if axis == 'batch' else 'image'} size of the profile in the sidebar first.",
-        )
-        return None
+        tip = f"Enter the {'batch' if axis == 'batch' else 'image'} size of the profile in the sidebar first."
+        st.select_slider(SIZE_LABELS[axis], STOPS[axis], key=f"slider:{axis}:off", disabled=True, help=tip)
+        return
     chosen = getattr(session.training, axis) or recorded
     key = f"slider:{axis}"
     here = (chosen, session.link.link_page)
@@ -186,7 +175,6 @@ def size_slider(axis: str, recorded: int | None, *, log: bool = True) -> int | N
         on_change=choose,
         help=None if chosen == recorded else f"The profile was recorded at {recorded}; {_SCALED[axis]}",
     )
-    return st.session_state[key]
 
 
 _SCALED = {

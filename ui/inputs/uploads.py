@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import BinaryIO, TypeVar
 
 import streamlit as st
@@ -12,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from profet_core import InputError, ProfetError
+from profet_core import InputError, ProfetError, Profile
 from profet_core.layers.guarded import read_network_guarded
 from profet_core.layers.network import Network
 from profet_core.profiles.guarded import read_guarded
@@ -32,8 +33,9 @@ def uploader_key(prefix: str) -> str:
 
 
 def empty_uploader(prefix: str) -> None:
-    """Draw it empty from the next run on: neither browser nor server holds its files any longer."""
+    """Draw it empty in a new run: neither browser nor server holds its files any longer."""
     st.session_state[f"{prefix}:number"] = st.session_state.get(f"{prefix}:number", 0) + 1
+    st.rerun()
 
 
 def let_go(file: UploadedFile) -> None:
@@ -119,7 +121,6 @@ def network_file(
             let_go(file)
         st.session_state[given_key] = given
         empty_uploader(prefix)
-        st.rerun()
     return given
 
 
@@ -153,14 +154,12 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[Held], None]
         for own in _read_all(resources, prefix, files)[-1:]:
             take(own)
         empty_uploader(prefix)
-        st.rerun()
     notes = notes_on(prefix)
     for line in notes.errors[:SHOWN_LINES]:
         show_error(line)
-    if len(notes.errors) > SHOWN_LINES:
-        with st.expander(f"{len(notes.errors) - SHOWN_LINES} more files could not be taken"):
-            for line in notes.errors[SHOWN_LINES:]:
-                st.markdown(f"- {plain(line)}")
+    if more := notes.errors[SHOWN_LINES:]:
+        with st.expander(f"{len(more)} more files could not be taken"):
+            st.markdown("\n".join(f"- {plain(line)}" for line in more))
     for line in notes.infos[:SHOWN_LINES]:
         st.info(plain(line), icon=":material/content_copy:")
 
@@ -187,7 +186,8 @@ def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) 
             continue
         where = f"{number} of {len(files)}: " if len(files) > 1 else ""
         try:
-            own, new = _read_one(resources, file, bar, f"Reading {where}{plain(file.name[:60])}")
+            profile = _read(file, partial(_with_bar, bar, f"Reading {where}{plain(file.name[:60])}", file.name))
+            own, new = add_own(resources, profile, file.name, "upload")
             added.append(own)
             if not new:
                 notes.infos.append(f"{file.name} holds the same profile as {own.name}: it is on the list once.")
@@ -202,13 +202,13 @@ def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) 
     return added
 
 
-def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, text: str) -> tuple[Held, bool]:
-    # Streamlit ends the run here, and with it the reading, if the visitor has left or clicked on.
+def _with_bar(bar: DeltaGenerator, text: str, name: str, copy: BinaryIO) -> Profile:
+    """Read a profile; Streamlit ends the run where it draws, if the visitor has left or clicked on."""
+
     def progress(share: float) -> None:
         bar.progress(min(max(share, 0.0), 1.0), text=text)
 
     def waiting(place: int) -> None:
         bar.progress(0.0, text=f"{text}: number {place} in the queue")
 
-    profile = _read(file, lambda copy: read_guarded(copy, file.name, progress=progress, waiting=waiting))
-    return add_own(resources, profile, file.name, "upload")
+    return read_guarded(copy, name, progress=progress, waiting=waiting)
