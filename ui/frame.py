@@ -7,13 +7,7 @@ from collections.abc import Callable, Iterable
 import streamlit as st
 
 from ui.notices import one_line_errors, show_error, show_warning
-from ui.state.link import (
-    follow_link,
-    keep_fields,
-    link_keys,
-    turned_to_another_page,
-    write_link,
-)
+from ui.state.link import follow_link, keep_fields, link_keys, turned_to_another_page, write_link
 from ui.state.own_catalog import visitors_resources
 from ui.state.profiles import (
     carried,
@@ -57,7 +51,14 @@ def run_page(
                 "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
                 "Upload the profile, or ask for a link that carries it."
             )
-        _say_of_server(resources)
+        # What whoever runs the server has to put right.
+        served = resources.served
+        if served is not None and served.own_left_out:
+            show_warning(
+                "This server's own list of instances or GPUs is missing or damaged: it is left out; its log says why."
+            )
+        if served is not None and served.is_outdated:
+            show_warning("This server has newer models or lists than it shows: start it again.")
         with one_line_errors():
             body(resources)
             remember_recorded(session.profile)
@@ -95,14 +96,3 @@ def _beside() -> tuple[object, ...]:
 def _write(linked: Linked, resources: Resources) -> None:
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
     write_link(link_keys(linked(), resources), resources, defaults, carried())
-
-
-def _say_of_server(resources: Resources) -> None:
-    """What whoever runs the server has to put right."""
-    served = resources.served
-    if served is not None and served.own_left_out:
-        show_warning(
-            "This server's own list of instances or GPUs is missing or damaged: it is left out; its log says why."
-        )
-    if served is not None and served.is_outdated:
-        show_warning("This server has newer models or lists than it shows: start it again.")

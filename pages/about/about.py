@@ -67,10 +67,6 @@ def _record(_: Resources) -> None:
     show_text(_HERE.with_name("record.md"))
 
 
-def _own_gpu(_: Resources) -> None:
-    show_text(_HERE.with_name("own_gpu.md"))
-
-
 def _method(resources: Resources) -> None:
     scale = resources.models.interval_scale(True)
     low, high = MEASURED_EPOCH_FACTOR
@@ -115,14 +111,8 @@ def _prices(resources: Resources) -> None:
 
 
 def _precisions(resources: Resources) -> None:
-    rows = [
-        {
-            "GPU": gpu.name,
-            "Precisions": ", ".join(map(str.upper, supported_precisions(gpu))),
-            "AMP": amp_words(gpu),
-        }
-        for gpu in resources.gpus.values()
-    ]
+    words = {gpu.name: ", ".join(map(str.upper, supported_precisions(gpu))) for gpu in resources.gpus.values()}
+    rows = [{"GPU": gpu.name, "Precisions": words[gpu.name], "AMP": amp_words(gpu)} for gpu in resources.gpus.values()]
     show_table(rows, "GPUs and precisions")
 
 
@@ -135,7 +125,7 @@ def _credits(resources: Resources) -> None:
 #: Section -> its label, its icon, and what draws it.
 _SECTIONS: dict[str, tuple[str, str, Callable[[Resources], None]]] = {
     "record": ("Record a profile", "fiber_manual_record", _record),
-    "own_gpu": ("Custom GPU", "memory", _own_gpu),
+    "own_gpu": ("Custom GPU", "memory", lambda _: show_text(_HERE.with_name("own_gpu.md"))),
     "method": ("Method and limits", "menu_book", _method),
     "files": ("File formats and privacy", "description", _files),
     "prices": ("Instances and prices", "payments", _prices),

@@ -36,7 +36,7 @@ from ui.inputs.fields import choice, number_field, select
 from ui.inputs.uploads import network_file
 from ui.notices import show_error, show_warning
 from ui.state.resources import Resources
-from ui.state.session import Field, ManyCore, session
+from ui.state.session import ManyCore, session
 from ui.tables import MISSING, download_buttons, show_table
 from ui.words import plain, show_text
 
@@ -72,26 +72,16 @@ def network_input() -> Network:
 
 def training_input(network: Network) -> Training:
     """Ask for the training; empty fields stand for that of the published network with the nearest FLOPs."""
-    published = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name]
+    published, asked = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name], session.manycore
     left, right = st.columns(2, gap="small")
-    with left:
-        images = _field("Images", ManyCore.manycore_images, published.images)
-    with right:
-        test_images = _field("Test images", ManyCore.manycore_test_images, published.test_images)
-    epochs = _field("Epochs", ManyCore.manycore_epochs, published.epochs)
-    return Training(images=images, test_images=test_images, epochs=epochs)
-
-
-def threads_input() -> int | None:
-    """Ask for a number of threads beside the published ones."""
-    number_field("Threads", ManyCore.manycore_threads, empty="none", tip="Adds a row to the table.")
-    return session.manycore.manycore_threads
-
-
-def _field(label: str, field: Field[int | None], published: int) -> int:
-    number_field(label, field, empty=f"{published:,}", tip="Empty: as published.")
-    value: int | None = getattr(session.manycore, field.key)
-    return published if value is None else value
+    given = {}
+    for at, name in ((left, "images"), (right, "test_images"), (None, "epochs")):
+        usual, field = getattr(published, name), vars(ManyCore)[f"manycore_{name}"]
+        label = name.capitalize().replace("_", " ")
+        number_field(label, field, empty=f"{usual:,}", tip="Empty: as published.", at=at)
+        value = getattr(asked, field.key)
+        given[name] = usual if value is None else value
+    return Training(**given)
 
 
 def _file_input() -> None:
@@ -141,9 +131,15 @@ def body(_: Resources) -> None:
     with st.sidebar:
         network = network_input()
         training = training_input(network)
-        threads = threads_input()
+        number_field("Threads", ManyCore.manycore_threads, empty="none", tip="Adds a row to the table.")
+    threads = session.manycore.manycore_threads
     choice("Show", ManyCore.manycore_shows)
-    st.markdown(_summary(network, training))
+    machine = XEON_PHI_7120P
+    st.markdown(
+        f"Network **{plain(network.name)}**: {plain(format_significant(network.forward_flops / 1e6))} million FLOPs "
+        f"per image, {training.images:,} images, {training.test_images:,} test images, {training.epochs:,} epochs, on "
+        f"{machine.name} with {machine.cores} cores."
+    )
     as_published = PUBLISHED.get(network.name) is network and training == PUBLISHED_TRAINING[network.name]
     published_min = PUBLISHED_PREDICTIONS_MIN[network.name] if as_published else {}
     curves = manycore(network, training, _GRID)
@@ -155,15 +151,6 @@ def body(_: Resources) -> None:
     download_buttons([_data(row) for row in rows], "profet-many-core")
     st.header("Does this apply to my CPU?", anchor="limits")
     show_text(Path(__file__).with_name("limits.md"))
-
-
-def _summary(network: Network, training: Training) -> str:
-    machine = XEON_PHI_7120P
-    return (
-        f"Network **{plain(network.name)}**: {plain(format_significant(network.forward_flops / 1e6))} million FLOPs "
-        f"per image, {training.images:,} images, {training.test_images:,} test images, {training.epochs:,} epochs, on "
-        f"{machine.name} with {machine.cores} cores."
-    )
 
 
 def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> go.Figure:

@@ -39,7 +39,11 @@ def out_inputs(resources: Resources) -> None:
     """Everything but the offers."""
     choice("Step on one GPU", ScaleOut.one_gpu)
     if session.scale_out.one_gpu == "typed":
-        _typed_input(resources)
+        step, batch = st.columns(2, gap="small")
+        number_field("Latency (ms)", TypedStep.one_gpu_ms, empty="measured", at=step)
+        number_field("Batch size", TypedStep.one_gpu_batch, at=batch)
+        gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
+        select("Measured on", TypedStep.one_gpu_on, {gpu: gpu for gpu in gpus}, index=None, placeholder="which GPU?")
         parameters_input(None)
     else:
         network_input(resources)
@@ -49,19 +53,11 @@ def out_inputs(resources: Resources) -> None:
     if session.scale_out.batch_kept == "all":
         number_field("Global batch", ScaleOut.batch_of_all, empty="batch of one GPU")
     select("Gradient exchange", ScaleOut.strategy)
-    gpus, images = st.columns(2, gap="small")
-    number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.", at=gpus)
-    number_field("Images", Training.images, tip="Training images per epoch.", at=images)
+    left, right = st.columns(2, gap="small")
+    number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.", at=left)
+    number_field("Images", Training.images, tip="Training images per epoch.", at=right)
     with st.expander("More options"):
         validation_input()
-
-
-def _typed_input(resources: Resources) -> None:
-    step, batch = st.columns(2, gap="small")
-    number_field("Latency (ms)", TypedStep.one_gpu_ms, empty="measured", at=step)
-    number_field("Batch size", TypedStep.one_gpu_batch, at=batch)
-    gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
-    select("Measured on", TypedStep.one_gpu_on, {gpu: gpu for gpu in gpus}, index=None, placeholder="which GPU?")
 
 
 _SHOWN = {
@@ -212,12 +208,9 @@ def _curve(rows: Sequence[CurveRow], strategy: Strategy, shows: str, *, chosen: 
 
 def _value(epoch: ScaledEpoch, shows: str) -> float:
     """Times as fast as one GPU, milliseconds, seconds or US dollars of an epoch."""
-    return {
-        "speed_up": epoch.step.speed_up,
-        "step": epoch.step.latency_ms,
-        "time": epoch.epoch_s,
-        "cost": epoch.epoch_usd or 0.0,
-    }[shows]
+    step = epoch.step
+    values = {"speed_up": step.speed_up, "step": step.latency_ms, "time": epoch.epoch_s, "cost": epoch.epoch_usd or 0.0}
+    return values[shows]
 
 
 def _ends(epoch: ScaledEpoch, shows: str) -> tuple[float, float] | None:

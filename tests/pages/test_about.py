@@ -11,7 +11,7 @@ import profet_recorder
 from profet_core import read_profile
 from profet_core.version import VERSION
 from tests.pages.conftest import lines, link, open_sections
-from ui.recorder import recorder_address, recorder_wheel
+from ui.recorder import recorder_wheel
 from ui.state.session import SECTIONS
 
 
@@ -52,16 +52,3 @@ def test_the_recorder_is_installed_from_this_server(open_app, monkeypatch):
     monkeypatch.setattr(type(st.context), "url", "https://profet.example/apps/about")
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0] == f"pip install https://profet.example/apps/recorder/{wheel}"
-
-
-@pytest.mark.parametrize(
-    ("page", "address"),
-    [
-        ("http://localhost:8501/about", "http://localhost:8501/recorder/"),
-        ("https://a.example/x/y/about", "https://a.example/x/y/recorder/"),
-        ("javascript:alert(1)", None),
-        (None, None),
-    ],
-)
-def test_its_address_follows_from_the_page_s(page, address):
-    assert recorder_address(page) == (address and address + recorder_wheel().name)

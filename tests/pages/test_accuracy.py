@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.pages.conftest import lines, link
+from tests.pages.conftest import link
 from ui.state.session import Texts
 
 CARDS = tuple(Texts.part.options)

@@ -7,7 +7,6 @@ import pytest
 from profet_core import read_profile
 from profet_core.artifacts.samples import Sample
 from profet_core.units import format_ms
-from profet_lab.measurements.tables import data_folder
 from tests.pages.conftest import (
     answer,
     as_version_2,
@@ -17,10 +16,8 @@ from tests.pages.conftest import (
     go,
     has_results,
     lines,
-    link,
     notices,
     own,
-    type_in,
     upload,
 )
 
@@ -75,20 +72,6 @@ def test_an_anchor_may_be_chosen_where_the_profile_tells_none(open_app, core, sa
     assert anchor(app).value == RTX and list(own(app)) == ["net.json"] and answer(app)
 
 
-def test_a_real_trace_of_a_gpu_that_nobody_rents_out(open_app, core):
-    name = "resnet18-30steps-rtx2080ti.json.gz"
-    data = (data_folder() / "real_profiles" / "pytorch" / name).read_bytes()
-    app = upload(open_app(profiled_batch="128", profiled_pixels="224"), (name, data))
-    assert anchor(app).value == RTX
-    recorded = {"anchor": RTX, "profiled_batch": 128, "profiled_pixels": 224}
-    assert_shows(app, core.advise(read_profile(data), **recorded))
-    # Its own latency counts.
-    app = type_in(app, "latency", 280.0)
-    assert_shows(app, core.advise(read_profile(data), **recorded, latency_ms=280.0, without_latency=False))
-    app = go(app, "sizes")
-    assert not app.error and not app.exception
-
-
 @pytest.mark.parametrize(
     ("named", "query", "says"),
     [
@@ -104,13 +87,3 @@ def test_what_nothing_can_start_from_is_one_line_everywhere(open_app, samples, n
         app = go(app, page)
     app = go(app, "compare")
     assert any(says in line for line in lines(app.error)) and not app.exception
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [("NVIDIA GeForce RTX 2080 Ti", RTX), ("p3.8xlarge", "p3.2xlarge"), ("nonsense", "g4dn.xlarge")],
-)
-def test_a_link_names_an_anchor_however_it_is_written(open_app, given, meant):
-    app = open_app(anchor=given)
-    assert (anchor(app).value, list(app.exception)) == (meant, [])
-    assert link(app).get("anchor") == (None if meant == "g4dn.xlarge" else meant)

@@ -52,18 +52,6 @@ def test_a_link_restores_the_settings(open_app, models, catalog):
     )
 
 
-def test_a_link_that_makes_no_sense_counts_as_none(open_app, first_view):
-    app = open_app("estimate", net="NoSuchNet", net_batch="0", net_pixels="5000")
-    assert not app.exception and not app.error and result_rows(app) == first_view("estimate")
-
-
-def test_an_image_too_small_is_one_line(open_app):
-    app = open_app("estimate", net="InceptionV3", net_pixels="32")
-    assert not app.exception
-    (line,) = lines(app.error)
-    assert "InceptionV3" in line and "\n" not in line
-
-
 def test_a_file_is_counted_and_estimated(open_app, models, catalog):
     app = open_app("estimate", net_from="file", net_pixels="32", preset="all", retired="True")
     assert len(app.info) == 1 and not app.table

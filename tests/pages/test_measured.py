@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core.units import format_ms
-from tests.pages.conftest import column, everything, go, lines, link, notices, type_in
+from tests.pages.conftest import column, everything, go, link, notices, type_in
 from ui.state.session import MEASURED
 
 FIRST, OTHER = "resnet50-128px-b64-g4dn", "resnet50-128px-b256-g4dn"
@@ -43,12 +43,3 @@ def test_it_may_be_measured_at_the_second_profile_s_size(open_app, core, samples
         assert not app.error and step(app) == format_ms(plan.latency_ms)
         shown.append(step(app))
     assert shown[0] != shown[1]
-
-
-def test_a_second_profile_of_another_network_can_t_correct_and_one_line_says_so(open_app):
-    view = {"sample": FIRST, "second": "True", "second_sample": "vgg16-224px-b16-g3s", P2: "500"}
-    app = everything(open_app(**view, measured_at="other"))
-    (line,) = lines(app.error)
-    assert line.startswith("Second profile: ") and line.endswith("It is not used.")
-    # Without a second profile there is one size that it can have been measured at.
-    assert step(app) == step(everything(open_app(sample=FIRST, **{P2: "500"})))

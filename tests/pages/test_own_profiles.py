@@ -17,7 +17,6 @@ from benchmarks.made_trace import write_pytorch_trace
 from profet_core import read_profile
 from profet_core.prediction.checks import counted, refusal, steps_note
 from tests.pages.conftest import (
-    as_version_1,
     as_version_2,
     assert_shows,
     give,
@@ -28,7 +27,6 @@ from tests.pages.conftest import (
     notices,
     own,
     rows,
-    type_in,
     upload,
 )
 from ui.server import DROPPED_TYPE
@@ -157,28 +155,6 @@ def test_the_session_holds_totals_only_and_the_server_lets_files_go(open_app, mo
         other = open_app(page, source="upload")
         assert secret[0].name not in " ".join(lines((*other.caption, *other.markdown, *other.subheader)))
         assert "own_profiles" not in other.session_state, "another visitor's"
-
-
-def test_anchor_and_latency_are_remembered_of_each(open_app, samples):
-    plain = {name: as_version_1(samples[name].profile.operations) for name in (VGG, LENET)}
-    app = upload(open_app(), *plain.items())
-    app.selectbox(key="anchor").set_value("p2.xlarge")
-    type_in(app, "latency", 4.0)
-    choose(app, VGG)
-    assert app.session_state["latency"] is None
-    app.selectbox(key="anchor").set_value("g3s.xlarge")
-    app.selectbox(key="unit").set_value("s")
-    type_in(app, "latency", 0.123)
-    choose(app, LENET)
-    assert (app.selectbox(key="anchor").value, app.session_state["latency"]) == ("p2.xlarge", 4.0)
-    app.segmented_control(key="source").set_value("sample").run()
-    go(app, "sizes")
-    go(app, "predict")
-    app.segmented_control(key="source").set_value("upload").run()
-    choose(app, VGG)
-    assert app.selectbox(key="anchor").value == "g3s.xlarge"
-    assert app.session_state["latency"] == pytest.approx(123.0)
-    assert app.selectbox(key="unit").value == "ms"
 
 
 def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_warning(open_app, samples):

@@ -10,7 +10,6 @@ import pytest
 from profet_core.units import format_ms
 from tests.pages.conftest import (
     answer,
-    as_version_1,
     assert_shows,
     cards,
     column,
@@ -89,18 +88,6 @@ def test_bars_are_paired_and_say_their_basis(open_app, core, samples):
     assert {row["basis"] for row in times if row is not anchor} == {"Measured"}
 
 
-@pytest.mark.parametrize("preset, count", [("original", 4), ("aws", 6), ("gpus", 20), ("all", 40)])
-def test_a_preset_changes_which_rows_show_but_no_number(open_app, core, samples, preset, count):
-    app = everything(open_app(preset=preset))
-    app.session_state["retired"], app.session_state["preset"] = False, preset
-    app.run()
-    expected = core.predict(samples[FIRST]).latencies_ms
-    shown = column(app, "Step")
-    assert len(shown) >= count
-    assert shown == {name: format_ms(expected[name.removesuffix(" marketplace")]) for name in shown}
-    assert "g4dn.xlarge" in shown, "the anchor"
-
-
 def test_a_step_that_does_not_fit_stays_as_a_row_without_a_bar_and_wins_nothing(open_app):
     app = open_app(chart="bars", sample=VGG, batch="256", preset="original", per="training")
     (times, _) = bars(app)
@@ -120,19 +107,6 @@ def test_sliders_move_every_number_and_snap_back_to_the_profile(open_app, core, 
     assert_shows(app, core.advise(samples[FIRST])) or link(app) == {}
 
 
-def test_without_sizes_there_are_steps_and_with_them_all(open_app, core, samples):
-    app = upload(open_app(), ("net.json", as_version_1(samples[SMALL].profile.operations)))
-    assert app.select_slider(key="slider:batch:off").disabled and answer(app) and not app.error
-    before = column(everything(app), "Time")
-    type_in(app, "profiled_batch", 64)
-    type_in(app, "profiled_pixels", 128)
-    app.segmented_control(key="per").set_value("step").run()
-    known = column(app, "Time")
-    assert known.keys() == before.keys() and not app.error
-    app.select_slider(key="slider:batch").set_value(128).run()
-    assert column(app, "Time") != known
-
-
 def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, samples):
     app = open_app(loading="True", sample=SMALL)
     for key, value in (("images", 50_000), ("validation_images", 10_000), ("epochs", 20), ("deadline_h", 2)):
@@ -143,25 +117,6 @@ def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, sa
     assert any(cell != "–" for cell in shown.values())
     fast = [plan for plan in expected.advice.plans if (plan.in_time or 0) >= 0.9 and plan.offer.market == "on-demand"]
     assert cards(app)[0][1] in {f"${plan.total_usd:,.2f}" for plan in fast}
-
-
-def test_a_second_profile_is_used_or_refused_with_one_line(open_app, core, samples):
-    first, second = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
-    app = open_app(sample=first.name, second="True", second_sample=second.name, batch="64")
-    expected = core.advise(first, at_batch=64, second=second.profile, second_latency_ms=second.latency_ms)
-    assert_shows(app, expected)
-    app = open_app(sample=first.name, second="True", second_sample="inceptionresnetv2-128px-b32-p3")
-    (line,) = lines(app.error)
-    assert line.startswith("Second profile: ") and line.endswith("It is not used.")
-    assert column(app, "Time") == column(open_app(sample=first.name), "Time")
-
-
-def test_a_price_of_ones_own_and_a_measured_latency(open_app, core, samples):
-    prices, measured = {"price_p3.2xlarge": "0.5"}, {"measured_p3.2xlarge": "150"}
-    app = open_app(retired="True", preset="original", **prices, **measured)
-    expected = core.advise(samples[FIRST], price={"p3.2xlarge": 0.5}, measured={"p3.2xlarge": 150.0})
-    assert_shows(app, expected)
-    assert any("p3.2xlarge was corrected by" in line for line in notices(app))
 
 
 def test_a_stranger_s_names_stay_text(open_app):

@@ -11,7 +11,6 @@ from profet_core.advice.advise import ORIGINAL
 from profet_core.profiles.profet_json.writer import write_profile
 from tests.pages.conftest import (
     as_version_1,
-    as_version_2,
     column,
     compared,
     give,
@@ -143,20 +142,6 @@ def test_removing_and_renaming_here(open_app, samples):
     assert not app.exception
 
 
-def test_fifty_profiles_and_names_that_are_alike(open_app, samples):
-    operations = dict(samples[VGG].profile.operations)
-    files = [
-        (f"run-{number}.json", as_version_2({**operations, "Device_Relu": 9000.0 + number}, gpu="Tesla M60"))
-        for number in range(49)
-    ]
-    half = as_version_2(operations, gpu="Tesla T4", precision="mixed_float16")
-    app = give(open_app("compare", compare_samples=LENET), *files, (LENET, half))
-    assert not app.error and not app.exception
-    assert list(compared(app))[-2:] == [LENET, f"{LENET} (sample)"] and len(compared(app)) == 51
-    (block,) = [text for text in lines(app.markdown) if text.startswith(f"**{LENET}**")]
-    assert "converted to FP32" in block and "run-" not in block, "warnings are grouped by profile"
-
-
 def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, samples):
     sample = samples[VGG]
     names = ["<b>bold</b>", *(f"a very, very, very, very long name of a profile at batch {at}.json" for at in (16, 64))]
@@ -178,13 +163,6 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
         key=lambda one: (one.latency_ms, one.usd_per_hour),
     )
     assert table_row(found[0], "latency", ORIGINAL)["Lowest"] == f"{fastest.instance}*"
-
-
-def test_presets_choose_the_columns(open_app):
-    app = open_app("compare", compare_samples=f"{VGG},{LENET}", preset="original")
-    assert set(ORIGINAL) <= set(compared(app)[VGG])
-    assert not {"p4d.24xlarge", "g5.xlarge"} & set(compared(app)[VGG])
-    assert len(app.get("plotly_chart")) == 1
 
 
 def test_a_latency_that_predict_was_told_to_trust_counts_here(open_app):

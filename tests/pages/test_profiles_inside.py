@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core.prediction.diagnosis import diagnose, placements
-from tests.pages.conftest import as_version_2, give, go, inside, lines, look_at, own, rows, upload
+from tests.pages.conftest import give, go, inside, lines, look_at, own, rows, upload
 
 LENET, VGG, ALEXNET = "lenet5-32px-b16-g3s", "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
 
@@ -79,12 +79,3 @@ def test_an_upload_here_is_shown_here_and_joins_the_list(open_app, samples):
     assert app.radio(key="inspected").value == LENET and app.selectbox(key="profiles:sample").value is None
     assert facts(inside(app))["Pixels"] == "32" and not app.exception
     assert dict(app.query_params) == {"view": "inside", "inspect": LENET}
-
-
-def test_unknown_operations_and_where_they_went(open_app):
-    operations = {"Device_Conv2D": 60_000.0, "Device_Conv3D": 1_000.0, "Host_IDLE": 9e5}
-    app = upload(open_app(), ("odd.json", as_version_2(operations, gpu="Tesla T4", precision="fp32")))
-    inside(go(app, "compare"))
-    shown = app.dataframe[0].value.set_index("Operation")
-    assert shown.loc["Device_Conv3D", ["Kind", "Class"]].tolist() == ["convolution", "convolution (by kind)"]
-    assert shown.loc["Host_IDLE", ["Kind", "Class"]].tolist() == ["idle", "–"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,40 +69,10 @@ def _fixed() -> Iterator[Case]:
 FIXED = tuple(_fixed())
 
 
-def drawn(number: int) -> Case:
-    """A question that nobody chose, the same in every run."""
-    dice = random.Random(f"question {number}")
-    sample = dice.choice((RESNET, SMALL, VGG, LENET, *PAIR))
-    may = {
-        "at_batch": lambda: dice.choice((16, 24, 48, 80, 128, 200, 256)),
-        "at_pixels": lambda: dice.choice((32, 56, 96, 160, 224, 256)),
-        "latency_ms": lambda: None,
-        "images": lambda: dice.randrange(1_000, 2_000_000),
-        "epochs": lambda: dice.randrange(1, 200),
-        "validation_images": lambda: dice.randrange(1, 60_000),
-        "price": lambda: {dice.choice(("g4dn.xlarge", "p3.2xlarge", "runpod/1x-L40S")): round(dice.uniform(0.1, 9), 3)},
-        "measured": lambda: {dice.choice(("p2.xlarge", "p3.2xlarge")): round(dice.uniform(50, 400), 1)},
-        "precision": lambda: dice.choice(("fp32", "tf32", "amp", "bf16")),
-        "with_loading": lambda: True,
-        "method": lambda: "profet",
-        "min_memory_gib": lambda: dice.choice((16.0, 24.0, 48.0)),
-        "gpu_count": lambda: dice.choice((1, 8)),
-        "deadline_hours": lambda: float(dice.randrange(1, 100)),
-        "market": lambda: dice.choice(("spot", "any")),
-    }
-    return Case(sample, {name: may[name]() for name in sorted(dice.sample(sorted(may), dice.randrange(1, 5)))})
-
-
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     with served_endpoint() as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def one_session(open_app):
-    """A page whose settings are set one case after another."""
-    return open_app(predict_columns=",".join(ALL_COLUMNS["predict"]))
 
 
 @pytest.mark.parametrize("case", FIXED, ids=lambda case: f"{case.sample} {case.fields}")
@@ -112,37 +81,6 @@ def test_fixed_questions(open_app, samples, port, capsys, case):
     columns = ",".join(ALL_COLUMNS["predict"])
     app = open_app(preset="all", retired="True", predict_columns=columns, **query(case))
     check(app, samples, port, capsys, case)
-
-
-@pytest.mark.parametrize("number", range(100))
-def test_drawn_questions(one_session, samples, port, capsys, number):
-    case = drawn(number)
-    app, state = one_session, one_session.session_state
-    for key, value in FRESH.items():
-        state[key] = value
-    for name in (*PRICED, *MEASURED):
-        state[name] = None
-    app.selectbox(key="sample").set_value(case.sample).run()
-    for key, value in {"latency": samples[case.sample].latency_ms, **settings(case)}.items():
-        state[key] = value
-    app.run()
-    check(app, samples, port, capsys, case)
-
-
-PRICED = ("price_g4dn.xlarge", "price_p3.2xlarge", "price_runpod/1x-L40S")
-MEASURED = ("measured_p2.xlarge", "measured_p3.2xlarge")
-FRESH = {
-    **{
-        "batch": None,
-        "pixels": None,
-        "images": 1_281_167,
-        "epochs": 90,
-        "validation_images": 0,
-        "precision": "as profiled",
-    },
-    **{"loading": False, "method": "default", "min_memory_gib": None, "gpu_count": [], "deadline_h": None},
-    **{"market": "on-demand", "preset": "all", "retired": True},
-}
 
 
 def settings(case: Case) -> dict[str, Any]:

@@ -10,10 +10,8 @@ import pytest
 
 from profet_cli.main import main
 from profet_core import load_models
-from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
-from profet_core.multi_gpu.law import SCALEOUT_NAME
 from profet_core.multi_gpu.step import GpuStep, best_step, strategies_of
 from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
 from tests.pages.conftest import ALL_COLUMNS, has_results, lines, result_rows
@@ -164,11 +162,6 @@ def test_a_link_brings_the_same_view_back(open_app):
     assert result_rows(open_app("scale_out", **query)) == result_rows(app)
     bad = {"gpus": "65", "strategy": "carrier pigeon", "gradients": "fp8", "one_gpu_ms": "-3", "network": "x" * 61}
     assert result_rows(open_app("scale_out", **bad)) == result_rows(open_app("scale_out"))
-
-
-def test_models_without_scale_out_are_one_line(open_app, serve_report):
-    serve_report(SCALEOUT_NAME, None)
-    assert lines(open_app("scale_out").error) == [NO_SCALEOUT]
 
 
 def test_a_machine_that_a_step_does_not_fit_on_comes_last_and_only_among_all(open_app):

@@ -134,10 +134,3 @@ def test_the_scaler_is_the_documented_one(open_app, models, axis, at, method):
     assert app.metric[0].value == f"{format_ms(expected.latency_ms)}/step"
     again = open_app("sizes", **dict(app.query_params))
     assert again.metric[0].value == app.metric[0].value
-
-
-def test_a_senseless_link_opens_the_first_view(open_app):
-    query = {"batch": "9999", "axis": "depth", "shows": "<b>", "each_at": "home", "scale": "x", "drawn": "abacus"}
-    app = open_sizes(open_app, **query)
-    assert not app.error and not app.exception
-    assert result_rows(app) == result_rows(open_sizes(open_app))

@@ -119,21 +119,6 @@ def test_a_wrong_number_is_questioned_with_a_button_that_puts_it_right(open_app,
     assert_read_as(app, core, read_as(read_profile(data), 3), latency_ms)
 
 
-@pytest.mark.parametrize("steps", [1, 4])
-def test_what_the_file_states_is_a_fact_that_can_be_corrected(open_app, samples, steps):
-    app = open_app()
-    data = as_version_2({name: us * steps for name, us in one_step(samples).items()}, steps=steps)
-    key = upload_from_m60(app, ("net.json", data))
-    fact = "One step, as the file says" if steps == 1 else f"{steps} steps, as the file says"
-    assert any(fact in line for line in lines(app.caption))
-    before = latencies(app)
-    number(app, key).set_value(3).run()
-    assert latencies(app) != before and app.query_params["steps"] == "3"
-    number(app, key).set_value(steps).run()
-    assert latencies(app) == before and "steps" not in app.query_params
-    assert any(fact in line for line in lines(app.caption))
-
-
 def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     app = open_app()
     files = [("one.json", covering(samples, 5)), ("two.json", covering(samples, 5, LENET))]

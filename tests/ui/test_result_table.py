@@ -66,16 +66,6 @@ def test_the_session_s_order_and_columns_are_shown(app):
     assert [column["sorted"] for column in drawn(app)["columns"]] == ["none", "descending"]
 
 
-def test_a_row_of_a_link_is_open_and_one_that_is_gone_is_not(app):
-    app.session_state["made_open"] = "middle"
-    app.run()
-    assert app.text[0].value == "open: middle"
-    assert [row["open"] for row in drawn(app)["rows"]] == [False, False, True]
-    app.session_state["made_open"] = "gone"
-    app.run()
-    assert app.text[0].value == "open: None"
-
-
 def test_columns_are_chosen_and_the_usual_ones_leave_nothing_in_the_link(app):
     chooser = app.run().pills[0]
     assert chooser.value == ["total_s"]
