@@ -17,7 +17,6 @@ from profet_core.catalog import Instance
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
 from profet_core.precision.names import is_half
-from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd, listed_price
 from ui.inputs.fields import choice, number_field, select
 from ui.notices import MEASURE_IT, UNMEASURED, custom_gpu_link
@@ -78,63 +77,42 @@ def _corrections(resources: Resources, row: OfferRow) -> None:
 
 
 def _facts(resources: Resources, network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> list[str]:
-    offer = plan.offer
+    offer, prediction = plan.offer, network.training.prediction
     retired = ", retired" if offer.status == "retired" else ""
-    note = f": {plain(plan.latency_note)}" if plan.latency_note else ""
-    found = [
-        f"**Price**: {plain(_price_line(offer))} ({price_source(offer)}{retired})",
-        f"**Step**: {_step_line(network, plan)}",
-        f"**Basis**: {FOUR_WORDS[plan.basis].lower()}, {plain(plan.basis.words)}{note}",
-    ]
-    if plan.basis in UNMEASURED:
-        found.append(f"**More accurate**: {MEASURE_IT}")
-    if row.fit is not None:
-        found.append(f"**Memory**: {plain(fit_sentence(row.fit))}")
-    if also := _also_at(plans, plan):
-        found.append(f"**Also at**: {plain(also)}")
-    if plan.note:
-        found.append(f"**Note**: {plain(plan.note)}")
-    predicted = _predicted_on(network, plan.instance)
-    if predicted is not None and predicted.members:
-        members = ", ".join(f"{name} {format_ms(latency_ms)}" for name, latency_ms in predicted.members.items())
-        joined = joined_phrase(resources.models, network.training.prediction)
-        found.append(f"**Members, at the profile's size** ({joined}): {plain(members)}")
-    measured = _measured_line(network, plan.instance)
-    return [*found, *([measured] if measured else [])]
-
-
-def _price_line(offer: Instance) -> str:
-    """'$21.96/h for 8 GPUs, $2.74 each'."""
-    price = f"{listed_price(offer.usd_per_hour)}/h"
-    if offer.gpu_count == 1:
-        return price
-    return f"{price} for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
+    each = "" if offer.gpu_count == 1 else f" for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
+    price = f"{listed_price(offer.usd_per_hour)}/h{each}"
+    step = format_ms(plan.latency_ms)
+    if network.batch_size is not None:
+        step += f" at batch size {plan.batch_size}, {plan.images_per_s:,.0f} images/s"
+    note = f": {plan.latency_note}" if plan.latency_note else ""
+    rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
+    members = ", ".join(f"{name} {format_ms(ms)}" for one in rows for name, ms in one.members.items())
+    joined = joined_phrase(resources.models, prediction)
+    found = {
+        "Price": f"{plain(price)} ({price_source(offer)}{retired})",
+        "Step": plain(step),
+        "Basis": plain(f"{FOUR_WORDS[plan.basis].lower()}, {plan.basis.words}{note}"),
+        "More accurate": MEASURE_IT if plan.basis in UNMEASURED else "",
+        "Memory": "" if row.fit is None else plain(fit_sentence(row.fit)),
+        "Also at": plain(_also_at(plans, plan)),
+        "Note": plain(plan.note),
+        "Members, at the profile's size": f"{plain(members)} ({joined})" if members else "",
+        "Measured there": _measured_line(network, plan.instance),
+    }
+    return [f"**{name}**: {words}" for name, words in found.items() if words]
 
 
 def _also_at(plans: Sequence[Plan], plan: Plan) -> str:
     """Who else offers as many of these GPUs, and for how much an hour, the cheapest first."""
     others = sorted((other.offer for other in others_of_gpus(plans, plan)), key=lambda offer: offer.usd_per_hour)
     named = [f"{_renter(offer)} {price_words(offer)}" for offer in others[:_ALSO_NAMED]]
-    more = len(others) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    return ", ".join(named) + (f" and {len(others) - _ALSO_NAMED} more" if len(others) > _ALSO_NAMED else "")
 
 
 def _renter(offer: Instance) -> str:
     """'GCP', 'GCP spot'; of a custom instance its name."""
     who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
     return who if offer.market == ON_DEMAND else f"{who} {offer.market}"
-
-
-def _step_line(network: Predicted, plan: Plan) -> str:
-    if network.batch_size is None:
-        return plain(format_ms(plan.latency_ms))
-    images = f"{plan.images_per_s:,.0f} images/s"
-    return plain(f"{format_ms(plan.latency_ms)} at batch size {plan.batch_size}, {images}")
-
-
-def _predicted_on(network: Predicted, instance: str) -> InstancePrediction | None:
-    rows = network.training.prediction.predictions
-    return next((row for row in rows if row.instance == instance), None)
 
 
 def _measured_line(network: Predicted, instance: str) -> str:
@@ -147,8 +125,7 @@ def _measured_line(network: Predicted, instance: str) -> str:
     measured_ms = sample.measured_ms[instance]
     off = f"{100 * (predicted_ms / measured_ms - 1):+.1f}%"
     return unbroken(
-        f"Measured there: {format_ms(measured_ms)}/step; models that never saw {sample.model} predict "
-        f"{format_ms(predicted_ms)} ({off})"
+        f"{format_ms(measured_ms)}/step; models that never saw {sample.model} predict {format_ms(predicted_ms)} ({off})"
     )
 
 

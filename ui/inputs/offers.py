@@ -48,15 +48,15 @@ def narrowing_fields(resources: Resources) -> None:
     known = offer_choices(resources)
     clouds, gpus = st.columns(2, gap="small")
     with clouds:
-        some_of("Cloud", Offers.provider, known.provider, format_func=cloud_words, placeholder="any")
+        some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, placeholder="any")
     with gpus:
-        some_of("GPU", Offers.gpu, known.gpu, placeholder="any")
+        some_of("GPU", Offers.gpu, known["gpu"], placeholder="any")
     market, region = st.columns([3, 2], gap="small")
     with market:
         choice("Market", Offers.market)
     with region:
         # No region is none of the options: a visitor's own may have any name.
-        select("Region", Offers.region, {one: one for one in known.region}, index=None, placeholder="anywhere")
+        select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
     if spot_counts():
         number_field(
             "Spot is cheaper by (%)",
@@ -67,7 +67,7 @@ def narrowing_fields(resources: Resources) -> None:
     count, memory = st.columns(2, gap="small")
     count.pills(
         "GPUs in a machine",
-        known.gpu_count,
+        known["gpu_count"],
         selection_mode="multi",
         key=Offers.gpu_count.key,
         help="None chosen: one, and the smallest node of a GPU that is rented in nodes only.",
@@ -83,7 +83,7 @@ def narrowing_fields(resources: Resources) -> None:
 def chosen_narrowing(resources: Resources) -> Narrowing:
     """What the settings ask of an offer; what is there no more, such as an own GPU that was removed, is forgotten."""
     offers = session.offers
-    for name, options in asdict(offer_choices(resources)).items():
+    for name, options in offer_choices(resources).items():
         chosen = getattr(offers, name)
         if isinstance(chosen, list):
             kept: object = [value for value in chosen if value in options]

@@ -98,32 +98,19 @@ def load_resources() -> Resources:
     return Resources(known.models, known.catalog, known.gpus, samples, served)
 
 
-@dataclass(frozen=True, slots=True)
-class OfferChoices:
-    """The values there are, as text in the order they are shown.
+def offer_choices(resources: Resources) -> dict[str, tuple[str, ...]]:
+    """What offers can be narrowed by, of the catalog with the visitor's own rows, in the order it is shown.
 
-    Attributes
-    ----------
-    region : whole ones, and what several have in common, such as "US" of "Texas, US, NA".
-    gpu : models.
+    Regions are whole ones, and what several have in common, such as "US" of "Texas, US, NA"; GPUs are models.
     """
-
-    provider: tuple[str, ...]
-    region: tuple[str, ...]
-    gpu: tuple[str, ...]
-    gpu_count: tuple[str, ...]
-
-
-def offer_choices(resources: Resources) -> OfferChoices:
-    """Those of the catalog with the visitor's own rows."""
     offers = resources.catalog.all_offers
     regions = {offer.region for offer in offers}
     parts = Counter(part for region in regions for part in region.split(", "))
     # Links join names by commas.
     gpus = {gpu_model(name) for name in {offer.gpu for offer in offers} if "," not in name}
-    return OfferChoices(
-        provider=tuple(sorted({offer.provider for offer in offers})),
-        region=tuple(sorted(regions | {part for part, times in parts.items() if times > 1})),
-        gpu=tuple(sorted(gpus, key=str.casefold)),
-        gpu_count=tuple(str(count) for count in sorted({offer.gpu_count for offer in offers})),
-    )
+    return {
+        "provider": tuple(sorted({offer.provider for offer in offers})),
+        "region": tuple(sorted(regions | {part for part, times in parts.items() if times > 1})),
+        "gpu": tuple(sorted(gpus, key=str.casefold)),
+        "gpu_count": tuple(str(count) for count in sorted({offer.gpu_count for offer in offers})),
+    }

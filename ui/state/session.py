@@ -312,13 +312,13 @@ class Limits(Part):
 class Offers(Part):
     """Which offers, and at which prices."""
 
-    provider = _some(lambda resources: offer_choices(resources).provider)
-    gpu = _some(lambda resources: offer_choices(resources).gpu)
-    gpu_count = _some(lambda resources: offer_choices(resources).gpu_count)
+    provider = _some(lambda resources: offer_choices(resources)["provider"])
+    gpu = _some(lambda resources: offer_choices(resources)["gpu"])
+    gpu_count = _some(lambda resources: offer_choices(resources)["gpu_count"])
     min_memory_gib = _positive()
     confidence = one_of(dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True)))
     market = one_of(MARKET_CHOICES)
-    region = _one_known(lambda resources: offer_choices(resources).region)
+    region = _one_known(lambda resources: offer_choices(resources)["region"])
     spot_discount = whole_or_empty(1, 99)
     retired = _flag()
     preset = one_of(
