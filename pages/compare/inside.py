@@ -82,20 +82,13 @@ def _labels(rows: Sequence[Placement]) -> list[str]:
     return labels
 
 
-_META_WORDS = {
+#: Labels of what the file says that are not just its field in words.
+_LABELS = {
     "gpu": "GPU",
-    "framework": "Framework",
-    "precision": "Precision",
-    "compiled": "Compiled",
-    "channels_last": "Channels last",
     "onednn": "oneDNN on the CPU",
-    "batch_size": "Batch size",
-    "pixels": "Pixels",
-    "parameters": "Parameters",
-    "step_latency_ms": "Step latency",
-    "peak_memory_mib": "Peak memory",
+    "step_latency_ms": "Step latency (ms)",
+    "peak_memory_mib": "Peak memory (MiB)",
 }
-_UNITS = {"step_latency_ms": " ms", "peak_memory_mib": " MiB"}
 
 
 def show_inside(resources: Resources, candidate: Candidate) -> None:
@@ -141,14 +134,18 @@ def _all_rows(rows: tuple[Placement, ...]) -> None:
 
 def _fact_rows(profile: Profile) -> list[dict[str, str]]:
     """Format, steps and meta."""
-    rows = [
-        ("Format", profile.source_format),
-        ("Steps", steps_words(profile) + ("" if profile.steps == 1 else "; times are of one")),
-        ("Operation types", f"{len(profile.operations)}"),
-    ]
+    facts = {
+        "Format": profile.source_format,
+        "Steps": steps_words(profile) + ("" if profile.steps == 1 else "; times are of one"),
+        "Operation types": f"{len(profile.operations)}",
+    }
     for field, value in asdict(profile.meta).items():
-        rows.append((_META_WORDS.get(field, field.replace("_", " ")), _words(field, value)))
-    return [{"": name, "Value": plain(words)} for name, words in rows]
+        label = _LABELS.get(field, field.capitalize().replace("_", " "))
+        if value is None or isinstance(value, bool):
+            facts[label] = {None: "unknown", True: "yes", False: "no"}[value]
+        else:
+            facts[label] = f"{value:,}" if isinstance(value, int | float) else str(value)
+    return [{"": name, "Value": plain(words)} for name, words in facts.items()]
 
 
 def _busy_and_idle_words(host: Side, gpu: Side) -> str:
@@ -180,13 +177,3 @@ def _place(name: str | None, known: bool, otherwise: str) -> str:
     if name is None:
         return MISSING
     return name.removeprefix(DEVICE_PREFIX) if known else f"{name.removeprefix(DEVICE_PREFIX)} ({otherwise})"
-
-
-def _words(field: str, value: object) -> str:
-    if value is None:
-        return "unknown"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return f"{value:,}{_UNITS.get(field, '')}"
-    return str(value)

@@ -194,33 +194,32 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
 
 def _curve(rows: Sequence[CurveRow], strategy: Strategy, shows: str, *, chosen: bool) -> Curve:
     epochs = [row.others[strategy] for row in rows]
-    ends = [found for epoch in epochs if chosen and (found := _ends(epoch, shows)) is not None]
+    found = [_value(epoch, shows) for epoch in epochs]
+    ends = [each for _, each in found if each is not None]
     label, look = _STRATEGIES[strategy]
     return Curve(
         label=label,
         look=look,
         sizes=[epoch.step.gpus for epoch in epochs],
-        values=[_value(epoch, shows) for epoch in epochs],
-        ends=ends if len(ends) == len(epochs) else None,
+        values=[value for value, _ in found],
+        ends=ends if chosen and len(ends) == len(epochs) else None,
         chosen=chosen,
     )
 
 
-def _value(epoch: ScaledEpoch, shows: str) -> float:
-    """Times as fast as one GPU, milliseconds, seconds or US dollars of an epoch."""
-    step = epoch.step
+def _value(epoch: ScaledEpoch, shows: str) -> tuple[float, tuple[float, float] | None]:
+    """Times as fast as one GPU, milliseconds, seconds or US dollars of an epoch, with both ends of its interval.
+
+    One GPU's speed-up is 1, and its measured step is exact.
+    """
+    step, shares = epoch.step, epoch.shares
     values = {"speed_up": step.speed_up, "step": step.latency_ms, "time": epoch.epoch_s, "cost": epoch.epoch_usd or 0.0}
-    return values[shows]
-
-
-def _ends(epoch: ScaledEpoch, shows: str) -> tuple[float, float] | None:
-    """Both ends of its interval, the smaller first; one GPU's speed-up is 1, and its measured step is exact."""
-    value, shares = _value(epoch, shows), epoch.shares
+    value = values[shows]
     if shows == "speed_up":
-        return epoch.step.speed_up_range or (value, value)
+        return value, step.speed_up_range or (value, value)
     if shares is None:
-        return (value, value) if epoch.step.gpus == 1 else None
-    return value * shares[0], value * shares[1]
+        return value, (value, value) if step.gpus == 1 else None
+    return value, (value * shares[0], value * shares[1])
 
 
 run_page(

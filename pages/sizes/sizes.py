@@ -172,42 +172,36 @@ def _by_cost(row: SizePoint) -> tuple[float, float]:
 
 
 def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
-    row, points = curve.row, curve.points
-    ends = [found for point in points if (found := _ends(point.plan, shows)) is not None]
-    label = plan_gpus(points[0].plan)
+    row, plans = curve.row, [point.plan for point in curve.points]
+    found = [_value(plan, shows) for plan in plans]
+    ends = [each for _, each in found if each is not None]
+    label = plan_gpus(plans[0])
     return Curve(
         label=f"{label} (anchor)" if row.is_anchor else label,
         look=gpu_look(row.offer.gpu),
         sizes=sizes,
-        values=[_value(point.plan, shows) for point in points],
-        ends=ends if len(ends) == len(points) else None,
+        values=[value for value, _ in found],
+        ends=ends if len(ends) == len(found) else None,
         largest_fit=curve.largest_fit,
         chosen=row.label == session.sizes_table.open,
     )
 
 
-def _value(plan: Plan, shows: str) -> float:
-    """Milliseconds per step, images per second, seconds or US dollars of the training."""
-    return {
-        "latency": plan.latency_ms,
-        "images": plan.images_per_s,
-        "time": plan.total_s,
-        "cost": plan.total_usd,
-    }[shows]
-
-
-def _ends(plan: Plan, shows: str) -> tuple[float, float] | None:
-    """Both ends of its interval, the smaller first; of what was measured, the value itself."""
+def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
+    """Milliseconds per step, images per second, seconds or US dollars, with both ends of its interval."""
     step, total = plan.step_interval, plan.interval
+    values = {"latency": plan.latency_ms, "images": plan.images_per_s, "time": plan.total_s, "cost": plan.total_usd}
+    value = values[shows]
     if step is None or total is None:
-        return (_value(plan, shows),) * 2 if plan.basis.is_exact else None
+        return value, (value, value) if plan.basis.is_exact else None
     per_s = plan.batch_size * MS_PER_S
-    return {
+    ends = {
         "latency": (step.low_ms, step.high_ms),
         "images": (per_s / step.high_ms, per_s / step.low_ms),
         "time": (total.low_s, total.high_s),
         "cost": (total.low_usd, total.high_usd),
-    }[shows]
+    }
+    return value, ends[shows]
 
 
 def _linked() -> tuple[Part | PerInstance | str, ...]:

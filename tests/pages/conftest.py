@@ -186,11 +186,8 @@ def look_at(app: AppTest, name: str) -> AppTest:
 
 
 def inside(app: AppTest) -> AppTest:
-    """Look inside the profile that is chosen on Profiles, with all that is folded there."""
-    app.segmented_control(key="view").set_value("inside").run()
-    for part in ("file", "every"):
-        app.session_state[f"inside:{part}"] = True
-    return app.run()
+    """Look inside the profile that is chosen on Compare."""
+    return app.segmented_control(key="view").set_value("inside").run()
 
 
 def compared(app: AppTest) -> dict[str, dict]:

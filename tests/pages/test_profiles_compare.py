@@ -106,20 +106,6 @@ def assert_as_on_predict(app, name: str):
     assert len(both) >= 9 and {instance: row[instance] for instance in both} == both
 
 
-def test_using_one_puts_it_on_answer_with_all_that_is_known_of_it(open_app, samples):
-    app = open_app("compare", compare_samples=ALEXNET)
-    app.button(key="compare:use").click().run()
-    assert (app.session_state["source"], app.session_state["sample"]) == ("sample", ALEXNET)
-    go(app, "compare")
-    assert "on Predict" in app.radio(key="inspected").proto.captions[0]
-    give(app, ("mine.json", samples[VGG].data), ("other.json", samples[LENET].data))
-    look_at(app, "mine.json")
-    app.button(key="compare:use").click().run()
-    assert app.selectbox(key="anchor").value == samples[VGG].anchor
-    assert app.session_state["latency"] == samples[VGG].latency_ms
-    assert_as_on_predict(app, "mine.json")
-
-
 def test_a_download_is_the_profile_as_it_was_told(samples):
     read = read_profile(as_version_1(samples[VGG].profile.operations))
     own = Held("key", read, "net", "upload", "g3s.xlarge", 130.0, precision="fp32", steps=4)

@@ -104,7 +104,9 @@ FITS = Row(
     planned(row("slow", 200, 0.05), offer("slow", 0.5, gpu="Tesla T4", provider="aws")),
     FitAnswer(Verdict.FITS, 0.99, 512, "it ran there"),
 )
-TOO_SMALL = Row(planned(row("fast", 50), offer("fast", 4.8)), FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "too small"))
+TOO_SMALL = Row(
+    planned(row("fast", 50, None), offer("fast", 4.8)), FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "too small")
+)
 ROWS = (FITS, TOO_SMALL)
 COLUMNS: tuple[Column[Row], ...] = (
     INSTANCE,
@@ -128,7 +130,7 @@ def test_a_row_as_it_is_read():
         Cell("good", mark="●●●"),
     ]
     assert INSTANCE.drawn(TOO_SMALL).beneath.endswith(", does not fit")
-    assert [column.drawn(TOO_SMALL).text for column in COLUMNS[2:]] == ["–", "1,280", "$2.40", "does not fit", "good"]
+    assert [column.drawn(TOO_SMALL).text for column in COLUMNS[2:]] == ["–", "1,280", "$2.40", "does not fit", "rough"]
 
 
 def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
