@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 from streamlit import net_util
 from streamlit.runtime import get_instance
@@ -92,10 +93,7 @@ def dropped(file: UploadedFileRec) -> UploadedFileRec:
 @asynccontextmanager
 async def bounded_uploads() -> AsyncIterator[None]:
     """Bound the uploads of the app that is served, from its start to its end."""
-    manager = get_instance().uploaded_file_mgr
-    if not isinstance(manager, MemoryUploadedFileManager):
-        yield
-        return
+    manager = cast(MemoryUploadedFileManager, get_instance().uploaded_file_mgr)
     held = UploadsHeld(manager)
     # Streamlit makes its manager itself; its upload endpoint calls this method and no other.
     manager.add_file = held.add_file  # type: ignore[method-assign]

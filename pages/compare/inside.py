@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from pages.compare.listing import Candidate
@@ -14,7 +13,8 @@ from profet_core.answers.predict import Side, answer_inside
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
-from ui.charts.style import BLUE, GREY, ORANGE, Part, framed, name_axis, show_chart, value_axis
+from ui.charts.bars import Bar, bar_chart, legend
+from ui.charts.style import BLUE, GREY, ORANGE, no_markup, show_chart
 from ui.inputs.profile import steps_words
 from ui.notices import show_warning
 from ui.state.resources import Resources
@@ -26,60 +26,25 @@ TOP = 12
 _LABEL_LETTERS = 24
 
 
-def time_bars(rows: Sequence[Placement]) -> go.Figure:
+def time_bars(rows: Sequence[Placement]) -> list[Bar]:
     """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
     busy = [row for row in rows if not row.idle and row.time_us > 0]
-    shown, rest = busy[:TOP], busy[TOP:]
-    labels = _labels(shown)
-    traces = []
-    for on_device, name, colour in ((True, "GPU", BLUE), (False, "host", ORANGE)):
-        part = [(label, row) for label, row in zip(labels, shown, strict=True) if row.on_device is on_device]
-        if part:
-            traces.append(_trace(name, colour, {label: [row] for label, row in part}))
-    if rest:
-        labels.append(f"{len(rest)} others" if len(rest) > 1 else "1 other")
-        traces.append(_trace("all others", GREY, {labels[-1]: rest}))
-    largest_ms = max([*(_time_ms([row]) for row in shown), _time_ms(rest)], default=1.0)
-    return framed(
-        traces,
-        x=value_axis("ms", range=[0, largest_ms * 1.35]),
-        y=name_axis(categoryorder="array", categoryarray=labels[::-1]),
-        height=130 + 24 * len(labels),
-        name="Operations by time",
-        bargap=0.25,
-    )
+    found = [_bar(_short(row), BLUE if row.on_device else ORANGE, [row]) for row in busy[:TOP]]
+    if rest := busy[TOP:]:
+        found.append(_bar(f"{len(rest)} others" if len(rest) > 1 else "1 other", GREY, rest))
+    return found
 
 
-def _trace(name: str, colour: str, bars: Mapping[str, Sequence[Placement]]) -> Part:
-    """Label -> the operations that its bar adds up."""
-    return {
-        "type": "bar",
-        "name": name,
-        "x": [_time_ms(rows) for rows in bars.values()],
-        "y": list(bars),
-        "text": [f" {sum(row.share or 0.0 for row in rows):.1%}" for rows in bars.values()],
-        "orientation": "h",
-        "textposition": "outside",
-        "cliponaxis": False,
-        "marker": {"color": colour},
-        "hovertemplate": "%{y}: %{x:,.4~r} ms<extra></extra>",
-    }
+def _bar(name: str, color: str, rows: Sequence[Placement]) -> Bar:
+    share, time_ms = sum(row.share or 0.0 for row in rows), sum(row.time_us for row in rows) / US_PER_MS
+    hover = f"{no_markup(rows[0].operation if len(rows) == 1 else name)}: {format_ms(time_ms)}"
+    return Bar(key=name, name=no_markup(name), color=color, value=time_ms, text=f"{share:.1%}", hover=hover)
 
 
-def _time_ms(rows: Sequence[Placement]) -> float:
-    return sum(row.time_us for row in rows) / US_PER_MS
-
-
-def _labels(rows: Sequence[Placement]) -> list[str]:
-    """Short names, so that a phone keeps room for the bars; "host" is said where the GPU's rows stand beside."""
-    both = len({row.on_device for row in rows}) == 2
-    labels: list[str] = []
-    for row in rows:
-        name = row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
-        short = name if len(name) <= _LABEL_LETTERS else f"{name[:11]}…{name[-12:]}"
-        label = f"{short} (host)" if both and not row.on_device else short
-        labels.append(label if label not in labels else label.replace(short, name))
-    return labels
+def _short(row: Placement) -> str:
+    """Short enough that a phone keeps room for the bars."""
+    name = row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
+    return name if len(name) <= _LABEL_LETTERS else f"{name[:11]}…{name[-12:]}"
 
 
 #: Labels of what the file says that are not just its field in words.
@@ -97,8 +62,9 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     for line in answer.warnings:
         show_warning(line)
     _diagnosis(answer.diagnosis)
-    st.markdown("**Operations by time**")
-    show_chart(time_bars(answer.operations), "operation-bars")
+    bars = time_bars(answer.operations)
+    show_chart(bar_chart(bars, "Operations by time (ms)", name="Operations by time"), "operation-bars")
+    st.markdown(legend(bars, {BLUE: "GPU", ORANGE: "host", GREY: "all others"}))
     st.caption(_busy_and_idle_words(answer.host, answer.gpu))
     with st.expander("Profile facts", icon=":material/description:"):
         show_table(_fact_rows(answer.profile), "Profile facts")

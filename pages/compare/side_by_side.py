@@ -85,33 +85,32 @@ def offer_rows(catalog: Catalog, known: Iterable[Candidate]) -> list[OfferRow]:
 
 def bars(known: Sequence[Candidate], rows: Sequence[OfferRow], metric: str) -> go.Figure:
     """One group of bars per profile, the first on top; one bar per instance, with its prediction interval."""
-    labels = _labels([one.name for one in known])
     # Colors of their own: a GPU's usual color may be another one's too.
     colors = dict(zip([row.label for row in rows], cycle(COLORS), strict=False))
-    traces = [trace for row in rows if (trace := _trace(row, known, labels, metric, colors[row.label]))]
+    traces = [trace for row in rows if (trace := _trace(row, known, metric, colors[row.label]))]
     values = [value for trace in traces for value in trace["x"]]
     low, high = min(values, default=1.0), max(values, default=1.0)
     # Networks may differ by orders of magnitude.
     wide = high > WIDE * low
     axis: Part = {"type": "log", "tickformat": ",~r", "dtick": "D2"} if wide else {"rangemode": "tozero"}
+    places, names = list(range(len(known))), [_short(one.name) for one in known]
     return framed(
-        traces[::-1],
+        traces,
         x=value_axis(_TITLES[metric], **axis),
-        y=name_axis(categoryorder="array", categoryarray=labels[::-1], type="category", showgrid=False),
+        y=name_axis(range=[len(known) - 0.5, -0.5], tickvals=places, ticktext=names, showgrid=False),
         height=_BAR_PX * max(len(rows), 2) * len(known) + _FRAME_PX,
         name=f"{_TITLES[metric]} per instance, one group per profile",
         barmode="group",
         bargap=0.2,
-        legend={"traceorder": "reversed"},
     )
 
 
-def _trace(row: OfferRow, known: Sequence[Candidate], labels: Sequence[str], metric: str, color: str) -> Part | None:
+def _trace(row: OfferRow, known: Sequence[Candidate], metric: str, color: str) -> Part | None:
     """The bars of one instance."""
     offer, words = row.offer, format_ms if metric == LATENCY else format_usd
     found = [
-        (label, one.name, predicted, value)
-        for label, one in zip(labels, known, strict=True)
+        (place, one.name, predicted, value)
+        for place, one in enumerate(known)
         if (predicted := one.on(offer.name)) is not None and (value := value_of(predicted, metric)) is not None
     ]
     if not found:
@@ -122,7 +121,7 @@ def _trace(row: OfferRow, known: Sequence[Candidate], labels: Sequence[str], met
         "orientation": "h",
         "name": no_markup(marked(gpu_cell(offer), found[0][2].basis)),
         "x": values,
-        "y": [label for label, *_ in found],
+        "y": [place for place, *_ in found],
         "error_x": whiskers(values, [_ends(predicted, value) for *_, predicted, value in found]),
         "marker": {"color": color},
         "hovertext": [f"{no_markup(name)}<br>{offer.name}: {words(value)}" for _, name, _, value in found],
@@ -139,16 +138,10 @@ def _ends(predicted: InstancePrediction, value: float) -> tuple[float, float]:
     return interval.low_ms * share, interval.high_ms * share
 
 
-def _labels(names: Sequence[str]) -> list[str]:
-    """Short names, still different, as text and not as markup."""
-    short: list[str] = []
+def _short(name: str) -> str:
+    """A name for the chart, as text and not as markup; files often differ at the end: "resnet50-run-b64.json"."""
     half = _LABEL_LETTERS // 2
-    for name in names:
-        # Files often differ at the end: "resnet50-run-b64.json".
-        text = no_markup(name if len(name) <= _LABEL_LETTERS else f"{name[:half]}…{name[-half:]}")
-        count = sum(other == text or other.startswith(f"{text} #") for other in short)
-        short.append(f"{text} #{count + 1}" if count else text)
-    return short
+    return no_markup(name if len(name) <= _LABEL_LETTERS else f"{name[:half]}…{name[-half:]}")
 
 
 def table_row(one: Candidate, metric: str, instances: Sequence[str]) -> dict[str, object]:

@@ -15,12 +15,12 @@ from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
 from profet_core.memory.fit import does_not_fit
 from profet_core.units import format_time, format_usd, format_usd_range, listed_price, time_unit
-from ui.charts.bars import Bar, bar_chart, legend
+from ui.charts.bars import COLORS, Bar, bar_chart, legend
 from ui.charts.style import no_markup, show_chart
 from ui.charts.trade_off import trade_off
 from ui.state.session import session
 from ui.tables import plan_gpus
-from ui.words import FOUR_WORDS, plain
+from ui.words import EXPLAINED, FOUR_WORDS, plain
 
 
 def show_cards(plans: Sequence[Plan], limits: Limits, workload: Workload, per: Per) -> None:
@@ -94,7 +94,8 @@ def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Li
         limit = limits.budget_usd if whole else None
         chart = bar_chart(costs, f"{_COST[per]} ($)", name=f"{_COST[per]} per instance", limit=limit)
         show_chart(chart, "cost-bars", session.predict_table.choose)
-    st.markdown(f":small[{legend(times, level)}]")
+    words = {color: f"{basis}: {EXPLAINED[basis]}" for basis, color in COLORS.items()}
+    st.markdown(legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}")))
 
 
 def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits) -> None:
@@ -142,7 +143,7 @@ def _bar(
     return Bar(
         key=row.label,
         name=name,
-        basis=FOUR_WORDS[plan.basis],
+        color=COLORS[FOUR_WORDS[plan.basis]],
         value=value / unit,
         low=ends and ends[0] / unit,
         high=ends and ends[1] / unit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -21,7 +21,7 @@ from ui.charts.style import (
     value_axis,
     whiskers,
 )
-from ui.words import DERIVED, ESTIMATED, EXPLAINED, GIVEN, MEASURED
+from ui.words import DERIVED, ESTIMATED, GIVEN, MEASURED
 
 COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GREY}
 #: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
@@ -37,14 +37,14 @@ class Bar:
 
     Attributes
     ----------
-    name : in front of the bar. basis : one of `ui.words.COLORS`' words.
+    name : in front of the bar.
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
     text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
     """
 
     key: str
     name: str
-    basis: str = ""
+    color: str = GREY
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -75,15 +75,11 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
     )
 
 
-def legend(bars: Sequence[Bar], interval_level: float) -> str:
-    """What the colors and whiskers mean, as markdown with one colored square per basis that is there."""
-    shown = {bar.basis for bar in bars if bar.value is not None}
-    parts = [
-        f":{_COLOR_NAMES[color]}[■]{_SPACE}{basis}: {EXPLAINED[basis]}"
-        for basis, color in COLORS.items()
-        if basis in shown
-    ]
-    return f"{_SPACE} ".join([*parts, f"├─┤{_SPACE}{interval_level:.0%}{_SPACE}prediction{_SPACE}interval"])
+def legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> str:
+    """What the colors that are there mean, as small markdown with one colored square each, and `more`."""
+    shown = {bar.color for bar in bars if bar.value is not None}
+    parts = [f":{_COLOR_NAMES[color]}[■]{_SPACE}{text}" for color, text in words.items() if color in shown]
+    return f":small[{f'{_SPACE} '.join([*parts, *more])}]"
 
 
 def _drawn(rows: Sequence[tuple[int, Bar]]) -> Part:
@@ -95,7 +91,7 @@ def _drawn(rows: Sequence[tuple[int, Bar]]) -> Part:
         "width": 0.72,
         "x": values,
         "y": [place for place, _ in rows],
-        "marker": {"color": [COLORS[bar.basis] for _, bar in rows]},
+        "marker": {"color": [bar.color for _, bar in rows]},
         "unselected": {"marker": {"opacity": 1}},
         "error_x": whiskers(values, ends),
         "customdata": [bar.key for _, bar in rows],

@@ -6,8 +6,8 @@ from ui.charts.bars import COLORS, Bar, bar_chart, legend
 from ui.words import DERIVED, ESTIMATED, GIVEN
 
 BARS = [
-    Bar(key="a", name="T4 (anchor)", basis=GIVEN, value=10.0, text="10 h"),
-    Bar(key="b", name="H100", basis=ESTIMATED, value=2.0, low=1.5, high=4.0, text="2.00 h"),
+    Bar(key="a", name="T4 (anchor)", color=COLORS[GIVEN], value=10.0, text="10 h"),
+    Bar(key="b", name="H100", color=COLORS[ESTIMATED], value=2.0, low=1.5, high=4.0, text="2.00 h"),
     Bar(key="c", name="K80", text="doesn't fit; largest batch 48"),
 ]
 
@@ -31,5 +31,5 @@ def test_a_limit_is_a_line_where_it_is_in_sight():
 
 
 def test_the_legend_names_what_is_there():
-    words = legend(BARS, 0.9)
+    words = legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
     assert GIVEN in words and ESTIMATED in words and DERIVED not in words and "90%" in words
