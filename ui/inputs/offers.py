@@ -51,12 +51,7 @@ def narrowing_fields(resources: Resources) -> None:
         some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, placeholder="any")
     with gpus:
         some_of("GPU", Offers.gpu, known["gpu"], placeholder="any")
-    market, region = st.columns([3, 2], gap="small")
-    with market:
-        choice("Market", Offers.market)
-    with region:
-        # No region is none of the options: a visitor's own may have any name.
-        select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
+    choice("Market", Offers.market)
     if spot_counts():
         number_field(
             "Spot is cheaper by (%)",
@@ -64,8 +59,12 @@ def narrowing_fields(resources: Resources) -> None:
             empty="no guess",
             tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
         )
-    count, memory = st.columns(2, gap="small")
-    count.pills(
+    region, memory = st.columns(2, gap="small")
+    with region:
+        # No region is none of the options: a visitor's own may have any name.
+        select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
+    number_field("GiB per GPU, at least", Offers.min_memory_gib, empty="any", at=memory)
+    st.pills(
         "GPUs in a machine",
         known["gpu_count"],
         selection_mode="multi",
@@ -73,7 +72,6 @@ def narrowing_fields(resources: Resources) -> None:
         help="None chosen: one, and the smallest node of a GPU that is rented in nodes only.",
         persist_state="session",
     )
-    number_field("GiB per GPU, at least", Offers.min_memory_gib, empty="any", at=memory)
     toggle("Retired instances", Offers.retired, "Can't be rented any more.")
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
