@@ -411,8 +411,7 @@ class _In:
         assert row.latency_ms is not None
         # A machine without a known host has its GPU's typical one.
         host = host_named(row.offer.host, gpu.compute_capability)
-        launch_ms = row.reach.launch_ms if row.reach else work.launch_ms * host.launch
-        launch_share = launch_ms / row.latency_ms
+        launch_share = work.launch_ms * host.launch / row.latency_ms
         log_speedup = sign * factors.log_speedup(work.shares, launch_share) + log_gain
         notes = (speedup_note(gpu, self.precision, log_speedup),) if is_half(self.precision) else ()
         if sign < 0:
