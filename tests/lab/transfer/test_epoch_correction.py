@@ -98,7 +98,7 @@ def test_a_network_held_out_beside_another_reaches_nothing():
     epochs = made_epochs()
     measured = np.where(epochs.model == "B", 3 * epochs.measured_ms, epochs.measured_ms)
     spoilt = epochs.assign(measured_ms=measured)
-    assert np.array_equal(held_out_errors(spoilt, "g5", beside=["B"]), held_out_errors(epochs, "g5", beside=["B"]))
+    assert np.array_equal(held_out_errors(spoilt, "g5", without=["B"]), held_out_errors(epochs, "g5", without=["B"]))
 
 
 def test_a_missing_file_is_one_line(tmp_path):
