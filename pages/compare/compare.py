@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.compare.inside import show_inside
-from pages.compare.listing import add_input, choose_listed, compare, list_linked, listed, show_chosen, shown_network
+from pages.compare.listing import add_input, choose_listed, compare, listed, show_chosen, shown_network
 from pages.compare.side_by_side import show_comparison
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -16,7 +16,6 @@ from ui.state.session import CompareView, Part, PerInstance, session
 def body(resources: Resources) -> None:
     """Draw the page."""
     st.title("Compare profiles", anchor=False)
-    list_linked()
     candidates = listed(resources)
     add_input(resources, empty=not candidates)
     if not candidates:

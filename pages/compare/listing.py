@@ -60,10 +60,13 @@ class Candidate:
 
 
 def listed(resources: Resources) -> list[Candidate]:
-    """The visitor's own, in the order they came, then the samples that were picked."""
+    """The visitor's own, in the order they came, then the samples that were picked, and the one that a link chooses."""
+    state = session.compare
+    if state.inspect is not None and state.inspect not in (ON_PREDICT, *state.compare_samples):
+        state.compare_samples = [*state.compare_samples, state.inspect]
     shown, found = held_in(resources, session.profile), list(own_profiles().values())
     taken = {own.name for own in found}
-    for name in session.compare.compare_samples:
+    for name in state.compare_samples:
         found.append(replace(resources.samples[name], name=f"{name} (sample)" if name in taken else name))
     if not shown.is_own:
         said = replace(shown, anchor=session.network.anchor, latency_ms=session.profile.usable_ms)
@@ -137,13 +140,6 @@ def add_input(resources: Resources, *, empty: bool) -> None:
             on_change=add_sample,
         )
         record_link()
-
-
-def list_linked() -> None:
-    """A sample that a link chooses is on the list."""
-    listed, sample = session.compare.compare_samples, session.compare.inspect
-    if sample is not None and sample not in (ON_PREDICT, *listed):
-        session.compare.compare_samples = [*listed, sample]
 
 
 def choose_listed(resources: Resources, compared: Sequence[Candidate]) -> Candidate:

@@ -93,7 +93,7 @@ def _drawn(rows: Sequence[tuple[int, Bar]]) -> Part:
         "y": [place for place, _ in rows],
         "marker": {"color": [bar.color for _, bar in rows]},
         "unselected": {"marker": {"opacity": 1}},
-        "error_x": whiskers(values, ends),
+        "error_x": whiskers(values, ends) if any(bar.high for _, bar in rows) else {"visible": False},
         "customdata": [bar.key for _, bar in rows],
         "hovertext": [bar.hover for _, bar in rows],
         "hoverinfo": "text",
