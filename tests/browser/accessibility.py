@@ -65,8 +65,8 @@ class Exempt:
 OF_STREAMLIT = (
     Exempt(
         "scrollable-region-focusable",
-        r"stTable|stCode|table\[aria-label",
-        "Streamlit's tables and code scroll sideways where they are too wide, in markup that is not ours to change; "
+        r"stTable|stCode|stMarkdown|table\[aria-label",
+        "Streamlit's tables, those of its markdown too, and code scroll sideways where they are too wide, in markup that is not ours to change; "
         "Chromium (from 130) and Firefox let the keyboard scroll what holds no control.",
     ),
     *(
@@ -146,7 +146,7 @@ def findings(page: Page) -> list[Finding]:
 def _where(page: Page, target: str) -> str:
     """An element's selector, and in which of Streamlit's widgets it stands: the selector alone may not say so."""
     widgets = page.evaluate(
-        "at => ['stTable', 'stDateInput', 'stSidebarNavItems']"
+        "at => ['stTable', 'stMarkdown', 'stDateInput', 'stSidebarNavItems']"
         ".filter(id => document.querySelector(at)?.closest(`[data-testid=${id}]`))",
         target,
     )
