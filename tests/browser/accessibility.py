@@ -66,7 +66,8 @@ OF_STREAMLIT = (
     Exempt(
         "scrollable-region-focusable",
         r"stTable|stCode|stMarkdown|table\[aria-label",
-        "Streamlit's tables, those of its markdown too, and code scroll sideways where they are too wide, in markup that is not ours to change; "
+        "Streamlit's tables, those of its markdown too, and code scroll sideways where they are too wide, in markup "
+        "that is not ours to change; "
         "Chromium (from 130) and Firefox let the keyboard scroll what holds no control.",
     ),
     *(
