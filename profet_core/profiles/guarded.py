@@ -19,7 +19,7 @@ from profet_core.profiles.limits import (
     MAX_STEPS,
 )
 from profet_core.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
-from profet_core.profiles.profet_json import reader as profet_json
+from profet_core.profiles import profet_json
 from profet_core.profiles.reading import read_profile, shown_file_name
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis
 from profet_core.sandbox.process import Progress, ReadLimits, Task, file_suffix, is_line, taken

@@ -11,8 +11,7 @@ from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import ChromeTrace, is_chrome_trace
 from profet_core.profiles.limits import is_short_text
 from profet_core.profiles.pytorch.events import Args, PyTorchEvents
-from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.profiles.totals import profile_from_totals
+from profet_core.profiles.record import Profile, ProfileMeta, profile_from_totals
 from profet_core.profiles.trace_events.precision_signs import read_signs
 from profet_core.units import US_PER_MS
 

@@ -19,8 +19,7 @@ from profet_core.profiles.pytorch.translations import (
     load_translations,
     shares,
 )
-from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, HOST_IDLE, HOST_PREFIX, UNKNOWN, StepsBasis
-from profet_core.profiles.totals import no_times
+from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, HOST_IDLE, HOST_PREFIX, UNKNOWN, StepsBasis, no_times
 from profet_core.profiles.trace_events.kernel_names import COLLECTIVE
 from profet_core.profiles.trace_events.nested_times import (
     covered_us,

@@ -1,16 +1,15 @@
 """Reads `trace.json`, the chrome trace that XProf makes of TensorFlow's profile, by the rules of the xplane reader.
 
 Every event of the host named "name:Type" (in `long_name`, if it has one) counts with its total time, a thread is idle
-for what these leave of its span; a kernel counts for its `tf_op`, or in TensorFlow 2.2 to 2.5 its `annotation`, and the
-device is idle for what these leave of its span. On recorded traces the result is that of the xplane.pb they were made
-from, idle times included. Of several GPUs the busiest is read.
+for what these leave of its span; a kernel counts for its `tf_op`, or in TensorFlow 2.2 to 2.5 its `annotation`. On
+recorded traces the result is that of the xplane.pb they were made from, idle times included.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Hashable, Iterator, MutableMapping
+from collections.abc import Container, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -26,7 +25,6 @@ from profet_core.profiles.decoding.chrome_trace import (
 )
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
 from profet_core.profiles.record import IDLE, UNKNOWN, Profile
-from profet_core.profiles.tensorflow.gpu_work import NO_SPAN, STRAY_COPY_US, GpuWork, Span, widest
 from profet_core.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
@@ -34,7 +32,15 @@ from profet_core.profiles.tensorflow.operation_names import (
     kernel_operation,
     operation_type,
 )
-from profet_core.profiles.tensorflow.steps import TraceContent, is_graph_operation, trace_profile
+from profet_core.profiles.tensorflow.trace import (
+    NO_SPAN,
+    STRAY_COPY_US,
+    Gpu,
+    Span,
+    Trace,
+    is_graph_operation,
+    widest,
+)
 from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
 
 NAME = "TensorFlow trace.json"
@@ -73,7 +79,7 @@ def read(content: Content) -> Profile:
     for some in ChromeTrace(content, Args).events():
         for event in some:
             events.add(event)
-    return trace_profile(events.found(), NAME, _NOTHING, list(events.ignored()), list(events.warnings()))
+    return events.trace().profile(NAME, _NOTHING)
 
 
 def times_of(event: Event[Any]) -> tuple[float, float] | None:
@@ -93,7 +99,7 @@ class _Line:
 
     begins_us: array[float] = field(default_factory=lambda: array("d"))
     durations_us: array[float] = field(default_factory=lambda: array("d"))
-    marks: dict[str, dict[str, None]] = field(default_factory=dict)
+    marks: dict[str, set[str]] = field(default_factory=dict)
     kernels: set[str] = field(default_factory=set)
     span_us: Span = NO_SPAN
     long_span_us: Span = NO_SPAN
@@ -103,10 +109,10 @@ class _Events:
     """Adds up a trace while its events pass by; processes and threads are named before their events."""
 
     def __init__(self) -> None:
-        self._found = TraceContent()
-        self._gpus: dict[object, GpuWork] = {}
-        self._lines: dict[Thread, _Line] = {}
-        self._others: dict[Thread, None] = {}
+        self._found = Trace()
+        self._gpus: dict[object, Gpu] = {}
+        # None for threads of other processes.
+        self._lines: dict[Thread, _Line | None] = {}
         self._processes: dict[object, str] = {}
         self._thread_names: dict[Thread, str] = {}
         self._names_kept = NamesKept()
@@ -125,12 +131,18 @@ class _Events:
             name = event.name or ""
             name = name if len(name) <= MAX_NAME_CHARACTERS else ""
             process = self._processes.get(where[0], "")
-            if process.startswith(DEVICE_PROCESS_PREFIX):
-                self._add_kernel(where, name[:MAX_KERNEL_CHARACTERS], args, *times_us)
-            elif process == HOST_PROCESS:
-                self._add_host(self._line(where), name, args, *times_us)
+            is_device = process.startswith(DEVICE_PROCESS_PREFIX)
+            if where not in self._lines:
+                if len(self._lines) >= MAX_THREADS:
+                    raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
+                self._names_kept.add(str(where))
+                self._lines[where] = _Line() if is_device or process == HOST_PROCESS else None
+            if (line := self._lines[where]) is None:
+                return
+            if is_device:
+                self._add_kernel(line, where, name[:MAX_KERNEL_CHARACTERS], args, *times_us)
             else:
-                self._new(self._others, where, None)
+                self._add_host(line, name, args, *times_us)
 
     def _add_name(self, what: object, name: object, where: Thread) -> None:
         if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
@@ -140,10 +152,11 @@ class _Events:
             elif what == "thread_name":
                 self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
 
-    def _add_kernel(self, where: Thread, name: str, args: Args, begin_us: float, duration_us: float) -> None:
+    def _add_kernel(
+        self, line: _Line, where: Thread, name: str, args: Args, begin_us: float, duration_us: float
+    ) -> None:
         number = self._processes[where[0]].removeprefix(DEVICE_PROCESS_PREFIX)[:10]
-        gpu = self._gpus.setdefault(where[0], GpuWork(number))
-        line = self._line(where)
+        gpu = self._gpus.setdefault(where[0], Gpu(number))
         if is_derived_line(stream := self._thread_names.get(where, "")):
             gpu.steps += stream == STEPS_LINE
             return
@@ -183,55 +196,41 @@ class _Events:
             kind_of_step = without_number(name)
             if kind_of_step not in line.marks:
                 self._names_kept.add(kind_of_step)
-            marks = line.marks.setdefault(kind_of_step, {})
+            marks = line.marks.setdefault(kind_of_step, set())
             self._name(marks, str(number)[:100])
-            marks[str(number)[:100]] = None
+            marks.add(str(number)[:100])
 
-    def _line(self, where: Thread) -> _Line:
-        return self._lines.get(where) or self._new(self._lines, where, _Line())
-
-    def _new(self, lines: dict[Thread, Any], where: Thread, line: Any) -> Any:
-        if where not in lines:
-            if len(self._lines) + len(self._others) >= MAX_THREADS:
-                raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
-            self._names_kept.add(str(where))
-            lines[where] = line
-        return lines[where]
-
-    def _name(self, sums: MutableMapping[Any, Any], name: Hashable) -> None:
-        """Count a name that is about to be added to `sums`."""
-        if name not in sums:
+    def _name(self, known: Container[Any], name: Hashable) -> None:
+        """Count a name that is about to be added to those `known`."""
+        if name not in known:
             self._names_kept.add(name if isinstance(name, str) else "")
             self._names += 1
             if self._names > MAX_NAMES:
                 raise ProfileError(f"The trace has more than {MAX_NAMES:,} different names: record fewer steps.")
 
-    def found(self) -> TraceContent:
-        """What the trace holds."""
-        found = self._found
+    def trace(self) -> Trace:
+        """What the trace holds, once all events are added."""
+        found, others = self._found, 0
         for (process, _), line in self._lines.items():
+            if line is None:
+                others += 1
+                continue
             if gpu := self._gpus.get(process):
                 gpu.add_stream(line.kernels, line.span_us, line.long_span_us)
             found.marked = max([found.marked, *map(len, line.marks.values())])
             if line.begins_us:
                 found.host_us[IDLE] += _idle_us(line)
         found.gpus, found.devices = list(self._gpus.values()), list(self._processes.values())
-        return found
-
-    def ignored(self) -> Iterator[str]:
-        """What the profile leaves out."""
-        if self._others:
-            yield f"{len(self._others)} threads that belong to neither the host nor a GPU"
+        if others:
+            found.ignored.append(f"{others} threads that belong to neither the host nor a GPU")
         if self._untimed:
-            yield f"{self._untimed} events without a valid time"
-
-    def warnings(self) -> Iterator[str]:
-        """What makes the times less sure."""
+            found.ignored.append(f"{self._untimed} events without a valid time")
         if self._count >= XPROF_MAX_EVENTS:
-            yield (
+            found.warnings.append(
                 f"XProf writes at most {XPROF_MAX_EVENTS:,} events, and this trace has that many, so others are "
                 "missing: upload the xplane.pb beside it."
             )
+        return found
 
 
 def without_number(name: str) -> str:

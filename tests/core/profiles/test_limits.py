@@ -74,8 +74,8 @@ def test_every_bound_is_listed_once():
 
 
 def test_a_small_upload_has_less_time(monkeypatch):
-    monkeypatch.setattr("profet_core.profiles.containers.watch.MAX_SMALL_SECONDS", -1.0)
+    monkeypatch.setattr("profet_core.profiles.containers.unpacking.MAX_SMALL_SECONDS", -1.0)
     with pytest.raises(ProfileError, match="of processor time and was stopped"):
         read_profile(trace(EVENT % (1, 1, 1)))
-    monkeypatch.setattr("profet_core.profiles.containers.watch.SMALL_BYTES", 10)
+    monkeypatch.setattr("profet_core.profiles.containers.unpacking.SMALL_BYTES", 10)
     assert read_profile(trace(EVENT % (1, 1, 1))).steps == 1

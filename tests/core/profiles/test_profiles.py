@@ -158,7 +158,7 @@ HOSTILE = {
     "gzip in gzip": (gzip.compress(gzip.compress(V1)), "compressed twice: unpack it once"),
     "two gzip members": (gzip.compress(V1) + gzip.compress(V1), "more than one file: unpack it"),
     "zip of text": (_zip(b"hello"), "the archive holds no profile among its 1 files: upload an xplane.pb"),
-    "empty zip": (b"PK\x05\x06" + bytes(18), "The archive is damaged: pack or download it again."),
+    "empty zip": (b"PK\x05\x06" + bytes(18), "the archive holds no profile among its 0 files"),
     "zip in gzip": (gzip.compress(_zip(V1)), "a nested archive, not a supported profile: unpack it"),
     "NaN": (b'{"Device_Conv2D": NaN}', "holds NaN, which is not a time: remove that operation or correct it"),
     "Infinity": (b'{"Device_Conv2D": Infinity}', "holds Infinity, which is not a time"),

@@ -9,7 +9,7 @@ import pytest
 
 from profet_core import Profile, ProfileError, read_profile
 from profet_core.profiles import write_profile
-from profet_core.profiles.profet_json.link_text import MAX_LETTERS, profile_of_link_text, profile_to_link_text
+from profet_core.profiles.profet_json import MAX_LETTERS, profile_of_link_text, profile_to_link_text
 from tests.core.profiles.profet_json.test_writer import FULL
 
 

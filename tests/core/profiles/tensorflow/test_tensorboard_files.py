@@ -7,7 +7,7 @@ import json
 import pytest
 
 from profet_core import ProfileError, read_profile
-from profet_core.profiles.tensorflow.tensorboard_files import refused_sibling
+from profet_core.profiles.containers.foreign_files import refused_sibling
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import gpu_step_2_4, xplane
 

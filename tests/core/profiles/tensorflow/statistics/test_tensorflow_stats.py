@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from profet_core import ProfileError, read_profile
-from profet_core.profiles.tensorflow.statistics import tensorflow_stats as reader
+from profet_core.profiles.tensorflow import statistics as reader
 from tests.made.tensorflow_stats import tensorflow_stats
 
 ROWS = [

@@ -9,7 +9,7 @@ import pytest
 from profet_core import ProfileError, read_profile
 from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES
 from profet_core.profiles.record import NO_WORK
-from profet_core.profiles.tensorflow.xplane.schema import messages
+from profet_core.profiles.tensorflow.xplane import messages
 from profet_lab.measurements.tables import data_folder
 from tests.made.xplane import GPU_STEP_US, Ref, gpu_step, gpu_step_2_4, kernel, step_marker, xplane
 
@@ -389,7 +389,7 @@ def test_times_that_no_step_takes_are_refused(start_us, duration_us):
 
 
 def test_a_bomb_of_tiny_parts_is_refused(monkeypatch):
-    monkeypatch.setattr("profet_core.profiles.tensorflow.xplane.planes.MAX_METADATA", 2_000)
+    monkeypatch.setattr("profet_core.profiles.tensorflow.xplane.MAX_METADATA", 2_000)
     for part, count, says in (
         (3, 20_001, "damaged or truncated"),
         (5, 2_001, "more than 2,000 names"),
