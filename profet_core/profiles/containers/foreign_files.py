@@ -93,7 +93,9 @@ def refused_sibling(head: bytes) -> str:
         what = "memory profile, which holds no times"
     elif _POD.match(head):
         what = "pod_viewer.json, times of whole steps"
-    return what and f"This is TensorFlow's {what}: upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it."
+    return (
+        what and f"This is TensorFlow's {what}: upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it."
+    )
 
 
 def _opens_with_kernel(head: bytes) -> bool:

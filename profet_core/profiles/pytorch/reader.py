@@ -92,7 +92,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
     )
     batch, height, width = _first_input(events)
     return profile_from_totals(
-        {name: us * totals.steps for name, us in totals.totals_us.items()},
+        {name: us * totals.steps for name, us in (*totals.host_us.items(), *totals.device_us.items())},
         source_format=NAME,
         steps=totals.steps,
         steps_basis=totals.basis,

@@ -275,7 +275,11 @@ def _records(wire: WireStream) -> Iterator[list[object]]:
                     raise damaged()
                 record = messages().Record.FromString(wire.read(size))
                 texts = (record.host_or_device, record.op_type, record.op_name)
-                yield [*(text.decode("utf-8", "replace") for text in texts), record.occurrences, record.total_time_in_us]
+                yield [
+                    *(text.decode("utf-8", "replace") for text in texts),
+                    record.occurrences,
+                    record.total_time_in_us,
+                ]
         return
 
 

@@ -12,8 +12,8 @@ from profet_core import NoPredictionError, ProfileError, predict, read_profile
 from profet_core.features.classes import load_operation_classes
 from profet_core.features.operations import kind_of
 from profet_core.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_core.profiles.pytorch.step_bounds import repetition
-from profet_core.profiles.pytorch.translations import Translation, kernel_of, load_translations, shares
+from profet_core.profiles.pytorch.steps import repetition
+from profet_core.profiles.pytorch.translations import Translation, kernel_of, load_translations, shares, translation_of
 from profet_core.profiles.record import NO_WORK
 from profet_lab.measurements.tables import data_folder
 from tests.made.chrome_traces import (
@@ -545,7 +545,7 @@ def test_a_gradient_is_split_by_what_was_asked_for(mask, expected):
     ],
 )  # fmt: skip
 def test_a_gradient_is_split_by_its_kernel(name, expected):
-    assert shares(load_translations().find("aten::convolution_backward"), kernel_of(name), None) == expected
+    assert shares(translation_of("aten::convolution_backward"), kernel_of(name), None) == expected
 
 
 # --- what the trace tells of the step -------------------------------------------------------------------------------
@@ -604,10 +604,9 @@ def test_strides_of_a_convolutions_input_tell_its_layout(strides, dims, channels
 
 
 def test_what_every_type_of_the_table_does_is_known():
-    types = {kind for row in load_translations().exact.values() for kind in row.types}
-    types |= {kind for _, row in load_translations().patterns for kind in row.types}
+    types = {kind for row in load_translations().values() for kind in row.types}
     assert {kind for kind in types if kind_of(kind) is None} == set()
-    assert Translation(("Conv2D",)) in load_translations().exact.values()
+    assert Translation(("Conv2D",)) in load_translations().values()
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
