@@ -15,9 +15,8 @@ from profet_core.profiles.tensorflow.statistics import CSV, JSON, STATS
 class Reader(Protocol):
     """What a module that reads a format has."""
 
-    @property
-    def NAME(self) -> str:
-        """The format's name for a person: "PROFET JSON"."""
+    #: The format's name for a person: "PROFET JSON".
+    NAME: str
 
     def looks_like(self, head: bytes) -> bool:
         """True if the first unpacked bytes of a file (at most 1 MiB) are of this format."""

@@ -35,6 +35,10 @@ def hostile_files() -> dict[str, tuple[Callable[[], bytes], str]]:
             lambda: _field(1, _field(2, b"/host:CPU") + b"\x08\x00" * 2_000_000),
             "more than 1,000,000 parts",
         ),
+        "xplane, streams": (
+            lambda: _field(1, _field(2, b"/device:GPU:0") + _field(3, b"") * 20_001),
+            "damaged or truncated",
+        ),
         "xplane, operations on one thread": (
             lambda: _line(
                 b"".join(_field(4, b"\x08\x01\x10" + _varint(n * 100) + b"\x18\x32") for n in range(400_000))
@@ -63,6 +67,14 @@ def hostile_files() -> dict[str, tuple[Callable[[], bytes], str]]:
             "10,000 different names or threads",
         ),
         "statistics CSV, rows": (lambda: _TABLE + b"1,Device,Conv2D,a,1,5\n" * 21_000, "more than 20,000 rows"),
+        "statistics JSON, too large": (
+            lambda: b'{"cols": [{"id": "host_or_device"}]}' + b" " * (5 * _MIB),
+            "more than 4 MB",
+        ),
+        "PyTorch trace, 20,001 names": (
+            lambda: _trace(_PYTORCH, (_event(f"aten::{n}", n, cat="cpu_op") for n in range(20_001))),
+            "20,000 different names",
+        ),
         "statistics CSV, an open quote": (lambda: _TABLE + b'"' + b"a" * _MIB, "is damaged"),
         "PROFET JSON, digits": (lambda: b'{"Device_A":' + b"9" * (3 * _MIB), "digits"),
         "PROFET JSON, 1,001 types": (

@@ -113,7 +113,7 @@ def _zip_files(content: Content) -> Iterator[ArchivedFile]:
 
 
 def _tar_files(content: Content) -> Iterator[ArchivedFile]:
-    archive = tarfile.open(fileobj=content.open(), mode="r:")
+    archive = tarfile.TarFile(fileobj=content.open())
     for number, entry in enumerate(archive, 1):
         _check_number(number, "archive")
         if entry.isreg() and entry.size > 0:

@@ -227,9 +227,10 @@ class PyTorchEvents:
     def _add_memory(self, args: Args) -> None:
         kind, device, held = args.get("Device Type"), args.get("Device Id"), args.get("Total Allocated")
         # Allocations of a CPU are counted from the profiler's start: no peak of a step.
-        if type(kind) is int and kind == _CUDA and type(device) is int and type(held) is int:
-            if 0 <= device < _MAX_DEVICE and 0 < held < _MOST_BYTES:
-                self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
+        if not (type(kind) is int and kind == _CUDA and type(device) is int and type(held) is int):
+            return
+        if 0 <= device < _MAX_DEVICE and 0 < held < _MOST_BYTES:
+            self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
 
     def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> None:
         # PyTorch 1.8 wrote them with a small letter.

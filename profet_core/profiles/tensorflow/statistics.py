@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -48,7 +49,8 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 
-class Table(NamedTuple):
+@dataclass(eq=False, slots=True)
+class Table:
     """A format of the statistics: what `Reader` has."""
 
     NAME: str

@@ -149,14 +149,6 @@ def test_progress_rises_to_one_over_an_archive():
         assert told == sorted(set(told)) and 0 < told[0] <= told[-1] == 1.0
 
 
-def test_a_long_trace_in_an_archive_is_streamed():
-    content = trace([event for number in range(700) for event in cuda_step(number, number * 1000)])
-    assert len(content) > unpacking.HEAD_BYTES
-    expected = read_profile(content)
-    assert read_profile(zipped({"trace.json.gz": gzip.compress(content)})) == expected
-    assert read_profile(PACKINGS["tar.gz"]({"trace.json": content})) == expected
-
-
 # --- hostile archives -------------------------------------------------------------------------------------------------
 
 
