@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,7 @@ from profet_core.features.operations import (
     kind_of,
     load_operation_kinds,
     report_unknown,
-    rows_by_operations,
-    times_of,
+    same_operations,
 )
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.units import US_PER_MS
@@ -127,8 +127,7 @@ class ClassTimes:
     severely: np.ndarray
 
 
-@dataclass(frozen=True, slots=True)
-class OperationLayout:
+class OperationLayout(NamedTuple):
     """Mapping of a profile's operations to classes.
 
     Attributes
@@ -175,7 +174,14 @@ class OperationClasses:
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
         """Column of each operation: its class, or for a device operation outside the table the class of its kind."""
-        return {name: self.columns[name] if name in self.columns else self._by_kind(name) for name in operations}
+        placed: dict[str, int | None] = {}
+        for name in operations:
+            column = self.columns.get(name)
+            if column is None and name.startswith(DEVICE_PREFIX):
+                kind = kind_of(name)
+                column = self.names.index(kind.operation_class) if kind and kind.operation_class else None
+            placed[name] = column
+        return placed
 
     def stands_in(self, operation: str) -> bool:
         """Whether the class of a device operation had none of its kind in training."""
@@ -186,10 +192,6 @@ class OperationClasses:
         """Kinds of the training operations in their classes."""
         found = {(kind_of(name), group) for group, names in self.device.items() for name in names}
         return frozenset(kind for kind, group in found if kind and kind.operation_class == group)
-
-    def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
-        """Indicator of operation in class: 0 or 1, shape (operations, classes)."""
-        return column_sums(placed, len(self.names))
 
     def encode_table(
         self,
@@ -229,7 +231,7 @@ class OperationClasses:
         ends = (number.get(DEVICE_PREFIX + name) for name in ("MatMul", "Softmax", "ArgMax"))
         return OperationLayout(
             placed=placed,
-            sums=self.sums(placed),
+            sums=column_sums(placed, len(self.names)),
             device=device,
             busy=device & np.array([name not in IDLE_OPERATIONS for name in operations], bool),
             unknown=device & np.array([placed[name] is None and not is_set_aside(name) for name in operations], bool),
@@ -240,30 +242,25 @@ class OperationClasses:
 
     def encode(self, profiles: Sequence[Profile]) -> tuple[ClassTimes, list[UnknownOperations]]:
         """Class times of any profiles, and the handling of operations outside the table for each."""
-        unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
-        parts: list[tuple[list[int], ClassTimes]] = []
-        for names, rows in rows_by_operations(profiles).items():
-            may_be_cut = np.array([profiles[row].may_be_cut for row in rows])
+        count = len(profiles)
+        times = ClassTimes(np.zeros((count, len(self.names))), *np.zeros((2, count)), *np.zeros((2, count), bool))
+        unknown = [NO_UNKNOWN_OPERATIONS] * count
+        for names, rows, times_us in same_operations(profiles):
             layout = self.layout(names)
-            placed = layout.placed
-            parts.append((rows, _class_times(layout, times_of(profiles, rows), may_be_cut)))
+            part = _class_times(layout, times_us, np.array([profiles[row].may_be_cut for row in rows]))
+            for name in ClassTimes.__dataclass_fields__:
+                getattr(times, name)[rows] = getattr(part, name)
             for row in rows if layout.outside else ():
-                # Operations without a class have no kind in any class: searching again would take most of the time.
-                notable = _notable(profiles[row], layout.outside, placed)
-                notable = [name for name in notable if placed[name] is None or self.stands_in(name)]
-                unknown[row] = report_unknown(profiles[row], notable, placed, self.names)
-        if len(parts) == 1:
-            return parts[0][1], unknown
-        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-        joined = {
-            name: np.concatenate([getattr(part, name) for _, part in parts])[order]
-            for name in ClassTimes.__dataclass_fields__
-        }
-        return ClassTimes(**joined), unknown
+                notable = [name for name in layout.outside if self._is_notable(name, profiles[row], layout.placed)]
+                unknown[row] = report_unknown(profiles[row], notable, layout.placed, self.names)
+        return times, unknown
 
-    def _by_kind(self, operation: str) -> int | None:
-        kind = kind_of(operation) if operation.startswith(DEVICE_PREFIX) else None
-        return None if kind is None or kind.operation_class is None else self.names.index(kind.operation_class)
+    def _is_notable(self, operation: str, profile: Profile, placed: Mapping[str, int | None]) -> bool:
+        """Whether an operation outside the table is of unknown kind, or of a new one and takes a notable time."""
+        # Operations without a class have no kind in any class: searching again would take most of the time.
+        if placed[operation] is None:
+            return True
+        return profile.operations[operation] >= NOTABLE_SHARE * profile.busy_total_us and self.stands_in(operation)
 
 
 def _class_times(layout: OperationLayout, times_us: np.ndarray, may_be_cut: np.ndarray | bool) -> ClassTimes:
@@ -280,12 +277,6 @@ def _class_times(layout: OperationLayout, times_us: np.ndarray, may_be_cut: np.n
         truncated=truncated,
         severely=truncated if layout.loss is None else truncated & ~(times_ms[:, layout.loss] > 0),
     )
-
-
-def _notable(profile: Profile, outside: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:
-    """Operations outside the table that are of unknown kind or take a notable time."""
-    least_us = NOTABLE_SHARE * profile.busy_total_us
-    return [name for name in outside if placed[name] is None or profile.operations[name] >= least_us]
 
 
 @cache

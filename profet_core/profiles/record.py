@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal, TypedDict, Unpack
+from typing import Any, Literal
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.limits import MAX_OPERATION_US, check_operations
@@ -145,24 +145,12 @@ class Profile:
         return self.operations.get(UNKNOWN_DEVICE_OPERATION, 0.0) / busy_us if busy_us > 0 else 0.0
 
 
-class _Attributes(TypedDict, total=False):
-    """Attributes of a `Profile` that a reader knows."""
-
-    meta: ProfileMeta
-    source_format: str
-    ignored: tuple[str, ...]
-    warnings: tuple[str, ...]
-    steps_basis: StepsBasis
-    refusal: str
-    may_be_cut: bool
-
-
 def no_times() -> defaultdict[str, float]:
     """Sums of nothing yet: every name has 0."""
     return defaultdict(float)
 
 
-def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attributes: Unpack[_Attributes]) -> Profile:
+def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attributes: Any) -> Profile:
     """The profile of one mean step, refused if it holds none of a network's work.
 
     Parameters
@@ -183,7 +171,8 @@ def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attrib
     for name, mean_us in means_us.items():
         if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:
             raise ProfileError(f"{name} adds up to an implausible time: record the profile again.")
-    profile = Profile(means_us, steps=steps, **{"steps_basis": "assumed", **attributes})
+    attributes.setdefault("steps_basis", "assumed")
+    profile = Profile(means_us, steps=steps, **attributes)
     if profile.device_total_us + profile.host_total_us == 0:
         raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
     # One of a CPU has no number in any case, and is told so.

@@ -6,8 +6,9 @@ import os
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import IO, Any, NamedTuple
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import (
@@ -81,7 +82,7 @@ def files_in_folder(folder: Path, watch: Watch) -> list[ArchivedFile]:
         folders.sort()
         for path in (Path(parent, name) for name in sorted(names)):
             if _size_of(path):
-                files.append(_file(path.relative_to(folder).as_posix(), lambda path=path: path.open("rb"), watch))
+                files.append(_file(path.relative_to(folder).as_posix(), partial(path.open, "rb"), watch))
                 _check_number(len(files), "folder")
     return files
 
@@ -101,15 +102,15 @@ def _zip_files(content: Content) -> Iterator[ArchivedFile]:
     if entries and all(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise ProfileError("The zip archive is encrypted: pack it without a password.")
 
-    def start(entry: zipfile.ZipInfo) -> BinaryIO:
+    def start(entry: zipfile.ZipInfo) -> IO[bytes]:
         if unpacks_too_well(entry.file_size, entry.compress_size):
             raise ProfileError(RATIO_REFUSAL)
-        return cast("BinaryIO", archive.open(entry))
+        return archive.open(entry)
 
     for entry in entries:
         known = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if entry.file_size and known and not entry.flag_bits & _ENCRYPTED:
-            yield _file(entry.filename, lambda entry=entry: start(entry), content.watch, entry.file_size)
+            yield _file(entry.filename, partial(start, entry), content.watch, entry.file_size)
 
 
 def _tar_files(content: Content) -> Iterator[ArchivedFile]:
@@ -117,10 +118,10 @@ def _tar_files(content: Content) -> Iterator[ArchivedFile]:
     for number, entry in enumerate(archive, 1):
         _check_number(number, "archive")
         if entry.isreg() and entry.size > 0:
-            yield _file(entry.name, lambda entry=entry: archive.extractfile(entry), content.watch, entry.size)
+            yield _file(entry.name, partial(archive.extractfile, entry), content.watch, entry.size)
 
 
-def _file(name: str, start: Callable[[], BinaryIO], watch: Watch, size: int | None = None) -> ArchivedFile:
+def _file(name: str, start: Callable[[], Any], watch: Watch, size: int | None = None) -> ArchivedFile:
     def open_(head_bytes: int) -> Content:
         try:
             return Content(start(), watch=watch, head_bytes=head_bytes, size=size)

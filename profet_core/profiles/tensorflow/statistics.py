@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
@@ -58,7 +58,8 @@ class Table:
     read: Callable[[Content], Profile]
 
 
-class _Columns(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Columns:
     """Where each column stands; the last two may be missing."""
 
     side: int
@@ -93,7 +94,7 @@ def _profile(columns: _Columns, rows: Iterable[Sequence[object]], source_format:
     for number, row in enumerate(rows, 2):
         if number > MAX_ROWS:
             raise ProfileError(f"The table has more than {MAX_ROWS:,} rows: upload the statistics of one step.")
-        if len(row) <= max(at or 0 for at in columns):
+        if len(row) <= max(columns.side, columns.type, columns.total, columns.count or 0, columns.name or 0):
             raise ProfileError(f"Row {number} of the table is truncated: download the statistics again.")
         side = str(row[columns.side]).strip().casefold()
         if side not in _PREFIXES:
