@@ -98,7 +98,7 @@ def profile_document(profile: Profile) -> dict[str, Any]:
     return others | {"operations": dict(profile._unrounded_us), "meta": asdict(profile.meta)}
 
 
-def profile_in(document: object) -> Profile:
+def profile_in(document: Any) -> Profile:
     """The profile in a document of `profile_document`.
 
     Raises

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents, Spans
 from profet_core.profiles.record import StepsBasis
 from profet_core.profiles.trace_events.kernel_names import operation_of_kernel
@@ -31,8 +32,8 @@ _HEAVY = ("Conv", "DepthwiseConv", "MatMul")
 class Rows(NamedTuple):
     """`Spans` as arrays, each (events,)."""
 
-    begins: np.ndarray
-    durations: np.ndarray
+    begins: FloatArray
+    durations: FloatArray
     keys: np.ndarray
     threads: np.ndarray
     links: np.ndarray
@@ -44,13 +45,14 @@ class Rows(NamedTuple):
         return cls(*(np.frombuffer(values, values.typecode) for values in kept))
 
     @property
-    def ends(self) -> np.ndarray:
+    def ends(self) -> FloatArray:
         """Ends, microseconds."""
         return self.begins + self.durations
 
     def nested(self, rows: np.ndarray) -> np.ndarray:
         """`rows` in the order in which every event is behind those it lies in: by start, the longer first."""
-        return rows[in_nesting_order(self.begins[rows], self.durations[rows])]
+        ordered: np.ndarray = rows[in_nesting_order(self.begins[rows], self.durations[rows])]
+        return ordered
 
 
 @dataclass(frozen=True)

@@ -57,14 +57,14 @@ def read(content: Content) -> Profile:
                 names_kept.add(str(event.pid))
                 devices[event.pid] = device.groups("")
         elif event.ph == "X" and event.pid in devices and event.args is not None:
-            untimed += not _add(found, gpus, *devices[event.pid], event)
+            untimed += not _add(found, gpus, event, *devices[event.pid])
             check_operations(len(found.host_us) + sum(len(gpu.operations_us) for gpu in gpus.values()))
     found.gpus = list(gpus.values())
     found.ignored = [f"{untimed} events without a valid time"] if untimed else []
     return found.profile(NAME, _NOTHING)
 
 
-def _add(found: Trace, gpus: dict[str, Gpu], kind: str, number: str, part: str, event: Event[Args]) -> bool:
+def _add(found: Trace, gpus: dict[str, Gpu], event: Event[Args], kind: str, number: str, part: str) -> bool:
     """Add an event of a device; False if it has no valid time."""
     if (times_us := times_of(event)) is None:
         return False

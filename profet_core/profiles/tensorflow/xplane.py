@@ -424,9 +424,9 @@ class _Thread:
 
         from profet_core.profiles.trace_events.nested_times import gaps_us
 
-        begins_ps = np.frombuffer(self._begins_ps, dtype=np.int64)
+        begins_ps, durations_ps = (np.array(times, np.float64) for times in (self._begins_ps, self._durations_ps))
         order = np.argsort(begins_ps, kind="stable")
-        return int(gaps_us(begins_ps[order], np.frombuffer(self._durations_ps, dtype=np.int64)[order]).sum())
+        return int(gaps_us(begins_ps[order], durations_ps[order]).sum())
 
 
 #: Kernel (id of its metadata), the type of the operation it names (None: none), and a number of that operation.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.profiles.trace_events.precision_signs import read_signs
+from profet_core.profiles.trace_events.precision_signs import PrecisionSigns, read_signs
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,14 @@ COMPILED = (
 def test_a_compilers_kernel_tells_of_it_in_a_part_of_the_step_worth_it(kernel):
     assert read_signs({kernel: 5.0, "volta_sgemm": 95.0}).compiled is True
     assert read_signs({kernel: 4.0, "volta_sgemm": 96.0}).compiled is False
+
+
+def test_operations_on_the_host_tell_of_autocast_and_compilers():
+    for name in ("aten::_autocast_to_reduced_precision", "aten::_amp_foreach_non_finite_check_and_unscale_"):
+        assert read_signs({}, [name]).precision == "amp"
+    for name in ("CompiledFunctionBackward", "Torch-Compiled Region: 0/0", "XlaLaunch"):
+        assert read_signs({}, [name]).compiled is True
+    assert read_signs({}, ["Conv2D", "aten::mm"], compute_capability=7) == PrecisionSigns(None, False)
 
 
 #: Kernels that need NHWC tensors; kernels that libraries also run on converted NCHW tensors; and neither.
