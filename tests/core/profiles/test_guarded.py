@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,13 +131,6 @@ def test_a_killed_process_is_one_line(started, number, line):
 
     with pytest.raises(ProfileError, match=rf"^net\.json: .*{line}.*\.$"):
         read_guarded(LONG, "net.json", progress=kill)
-
-
-@pytest.mark.parametrize("module", ["this", "no.such.module"])
-def test_garbage_from_the_process_is_one_line(monkeypatch, module):
-    monkeypatch.setattr(guarded, "TASK", replace(guarded.TASK, module=module))
-    with pytest.raises(ProfileError, match=r"^net: reading it ended without a result.*\.$"):
-        read_guarded(LISTS, "net")
 
 
 def test_the_process_knows_nothing_of_the_servers_environment(monkeypatch):
