@@ -103,7 +103,11 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
     found = _VERSION.match(version) if isinstance(version, str) else None
     # Where the trace doesn't number the GPU, memory is that of the only one.
     peaks, number = events.peak_bytes, totals.gpu_number
-    peak_bytes = next(iter(peaks.values())) if number is None and len(peaks) == 1 else peaks.get(number)
+    peak_bytes = (
+        next(iter(peaks.values()))
+        if number is None and len(peaks) == 1
+        else peaks.get(-1 if number is None else number)
+    )
     signs = read_signs(
         totals.kernels_us,
         [*(name for name, _ in events.operations), *events.labels],

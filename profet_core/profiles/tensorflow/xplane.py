@@ -329,17 +329,8 @@ def _has_derived_id(part: Any) -> bool:
     return (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID in range(_DERIVED_IDS)
 
 
-def _times_ps(events: Collection[Any]) -> tuple[Any, Any]:
-    """Starts and durations, (events,)."""
-    import numpy as np  # late, as in `messages`
-
-    begins_ps = np.array([event.offset_ps for event in events], np.int64)
-    return begins_ps, np.array([event.duration_ps for event in events], np.int64)
-
-
-def _check_times(*times_ps: Any) -> None:
-    if any(len(times) and not 0 <= times.min() <= times.max() <= _MAX_PS for times in times_ps):
-        raise ProfileError("The trace has implausible times: record it again.")
+def _implausible() -> ProfileError:
+    return ProfileError("The trace has implausible times: record it again.")
 
 
 def _add_host(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
@@ -373,30 +364,20 @@ class _Thread:
     def add(self, part: Any) -> None:
         """Add a part of the line's events."""
         self._is_derived |= _has_derived_id(part)
-        if self._is_derived:
-            return
-        import numpy as np  # late, as in `messages`
-
-        # All events of a part at once: a trace has millions, of a few hundred kinds.
-        kinds, which, counts = np.unique(
-            np.array([event.metadata_id for event in part.events], np.int64), return_inverse=True, return_counts=True
-        )
-        types = self._plane.types
-        known = np.array([kind in types for kind in kinds.tolist()], bool)[which]
-        begins_ps, durations_ps = _times_ps(part.events)
-        _check_times(begins_ps[known], durations_ps[known])
-        # Exact up to 2^53 ps, two and a half hours; beyond, without overflow.
-        sums_ps = np.bincount(which, weights=durations_ps, minlength=len(kinds))
-        for kind, total_ps, count in zip(kinds.tolist(), sums_ps.tolist(), counts.tolist(), strict=True):
-            if kind in types:
-                self.total_ps[types[kind]] += int(total_ps)
-            if kind in self._plane.graph_operations:
-                self._found.runs[kind] += count
-        self._begins_ps.frombytes(begins_ps[known].tobytes())
-        self._durations_ps.frombytes(durations_ps[known].tobytes())
-        if self._step_num is not None:
-            for row in np.flatnonzero(~known).tolist():
-                self._note_step(part.events[row])
+        types, graph_operations = self._plane.types, self._plane.graph_operations
+        for event in () if self._is_derived else part.events:
+            key = event.metadata_id
+            if (kind := types.get(key)) is not None:
+                begin_ps, duration_ps = event.offset_ps, event.duration_ps
+                if not (0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS):
+                    raise _implausible()
+                self.total_ps[kind] += duration_ps
+                self._begins_ps.append(begin_ps)
+                self._durations_ps.append(duration_ps)
+                if key in graph_operations:
+                    self._found.runs[key] += 1
+            elif self._step_num is not None and self._marks.get(key, True):
+                self._note_step(event)
         check_operations(len(self.total_ps))
         if len(self._begins_ps) > MAX_KEPT_EVENTS:
             raise ProfileError(
@@ -404,8 +385,6 @@ class _Thread:
             )
 
     def _note_step(self, event: Any) -> None:
-        if not self._marks.get(event.metadata_id, True):
-            return
         stats: dict[int | None, int] = {stat.metadata_id: stat.int64_value for stat in event.stats}
         number = stats.get(self._step_num)
         if len(self._marks) < MAX_STEPS:
@@ -446,14 +425,14 @@ def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
             events += len(part.events)
             if derived or not part.events:
                 continue
-            # XProf takes offsets as they are: all lines of a plane start at the same time.
-            begins_ps, durations_ps = _times_ps(part.events)
-            _check_times(durations_ps, begins_ps)
-            ends_ps = begins_ps + durations_ps
-            span_ps = widest(span_ps, (int(begins_ps.min()), int(ends_ps.max())))
-            if (long := durations_ps >= STRAY_COPY_US * _PS_PER_US).any():
-                long_span_ps = widest(long_span_ps, (int(begins_ps[long].min()), int(ends_ps[long].max())))
-            for event, duration_ps in zip(part.events, durations_ps.tolist(), strict=True):
+            for event in part.events:
+                # XProf takes offsets as they are: all lines of a plane start at the same time.
+                begin_ps, duration_ps = event.offset_ps, event.duration_ps
+                if not (0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS):
+                    raise _implausible()
+                span_ps = widest(span_ps, (begin_ps, begin_ps + duration_ps))
+                if duration_ps >= STRAY_COPY_US * _PS_PER_US:
+                    long_span_ps = widest(long_span_ps, (begin_ps, begin_ps + duration_ps))
                 stream_ps[event.metadata_id, *_operation(plane, event)] += duration_ps
             _check_pairs(stream_ps)
         gpu.steps = max(gpu.steps, events if marks_steps else 0)
