@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypedDict, TypeVar
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, Event, Thread
+from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, Event, Where
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_NAMES, MAX_STEPS, MAX_THREADS, NamesKept
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
@@ -155,7 +155,7 @@ class PyTorchEvents:
         self.peak_bytes: dict[int, int] = {}
         self.old_exports = 0
         self.untimed = 0
-        self._threads: Names[Thread] = Names(MAX_THREADS)
+        self._threads: Names[Where] = Names(MAX_THREADS)
         # Operations whose arguments tell nothing: name -> number in `operations`.
         self._plain: dict[str | None, int] = {}
 

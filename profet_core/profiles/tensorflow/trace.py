@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -84,6 +85,47 @@ def widest(one: Span, other: Span) -> Span:
 
 
 @dataclass(slots=True)
+class Stream:
+    """What a GPU's stream ran, and from the first start to the last end, microseconds; once without short copies."""
+
+    kernels: set[str] = field(default_factory=set)
+    span_us: Span = NO_SPAN
+    long_span_us: Span = NO_SPAN
+
+    def add(self, kernel: str, begin_us: float, end_us: float, duration_us: float) -> None:
+        """Add a kernel or a copy."""
+        self.kernels.add(kernel)
+        self.span_us = widest(self.span_us, (begin_us, end_us))
+        if duration_us >= STRAY_COPY_US:
+            self.long_span_us = widest(self.long_span_us, (begin_us, end_us))
+
+
+@dataclass(slots=True)
+class Thread:
+    """Starts and durations of a host's operations, in any unit, and the steps it marks, by the kind of the marks."""
+
+    begins: array[float] = field(default_factory=lambda: array("d"))
+    durations: array[float] = field(default_factory=lambda: array("d"))
+    marks: dict[Hashable, set[Hashable]] = field(default_factory=dict)
+
+    def add(self, begin: float, duration: float) -> None:
+        """Add an operation."""
+        self.begins.append(begin)
+        self.durations.append(duration)
+
+    @property
+    def idle(self) -> float:
+        """What the operations leave of the time from the first one's start to the last one's end."""
+        import numpy as np  # late: most readers do without
+
+        from profet_core.profiles.trace_events.nested_times import gaps_us
+
+        begins, durations = np.frombuffer(self.begins), np.frombuffer(self.durations)
+        order = np.argsort(begins, kind="stable")
+        return float(gaps_us(begins[order], durations[order]).sum())
+
+
+@dataclass(slots=True)
 class Gpu:
     """Work of one GPU as a trace lists it, in microseconds.
 
@@ -119,13 +161,13 @@ class Gpu:
         if "Conv" in kind and is_convolution_kernel(kernel):
             self.convolutions_us.setdefault(operation, no_times())[kernel] += us
 
-    def add_stream(self, kernels: Iterable[str], span_us: Span, long_span_us: Span) -> None:
-        """Note when a stream worked, and when without events shorter than `STRAY_COPY_US`."""
-        if all(map(moves_memory, kernels)):
-            self.copies_span_us = widest(self.copies_span_us, span_us)
-            self.long_copies_span_us = widest(self.long_copies_span_us, long_span_us)
+    def add_stream(self, stream: Stream) -> None:
+        """Note when a stream worked."""
+        if all(map(moves_memory, stream.kernels)):
+            self.copies_span_us = widest(self.copies_span_us, stream.span_us)
+            self.long_copies_span_us = widest(self.long_copies_span_us, stream.long_span_us)
         else:
-            self.kernels_span_us = widest(self.kernels_span_us, span_us)
+            self.kernels_span_us = widest(self.kernels_span_us, stream.span_us)
 
     @property
     def span_us(self) -> Span:

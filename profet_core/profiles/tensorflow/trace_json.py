@@ -8,9 +8,7 @@ recorded traces the result is that of the xplane.pb they were made from, idle ti
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Container, Hashable
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from profet_core.errors import ProfileError
@@ -20,7 +18,7 @@ from profet_core.profiles.decoding.chrome_trace import (
     NO_DURATION,
     ChromeTrace,
     Event,
-    Thread,
+    Where,
     is_chrome_trace,
 )
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
@@ -33,13 +31,11 @@ from profet_core.profiles.tensorflow.operation_names import (
     operation_type,
 )
 from profet_core.profiles.tensorflow.trace import (
-    NO_SPAN,
-    STRAY_COPY_US,
     Gpu,
-    Span,
+    Stream,
+    Thread,
     Trace,
     is_graph_operation,
-    widest,
 )
 from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
 
@@ -88,23 +84,6 @@ def times_of(event: Event[Any]) -> tuple[float, float] | None:
     return (begin_us, duration_us) if abs(begin_us) <= MAX_TIME_US and 0 <= duration_us <= MAX_TIME_US else None
 
 
-@dataclass(slots=True)
-class _Line:
-    """A thread of the host, whose operations and step marks are kept, or a stream of a GPU.
-
-    Attributes
-    ----------
-    long_span_us : without events shorter than `STRAY_COPY_US`.
-    """
-
-    begins_us: array[float] = field(default_factory=lambda: array("d"))
-    durations_us: array[float] = field(default_factory=lambda: array("d"))
-    marks: dict[str, set[str]] = field(default_factory=dict)
-    kernels: set[str] = field(default_factory=set)
-    span_us: Span = NO_SPAN
-    long_span_us: Span = NO_SPAN
-
-
 class _Events:
     """Adds up a trace while its events pass by; processes and threads are named before their events."""
 
@@ -112,9 +91,9 @@ class _Events:
         self._found = Trace()
         self._gpus: dict[object, Gpu] = {}
         # None for threads of other processes.
-        self._lines: dict[Thread, _Line | None] = {}
+        self._lines: dict[Where, Thread | Stream | None] = {}
         self._processes: dict[object, str] = {}
-        self._thread_names: dict[Thread, str] = {}
+        self._thread_names: dict[Where, str] = {}
         self._names_kept = NamesKept()
         self._names = self._count = self._kept = self._untimed = 0
 
@@ -136,15 +115,14 @@ class _Events:
                 if len(self._lines) >= MAX_THREADS:
                     raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
                 self._names_kept.add(str(where))
-                self._lines[where] = _Line() if is_device or process == HOST_PROCESS else None
-            if (line := self._lines[where]) is None:
-                return
-            if is_device:
-                self._add_kernel(line, where, name[:MAX_KERNEL_CHARACTERS], args, *times_us)
-            else:
-                self._add_host(line, name, args, *times_us)
+                self._lines[where] = Stream() if is_device else Thread() if process == HOST_PROCESS else None
+            match self._lines[where]:
+                case Stream() as stream:
+                    self._add_kernel(stream, where, name[:MAX_KERNEL_CHARACTERS], args, *times_us)
+                case Thread() as thread:
+                    self._add_host(thread, name, args, *times_us)
 
-    def _add_name(self, what: object, name: object, where: Thread) -> None:
+    def _add_name(self, what: object, name: object, where: Where) -> None:
         if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
             self._names_kept.add(str(where))
             if what == "process_name":
@@ -153,16 +131,13 @@ class _Events:
                 self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
 
     def _add_kernel(
-        self, line: _Line, where: Thread, name: str, args: Args, begin_us: float, duration_us: float
+        self, stream: Stream, where: Where, name: str, args: Args, begin_us: float, duration_us: float
     ) -> None:
         number = self._processes[where[0]].removeprefix(DEVICE_PROCESS_PREFIX)[:10]
         gpu = self._gpus.setdefault(where[0], Gpu(number))
-        if is_derived_line(stream := self._thread_names.get(where, "")):
-            gpu.steps += stream == STEPS_LINE
+        if is_derived_line(line := self._thread_names.get(where, "")):
+            gpu.steps += line == STEPS_LINE
             return
-        line.span_us = widest(line.span_us, (begin_us, begin_us + duration_us))
-        if duration_us >= STRAY_COPY_US:
-            line.long_span_us = widest(line.long_span_us, (begin_us, begin_us + duration_us))
         kind, operation = None, ""
         for label in (args[key] for key in _LABELS if key in args):
             if isinstance(label, str) and label and kind in (None, UNKNOWN):
@@ -171,10 +146,10 @@ class _Events:
         self._name(gpu.kernels_us, name)
         if kind is not None:
             self._name(gpu.operations_us, kind)
-        line.kernels.add(name)
+        stream.add(name, begin_us, begin_us + duration_us, duration_us)
         gpu.add(name, kind, hash(operation), duration_us)
 
-    def _add_host(self, line: _Line, name: str, args: Args, begin_us: float, duration_us: float) -> None:
+    def _add_host(self, thread: Thread, name: str, args: Args, begin_us: float, duration_us: float) -> None:
         # An event whose name is short already has no long one ("Iterator::Root").
         long_name = args.get("long_name", name)
         if not isinstance(long_name, str) or len(long_name) > MAX_NAME_CHARACTERS:
@@ -187,16 +162,15 @@ class _Events:
                 # By the hash of the name, which is long and tells nothing more.
                 self._name(self._found.runs, hash(long_name))
                 self._found.runs[hash(long_name)] += 1
-            line.begins_us.append(begin_us)
-            line.durations_us.append(duration_us)
+            thread.add(begin_us, duration_us)
             self._kept += 1
             if self._kept > MAX_KEPT_EVENTS:
                 raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
         elif isinstance(number := args.get("step_num"), str | int):
             kind_of_step = without_number(name)
-            if kind_of_step not in line.marks:
+            if kind_of_step not in thread.marks:
                 self._names_kept.add(kind_of_step)
-            marks = line.marks.setdefault(kind_of_step, set())
+            marks = thread.marks.setdefault(kind_of_step, set())
             self._name(marks, str(number)[:100])
             marks.add(str(number)[:100])
 
@@ -212,14 +186,15 @@ class _Events:
         """What the trace holds, once all events are added."""
         found, others = self._found, 0
         for (process, _), line in self._lines.items():
-            if line is None:
-                others += 1
-                continue
-            if gpu := self._gpus.get(process):
-                gpu.add_stream(line.kernels, line.span_us, line.long_span_us)
-            found.marked = max([found.marked, *map(len, line.marks.values())])
-            if line.begins_us:
-                found.host_us[IDLE] += _idle_us(line)
+            match line:
+                case None:
+                    others += 1
+                case Stream():
+                    self._gpus[process].add_stream(line)
+                case Thread():
+                    found.marked = max([found.marked, *map(len, line.marks.values())])
+                    if line.begins:
+                        found.host_us[IDLE] += line.idle
         found.gpus, found.devices = list(self._gpus.values()), list(self._processes.values())
         if others:
             found.ignored.append(f"{others} threads that belong to neither the host nor a GPU")
@@ -237,13 +212,3 @@ def without_number(name: str) -> str:
     """The name of a step's mark without its number: "train" of "train #12"."""
     bare = name.rstrip("0123456789")
     return bare.rstrip(" #") if len(bare) < len(name) else name
-
-
-def _idle_us(line: _Line) -> float:
-    """What the operations leave of the time from the first one's start to the last one's end."""
-    import numpy as np  # late: most readers do without
-
-    from profet_core.profiles.trace_events.nested_times import covered_us
-
-    begins_us, durations_us = np.frombuffer(line.begins_us), np.frombuffer(line.durations_us)
-    return float((begins_us + durations_us).max() - begins_us.min() - covered_us(begins_us, durations_us))

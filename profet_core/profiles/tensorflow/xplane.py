@@ -12,13 +12,12 @@ GPU), a plane holds lines (threads, streams), a line holds events, and an event 
 from __future__ import annotations
 
 import math
-from array import array
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
@@ -43,13 +42,12 @@ from profet_core.profiles.tensorflow.operation_names import (
 )
 from profet_core.profiles.tensorflow.trace import (
     MAX_PAIRS,
-    NO_SPAN,
-    STRAY_COPY_US,
     Gpu,
+    Stream,
+    Thread,
     Trace,
     is_forward,
     is_graph_operation,
-    widest,
 )
 from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
 
@@ -336,20 +334,20 @@ def _implausible() -> ProfileError:
 def _add_host(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
     totals_ps: Counter[str] = Counter()
     for parts in _lines(wire, size):
-        thread = _Thread(found, plane)
+        line = _HostLine(found, plane)
         for part in parts:
-            thread.add(part)
-        totals_ps.update(thread.total_ps)
+            line.add(part)
+        totals_ps.update(line.total_ps)
         check_operations(len(totals_ps))
-        if thread.total_ps:
-            totals_ps[IDLE] += thread.idle_ps()
-        found.marked = max([found.marked, *map(len, thread.steps.values())])
+        if line.total_ps:
+            totals_ps[IDLE] += int(line.thread.idle)
+        found.marked = max([found.marked, *map(len, line.thread.marks.values())])
     for kind, ps in totals_ps.items():
         found.host_us[kind] += ps / _PS_PER_US
 
 
-class _Thread:
-    """A line of the host: time by operation type; steps by the kind of their marks, the most frequent one counts."""
+class _HostLine:
+    """A thread of the host: its times in picoseconds, in all by operation type."""
 
     def __init__(self, found: Trace, plane: _Plane) -> None:
         self._found, self._plane = found, plane
@@ -357,9 +355,8 @@ class _Thread:
         # Whether events of a kind mark steps: the first of the kind tells.
         self._marks: dict[int, bool] = {}
         self._is_derived = False
-        self._begins_ps, self._durations_ps = array("q"), array("q")
+        self.thread = Thread()
         self.total_ps: Counter[str] = Counter()
-        self.steps: dict[int, set[int]] = {}
 
     def add(self, part: Any) -> None:
         """Add a part of the line's events."""
@@ -372,14 +369,13 @@ class _Thread:
                 if not (0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS):
                     raise _implausible()
                 self.total_ps[kind] += duration_ps
-                self._begins_ps.append(begin_ps)
-                self._durations_ps.append(duration_ps)
+                self.thread.add(begin_ps, duration_ps)
                 if key in graph_operations:
                     self._found.runs[key] += 1
             elif self._step_num is not None and self._marks.get(key, True):
                 self._note_step(event)
         check_operations(len(self.total_ps))
-        if len(self._begins_ps) > MAX_KEPT_EVENTS:
+        if len(self.thread.begins) > MAX_KEPT_EVENTS:
             raise ProfileError(
                 f"The trace has more than {MAX_KEPT_EVENTS:,} operations on one thread: record fewer steps."
             )
@@ -390,59 +386,41 @@ class _Thread:
         if len(self._marks) < MAX_STEPS:
             self._marks.setdefault(event.metadata_id, number is not None)
         if number is not None:
-            numbers = self.steps.setdefault(event.metadata_id, set())
+            numbers = self.thread.marks.setdefault(event.metadata_id, set())
             numbers.add(number)
-            if len(numbers) + len(self.steps) > MAX_STEPS:
+            if len(numbers) + len(self.thread.marks) > MAX_STEPS:
                 raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
             if 0 < (batch_size := stats.get(self._batch_size, 0)) <= MAX_BATCH_SIZE:
                 self._found.batch_sizes.add(batch_size)
 
-    def idle_ps(self) -> int:
-        """What the operations leave of the time from the first one's start to the last one's end."""
-        import numpy as np  # late, as in `messages`
-
-        from profet_core.profiles.trace_events.nested_times import gaps_us
-
-        begins_ps, durations_ps = (np.array(times, np.float64) for times in (self._begins_ps, self._durations_ps))
-        order = np.argsort(begins_ps, kind="stable")
-        return int(gaps_us(begins_ps[order], durations_ps[order]).sum())
-
-
-#: Kernel (id of its metadata), the type of the operation it names (None: none), and a number of that operation.
-_Pair: TypeAlias = tuple[int, str | None, int]
-
 
 def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
     gpu = Gpu(number=plane.name.removeprefix(DEVICE_PLANE_PREFIX)[:10], name=plane.gpu)
-    sums_ps: Counter[_Pair] = Counter()
+    sums_ps: Counter[tuple[str, str | None, int]] = Counter()
     for parts in _lines(wire, size):
-        stream_ps: Counter[_Pair] = Counter()
-        span_ps, long_span_ps, events, derived, marks_steps = NO_SPAN, NO_SPAN, 0, False, False
+        stream, events, derived, marks_steps = Stream(), 0, False, False
         for part in parts:
             name = _text(part.name)
             derived |= is_derived_line(name) or _has_derived_id(part)
             marks_steps |= name == STEPS_LINE
             events += len(part.events)
-            if derived or not part.events:
-                continue
-            for event in part.events:
+            for event in () if derived else part.events:
                 # XProf takes offsets as they are: all lines of a plane start at the same time.
                 begin_ps, duration_ps = event.offset_ps, event.duration_ps
                 if not (0 <= begin_ps <= _MAX_PS and 0 <= duration_ps <= _MAX_PS):
                     raise _implausible()
-                span_ps = widest(span_ps, (begin_ps, begin_ps + duration_ps))
-                if duration_ps >= STRAY_COPY_US * _PS_PER_US:
-                    long_span_ps = widest(long_span_ps, (begin_ps, begin_ps + duration_ps))
-                stream_ps[event.metadata_id, *_operation(plane, event)] += duration_ps
-            _check_pairs(stream_ps)
+                kernel, end_ps = plane.kernels.get(event.metadata_id, ""), begin_ps + duration_ps
+                stream.add(kernel, begin_ps / _PS_PER_US, end_ps / _PS_PER_US, duration_ps / _PS_PER_US)
+                sums_ps[kernel, *_operation(plane, event)] += duration_ps
+            if len(sums_ps) > MAX_PAIRS:
+                raise ProfileError(
+                    f"The trace has more than {MAX_PAIRS:,} different kernels of operations: record fewer steps."
+                )
         gpu.steps = max(gpu.steps, events if marks_steps else 0)
-        if events and not derived:
-            spans_us = ((first / _PS_PER_US, last / _PS_PER_US) for first, last in (span_ps, long_span_ps))
-            gpu.add_stream((plane.kernels.get(kernel, "") for kernel, _, _ in stream_ps), *spans_us)
-            sums_ps.update(stream_ps)
-            _check_pairs(sums_ps)
+        if stream.kernels:
+            gpu.add_stream(stream)
     for (kernel, kind, operation), ps in sums_ps.items():
-        gpu.add(plane.kernels.get(kernel, ""), kind, operation, ps / _PS_PER_US)
+        gpu.add(kernel, kind, operation, ps / _PS_PER_US)
     check_operations(len(gpu.operations_us))
     found.gpus.append(gpu)
 
@@ -465,11 +443,3 @@ def _operation(plane: _Plane, event: Any) -> tuple[str | None, int]:
                 found, found_rank = kind, rank
                 label = stat.ref_value or hash(stat.str_value)
     return found, label if found is not None and "Conv" in found else 0
-
-
-def _check_pairs(sums_ps: Collection[_Pair]) -> None:
-    """Refuse more kernels and operations than one GPU runs."""
-    if len(sums_ps) > MAX_PAIRS:
-        raise ProfileError(
-            f"The trace has more than {MAX_PAIRS:,} different kernels of operations: record fewer steps."
-        )
