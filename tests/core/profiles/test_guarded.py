@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from profet_core.errors import BusyError
 from profet_core.profiles import guarded
 from profet_core.profiles.guarded import profile_document, profile_in, read_guarded
 from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.sandbox.process import ReadLimits
+from profet_core.sandbox.process import ReadLimits, taken
 from profet_core.sandbox.waiting import ReadingQueue
 
 FORMATS = Path(__file__).resolve().parents[3] / "sample_traces" / "formats"
@@ -145,6 +146,19 @@ def test_the_process_knows_nothing_of_the_servers_environment(monkeypatch):
     with pytest.raises(BusyError, match="try again in a minute"):
         read_guarded(LISTS, "my secret network.json")
     assert "secret" not in repr(given) and given["OPENBLAS_NUM_THREADS"] == "1"
+
+
+def test_what_is_no_file_of_the_systems_is_copied(tmp_path):
+    source = io.BytesIO(b'{"Device_Conv2D": 1.5}')
+    source.read(3)
+    with taken(source) as copy:
+        source.close()
+        assert read_guarded(copy).operations == {"Device_Conv2D": 0.75}
+        assert copy.fileno() >= 0
+    assert copy.closed
+    (tmp_path / "profile.json").write_bytes(LISTS)
+    with (tmp_path / "profile.json").open("rb") as file, taken(file) as same:
+        assert same is file
 
 
 def test_the_process_loads_the_standard_library_only():

@@ -89,11 +89,6 @@ def test_numbers_may_be_written_with_thousands():
         assert read_profile(csv_of(f"1,Host,IDLE,IDLE,0,{cell},0")).operations == {"Host_IDLE": us}
 
 
-def test_types_that_may_be_names_are_not_told():
-    rows = ["1,Host,IDLE,IDLE,0,1,1", "2,Host,secret_op,x,1,2,2", "3,Host,__inference_secret_4,y,1,3,3"]
-    assert read_profile(csv_of(*rows)).operations == {"Host_IDLE": 1, "Host_Unknown": 5}
-
-
 def test_steps_are_counted_from_how_often_operations_ran():
     rows = ["1,Device,IDLE,IDLE,0,300,300", "2,Device,Conv2D,a,3,90,90", "4,Host,Dataset,Iterator::Root,16,60,10"]
     profile = read_profile(csv_of(*rows))
