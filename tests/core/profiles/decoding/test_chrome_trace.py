@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from profet_core import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding import chrome_trace
-from profet_core.profiles.decoding.chrome_trace import NO_DURATION, ChromeTrace, Event
+from profet_core.profiles.decoding.chrome_trace import ChromeTrace, Event
 
 
 def events_of(data: bytes, keep: tuple[str, ...] = ()) -> tuple[list[Event], dict]:
@@ -114,30 +114,3 @@ def test_what_pytorch_and_others_write_beside_the_standard_is_read():
 def test_damage_is_told_from_a_cut(data):
     with pytest.raises(ProfileError, match="not valid JSON"):
         events_of(data)
-
-
-@pytest.mark.parametrize(
-    ("value", "time_us"),
-    [
-        ("5", 5.0),
-        ("2.5", 2.5),
-        ("-1", -1.0),
-        ("true", math.nan),
-        ('"5"', math.nan),
-        ("NaN", math.nan),
-        ("null", math.nan),
-        ("1e999", math.inf),
-        ("9" * 400, math.nan),
-    ],
-)
-def test_what_is_a_time(value, time_us):
-    events, _ = events_of(f'[{{"ph": "X", "ts": {value}}}, {{"dur": {value}}}, {{}}]'.encode())
-    assert repr([event.ts for event in events]) == repr([time_us, math.nan, math.nan])
-    assert repr([event.dur for event in events]) == repr([NO_DURATION, time_us, NO_DURATION])
-
-
-@pytest.mark.parametrize("entry", [b"{},", b"null,"])
-def test_entries_that_say_nothing_have_an_end(entry, monkeypatch):
-    monkeypatch.setattr(chrome_trace, "MAX_EVENTS", 1_000)
-    with pytest.raises(ProfileError):
-        events_of(b'{"traceEvents":[' + entry * 1_001 + b"{}]}")

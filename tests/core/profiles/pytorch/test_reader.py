@@ -87,12 +87,6 @@ def test_a_trace_that_notes_allocations_tells_the_peak():
     assert read_profile(trace([*two, *cuda_step(1, 0)])).meta.peak_memory_mib is None, "which of the two is not said"
 
 
-def test_names_of_2021_are_understood():
-    old = {"cpu_op": "Operator", "kernel": "Kernel", "cuda_runtime": "Runtime", "gpu_memcpy": "Memcpy"}
-    events = [made | {"cat": old.get(made["cat"], "Operator")} for made in cuda_step(1, 0)]
-    assert operations(events) == operations(cuda_step(1, 0))
-
-
 def test_a_kernel_counts_for_the_step_that_started_it():
     late = [op("aten::mm", 1900, 50), call(901, 1910), kernel("sgemm", 901, 2100, 60)]
     outside = [op("aten::mm", 2050, 50), call(902, 2060), kernel("sgemm", 902, 2200, 999)]
