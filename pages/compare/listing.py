@@ -11,7 +11,7 @@ import streamlit as st
 from profet_core import InstancePrediction, Prediction, ProfetError, Profile, ProfileError
 from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
 from profet_core.prediction.checks import counted
-from profet_core.profiles.profet_json.writer import write_profile
+from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms
 from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions

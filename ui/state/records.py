@@ -8,8 +8,7 @@ from functools import cached_property
 from profet_core import Profile
 from profet_core.artifacts.samples import Sample
 from profet_core.prediction.checks import read_as
-from profet_core.profiles.profet_json.link_text import profile_to_link_text
-from profet_core.profiles.profet_json.reader import VERSION_1
+from profet_core.profiles.profet_json import VERSION_1, profile_to_link_text
 
 
 # Without slots, for the cached property.
