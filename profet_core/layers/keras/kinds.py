@@ -3,15 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.given import whole
-from profet_core.layers.keras.document import Settings
+from profet_core.layers.given import shown, whole
 from profet_core.layers.rules import Layer
-from profet_core.layers.shapes import MAX_DIMENSIONS, Shape, elements, shape_text
+from profet_core.layers.shapes import MAX_DIMENSIONS, Padding, Shape, elements, shape_text
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The `config` of one layer; each method raises `InputError` where what it asks for isn't there or makes no sense.
+
+    Attributes
+    ----------
+    values : as the file has them.
+    """
+
+    values: Mapping[str, Any]
+
+    def whole(self, key: str, least: int = 1) -> int:
+        """A whole number."""
+        return whole(self.values.get(key), key, least)
+
+    def wholes(self, key: str, length: int, default: int | None = None, least: int = 1) -> Shape:
+        """So many whole numbers; one number stands for all, `default` if missing."""
+        value = self.values.get(key)
+        if value is None and default is not None:
+            value = default
+        if isinstance(value, list):
+            if len(value) != length:
+                raise InputError(f"its {key} has {len(value):,} numbers, {length} are needed.")
+            return tuple(whole(each, key, least) for each in value)
+        return (whole(value, key, least),) * length
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            raise InputError(f"its {key} is neither true nor false.")
+        return value
+
+    def padding(self) -> Padding:
+        """ "same" or "valid", the default."""
+        value = self.values.get("padding", "valid")
+        match value.lower() if isinstance(value, str) else value:
+            case "same":
+                return "same"
+            case "valid":
+                return "valid"
+        raise InputError(f"its padding is {shown(value)}: same and valid are known.")
+
+    def margins(self, key: str, length: int) -> tuple[tuple[int, int], ...]:
+        """(before, after) of so many sides: one number, one a side, or two a side."""
+        value = self.values.get(key, 1)
+        if length == 1 and isinstance(value, list) and len(value) == 2 and not isinstance(value[0], list):
+            value = [value]
+        sides = value if isinstance(value, list) else [value] * length
+        if len(sides) != length:
+            raise InputError(f"its {key} has {len(sides):,} sides, {length} are needed.")
+        pairs = [side if isinstance(side, list) else [side, side] for side in sides]
+        if any(len(pair) != 2 for pair in pairs):
+            raise InputError(f"its {key} has sides of other than two numbers.")
+        return tuple((whole(pair[0], key, 0), whole(pair[1], key, 0)) for pair in pairs)
+
 
 #: From settings and the inputs' shapes to the layers that it is: one, or several that work one after another.
 Rule = Callable[[Settings, tuple[Shape, ...]], list[Layer]]
@@ -124,8 +182,6 @@ def _features(settings: Settings, shape: Shape) -> int:
     axes = settings.values.get("axis", -1)
     if not isinstance(axes, list):
         return shape[_axis(settings, shape)]
-    if len(axes) > MAX_DIMENSIONS:
-        raise InputError("its axis has more sides than any input.")
     sides = {_axis(Settings({"axis": axis}), shape) for axis in axes}
     return elements(tuple(shape[side] for side in sides))
 
@@ -288,8 +344,6 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **{f"UpSampling{sides}D": _up_sampling(sides) for sides in _SIDES},
         "Dense": _dense,
         "BatchNormalization": _batch_norm,
-        "BatchNormalizationV1": _batch_norm,
-        "BatchNormalizationV2": _batch_norm,
         "LayerNormalization": _layer_norm,
         "GroupNormalization": _layer_norm,
         "RMSNormalization": _rms_norm,

@@ -9,11 +9,8 @@ from typing import Any
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
 from profet_core.layers.given import Caveats, shown, whole
-from profet_core.layers.keras.document import Settings
-from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATION_RULES, OPERATIONS, RULES
+from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATION_RULES, OPERATIONS, RULES, Settings
 from profet_core.layers.keras.nodes import (
-    MAX_CALLS,
-    MAX_PASSED,
     Call,
     LayerRecord,
     ModelRecord,
@@ -27,11 +24,7 @@ from profet_core.layers.rules import Kind, Layer, elementwise, resized
 from profet_core.layers.shapes import Shape, shape_text
 
 MODELS = frozenset({"Sequential", "Functional", "Model"})
-_MAX_DEPTH = 10
 _INPUT = "InputLayer"
-_RECURRENT = frozenset(
-    {"LSTM", "GRU", "SimpleRNN", "Bidirectional", "ConvLSTM2D", "RNN", "TimeDistributed", "Embedding"}
-)
 #: Shapes before and after a layer, with the batch, where the file has them.
 _Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
 
@@ -61,8 +54,6 @@ class KerasModel:
         self.image: Shape = ()
         self._pixels = pixels
         self._built = Builder()
-        self._calls = self._passed = 0
-        self._models: dict[tuple[str, ...], ModelRecord] = {}
         self._counted: set[tuple[str, ...]] = set()
         self.outputs = self._model(document, None, ())
         if not self.image:
@@ -84,15 +75,7 @@ class KerasModel:
             raise InputError(
                 f"it is a {shown(class_name)}, whose layers only its code defines: save a functional model."
             )
-        if len(path) > _MAX_DEPTH:
-            raise InputError(f"its models are nested more than {_MAX_DEPTH} deep.")
-        if path not in self._models:
-            self._models[path] = model_record(config)
-        model = self._models[path]
-        self._passed += model.size
-        if self._passed > MAX_PASSED:
-            what = f"more than {MAX_PASSED:,} layers and tensors to follow"
-            raise InputError(f"it has {what}, those of models in models anew at each call.")
+        model = model_record(config)
         if class_name == "Sequential":
             return self._sequence(model.layers, record, inputs, path)
         return self._graph(model, inputs, path)
@@ -178,9 +161,6 @@ class KerasModel:
         recorded: _Recorded,
     ) -> list[Shape]:
         """Outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
-        self._calls += 1
-        if self._calls > MAX_CALLS:
-            raise InputError(f"its layers are called more than {MAX_CALLS:,} times.")
         here = (*path, layer.name)
         if layer.class_name in MODELS:
             return self._model(layer.record, shapes, here)
@@ -227,11 +207,7 @@ class KerasModel:
         function = layer.config.get("function")
         if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
             return [elementwise(*shapes)]
-        if name in _RECURRENT:
-            raise InputError("such layers aren't counted: image networks are.")
-        if layer.record.get("module") is not None and not _is_own_class(layer):
-            raise InputError("this kind of Keras' layers isn't counted: replace it by others of Keras.")
-        raise InputError("this kind of layer isn't known, and its code is not run: replace it by Keras' own layers.")
+        raise InputError("this kind of layer isn't counted, and no code is run: replace it by Keras' own layers.")
 
     def _operation(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
         """One of Keras 3's operations that was called on tensors; some have the name of a layer and do otherwise."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.counts import count
 from profet_core.layers.given import packing_problem, shown
-from profet_core.layers.keras.document import MAX_JSON_BYTES, parse
 from profet_core.layers.keras.model import MODELS, KerasModel
 from profet_core.layers.network import Network
 from profet_core.profiles.containers.archives import files_in_archive
 from profet_core.profiles.containers.unpacking import Content
 
 CONFIG = "config.json"
+#: The description of a network of a thousand layers has two megabytes.
+MAX_JSON_BYTES = 16 * 2**20
 #: What containers say of a file that starts with nothing but blanks.
 _EMPTY = "The file is empty"
 
@@ -43,8 +45,11 @@ def read_archive(content: Content, name: str, pixels: int | None) -> Network:
 
 def read_description(data: bytes, name: str, pixels: int | None) -> Network:
     """The network that a model's JSON describes: a `.keras` file's `config.json`, or what `model.to_json` writes."""
-    document = parse(data)
-    if "class_name" not in document:
+    try:
+        document = json.loads(data)
+    except ValueError:
+        raise InputError("it is not valid JSON, or cut short: save the model again.") from None
+    if not isinstance(document, dict) or "class_name" not in document:
         raise InputError("its JSON describes no Keras model: save it with `model.save` or `model.to_json`.")
     model = KerasModel(document, pixels)
     if pixels is not None:
