@@ -129,11 +129,11 @@ class Builder:
         """Channels side by side."""
         return self.put(rules.concatenation(shapes), "concatenate", shapes)
 
-    def squeeze_excite(self, shape: Shape, squeezed: int) -> Shape:
+    def squeeze_excite(self, shape: Shape, squeezed: int, *, bias: bool = True) -> Shape:
         """Channels weighed: pooled, two convolutions of 1 x 1 with activations, and multiplied to each channel."""
         weights = self.global_pool(shape, keep_sides=True)
-        weights = self.elementwise(self.convolution(weights, squeezed, 1), function="relu")
-        weights = self.elementwise(self.convolution(weights, shape[-1], 1), function="sigmoid")
+        weights = self.elementwise(self.convolution(weights, squeezed, 1, bias=bias), function="relu")
+        weights = self.elementwise(self.convolution(weights, shape[-1], 1, bias=bias), function="sigmoid")
         return self.elementwise(shape, weights, function="multiply")
 
     def flatten(self, shape: Shape) -> Shape:

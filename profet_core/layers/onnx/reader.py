@@ -14,7 +14,7 @@ from profet_core.layers.counts import count
 from profet_core.layers.given import Caveats, shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
-from profet_core.layers.onnx.operators import MAX_CONSTANT, RULES, Value, applied
+from profet_core.layers.onnx.operators import MAX_CONSTANT, Value, applied
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.shapes import Shape, check_shape
 
@@ -125,9 +125,7 @@ class _Followed:
             weights = (node.outputs[0],)
         if node.operator in ("Shape", "Size"):
             weights = ()
-        if (rule := RULES.get(node.operator)) is None:
-            raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
-        result = applied(rule, node, inputs)
+        result = applied(node, inputs)
         if result.constant is not None and result.constant.size <= MAX_CONSTANT:
             name = node.outputs[0] if node.outputs else ""
             self._put_out(name, Value(result.constant.shape, result.constant, weights, is_static=True))
@@ -141,18 +139,15 @@ class _Followed:
                 self._put_out(name, Value(shape, None, weights if is_static else (), is_static))
 
     def _constant(self, node: Node) -> None:
-        tensor = node.tensor("value")
-        name = node.outputs[0] if node.outputs else ""
+        tensor, name = node.tensor("value"), node.outputs[0] if node.outputs else ""
+        value = Value((), is_static=True)
         if tensor is not None:
-            weights = (name,) if tensor.is_float else ()
-            self._put_out(name, Value(tensor.dimensions, tensor.values, weights, is_static=True))
-            return
-        if {"value_int", "value_ints"} & set(node.attributes):
+            value = Value(tensor.dimensions, tensor.values, (name,) if tensor.is_float else (), is_static=True)
+        elif {"value_int", "value_ints"} & set(node.attributes):
             number, numbers = node.number("value_int", 0), node.numbers("value_ints")
             constant = np.array(number if "value_int" in node.attributes else numbers, np.int64)
-            self._put_out(name, Value(constant.shape, constant, is_static=True))
-        else:
-            self._put_out(name, Value((), is_static=True))
+            value = Value(constant.shape, constant, is_static=True)
+        self._put_out(name, value)
 
     def _layer(
         self,
