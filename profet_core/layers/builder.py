@@ -23,6 +23,7 @@ class Builder:
     Attributes
     ----------
     activation : what `elementwise` of one layer computes where nothing else is said.
+    norm_scales : whether batch normalizations scale.
 
     Raises
     ------
@@ -32,6 +33,7 @@ class Builder:
     def __init__(self) -> None:
         self.layers: list[Layer] = []
         self.activation = "relu"
+        self.norm_scales = True
 
     def put(
         self, layer: Layer, kind: str = "", inputs: tuple[Shape, ...] = (), *, name: str = "", **settings: Any
@@ -106,8 +108,9 @@ class Builder:
         layer = rules.global_pooling(shape, keep_sides=keep_sides)
         return self.put(layer, "global pooling", (shape,), keep_sides=keep_sides)
 
-    def batch_norm(self, shape: Shape, *, scale: bool = True) -> Shape:
+    def batch_norm(self, shape: Shape) -> Shape:
         """Batch normalization."""
+        scale = self.norm_scales
         return self.put(rules.normalization(shape, scale=scale), "batch normalization", (shape,), scale=scale)
 
     def layer_norm(self, shape: Shape) -> Shape:
@@ -121,9 +124,9 @@ class Builder:
         """
         return self.put(rules.elementwise(*shapes), function or ("add" if len(shapes) > 1 else self.activation), shapes)
 
-    def batch_norm_relu(self, shape: Shape, *, scale: bool = True) -> Shape:
+    def batch_norm_relu(self, shape: Shape) -> Shape:
         """Both, one after another."""
-        return self.elementwise(self.batch_norm(shape, scale=scale))
+        return self.elementwise(self.batch_norm(shape))
 
     def concatenate(self, *shapes: Shape) -> Shape:
         """Channels side by side."""

@@ -83,7 +83,6 @@ def convolution(
     if channels % groups or filters % groups:
         raise InputError(f"{channels:,} channels and {filters:,} filters don't divide into {groups:,} groups.")
     output = (*window_output(sides, kernel, strides or ones, padding, dilation or ones), filters)
-    check_shape(output)
     weights = prod(kernel) * (channels // groups) * filters
     parameters = weights + (filters if bias else 0)
     flops = 2 * weights * prod(output[:-1])
