@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from types import MappingProxyType
 
 from profet_core.errors import InputError
@@ -50,6 +50,8 @@ Build = Callable[[Builder, int, int], None]
 #: Image sizes that a network by name is built at.
 MIN_PIXELS, MAX_PIXELS = 1, 4096
 MAX_CLASSES = 1_000_000
+#: Those of the measurements.
+MEASURED_PIXELS = (32, 64, 128, 224, 256)
 
 #: The measured networks, as the measurements' own code builds them.
 MEASURED: Mapping[str, Build] = MappingProxyType(
@@ -110,6 +112,8 @@ _ALIASES = {
 #: Names that a refusal offers, and where the others are.
 _MAX_MEANT = 3
 _ALL_NAMES = "docs/NETWORKS.md"
+#: What was counted, by name and pixels: names that ship and `MEASURED_PIXELS`, so nothing that a visitor typed.
+_COUNTED: dict[tuple[str, int], Counts] = {}
 
 
 def named_networks() -> list[str]:
@@ -190,12 +194,12 @@ def counts_of(name: str, pixels: int, classes: int | None = None) -> Counts:
     >>> counts_of("ResNet50", 224).parameters
     25621352
     """
-    return _counted(network_name(name), pixels, classes)
-
-
-@lru_cache(maxsize=1_000)
-def _counted(name: str, pixels: int, classes: int | None) -> Counts:
-    return count(layers_of(name, pixels, classes), pixels)
+    name = network_name(name)
+    if pixels not in MEASURED_PIXELS or classes not in (None, classes_at(pixels)):
+        return count(layers_of(name, pixels, classes), pixels)
+    if (name, pixels) not in _COUNTED:
+        _COUNTED[name, pixels] = count(layers_of(name, pixels), pixels)
+    return _COUNTED[name, pixels]
 
 
 @cache
