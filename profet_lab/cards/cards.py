@@ -35,7 +35,7 @@ def estimate_card(report: Report, coefficients: Report) -> str:
     return render(
         "estimate_card.md.j2",
         report=report,
-        methods=(*METHODS, "log-linear without the law"),
+        methods=METHODS,
         instances=coefficients["instances"],
         work=WORK,
         selected=coefficients["methods"]["log-linear"]["selected"],

@@ -60,7 +60,7 @@ def write_estimate(
     """
     training = training_of(rows)
     names = [feature.name for feature in features_of(tuple(training.costs))]
-    selected = select(training, with_law=True)
+    selected = select(training)
     methods: dict[str, dict] = {
         LOG_LINEAR: {
             "intercept": selected.intercept,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,10 +26,6 @@ from profet_lab.estimate.boosted import fit_lightgbm, fit_xgboost
 from profet_lab.estimate.law import fit_costs
 from profet_lab.estimate.log_linear import Selected, forward_selection
 from profet_lab.estimate.rows import EstimateRows
-
-#: The regression on single features, the analytical model's time not among them: judged, not served.
-DOCUMENTED = "log-linear without the law"
-JUDGED = (*METHODS, DOCUMENTED)
 
 
 @dataclass(frozen=True)
@@ -73,10 +68,10 @@ def law_latency_ms(costs: dict[str, GpuCosts], rows: EstimateRows) -> np.ndarray
     return found
 
 
-def fit_methods(rows: EstimateRows, methods: Collection[str] = JUDGED) -> EstimateModel:
+def fit_methods(rows: EstimateRows) -> EstimateModel:
     """Fit every method on these rows, without a default or interval widths."""
     training = training_of(rows)
-    corrections = {name: fit_correction(training, name) for name in methods}
+    corrections = {name: fit_correction(training, name) for name in METHODS}
     return EstimateModel(training.costs, corrections, LAW, {}, {})
 
 
@@ -84,20 +79,14 @@ def fit_correction(training: Training, method: str) -> Correction:
     """One method's correction."""
     if method == LAW:
         return NoCorrection()
-    if method in (LOG_LINEAR, DOCUMENTED):
-        return log_linear(training, select(training, with_law=method == LOG_LINEAR))
+    if method == LOG_LINEAR:
+        selected = select(training)
+        return LogLinear(selected.columns, selected.weights, selected.intercept, training.law_column)
     fit = {XGBOOST: fit_xgboost, LIGHTGBM: fit_lightgbm}[method]
     return BoostedTrees(fit(training.features, training.log_ratios, training.rises))
 
 
-def select(training: Training, *, with_law: bool) -> Selected:
-    """Features of the regression, with or without the analytical model's latency."""
-    law = training.law_column
-    logs = training.log_ratios + training.features[:, law]
-    without = () if with_law else (law,)
-    return forward_selection(training.features, logs, training.rises, training.networks, without=without)
-
-
-def log_linear(training: Training, selected: Selected) -> LogLinear:
-    """The regression on them."""
-    return LogLinear(selected.columns, selected.weights, selected.intercept, training.law_column)
+def select(training: Training) -> Selected:
+    """Features of the log-linear regression."""
+    logs = training.log_ratios + training.features[:, training.law_column]
+    return forward_selection(training.features, logs, training.rises, training.networks)

@@ -12,7 +12,7 @@ from profet_core.catalog import load_gpus, load_shipped
 from profet_core.from_layers.costs import StepAmounts, reached_ms
 from profet_core.from_layers.model import METHODS, EstimateModel, Regime
 from profet_core.transfer.targets import host_named
-from profet_lab.estimate.fit import JUDGED, fit_methods
+from profet_lab.estimate.fit import fit_methods
 from profet_lab.estimate.folds import Fold, folds_of
 from profet_lab.estimate.law import benchmark_log_speed, sheet_speed
 from profet_lab.estimate.rows import EstimateRows
@@ -106,7 +106,7 @@ class Judge:
         """Method -> latencies of the judged rows, fitted on the learned ones."""
         self._fit([fold])
         model, rows = self._fitted[_key(fold)], self.rows.of(fold.judged)
-        return {name: self._latency_ms(model, rows, name) for name in JUDGED}
+        return {name: self._latency_ms(model, rows, name) for name in METHODS}
 
     def _fit(self, folds: Iterable[Fold]) -> None:
         """What is not fitted yet."""

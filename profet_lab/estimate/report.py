@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.from_layers.model import METHODS, Regime
-from profet_lab.estimate.fit import JUDGED
 from profet_lab.estimate.judge import Judge, Judged, default_method
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
 from profet_lab.measurements.tables import Measurements
@@ -53,7 +52,7 @@ def regime_figures(regime: Regime, rows: EstimateRows, folds: Sequence[Judged], 
     """One split's part of the report."""
     numbers = np.concatenate([fold.rows for fold in folds])
     truth_ms = rows.latency_ms[numbers]
-    by_method = {name: np.concatenate([fold.latency_ms[name] for fold in folds]) for name in JUDGED}
+    by_method = {name: np.concatenate([fold.latency_ms[name] for fold in folds]) for name in METHODS}
     chosen_ms = np.concatenate([fold.latency_ms[fold.inside.best] for fold in folds])
     errors = 100 * np.abs(by_method[default] / truth_ms - 1)
     halves = {
@@ -77,7 +76,7 @@ def _sheet_only(rows: EstimateRows, default: str, progress: Progress | None) -> 
     """The same folds of GPUs without the benchmark's latency."""
     folds = Judge(rows, progress, sheet_only=True).judged(Regime.UNSEEN_GPU)
     figures = regime_figures(Regime.UNSEEN_GPU, rows, folds, default)
-    return {"mape": {name: figures["mape"][name] for name in METHODS}, "by_instance": figures["by_instance"]}
+    return {"mape": figures["mape"], "by_instance": figures["by_instance"]}
 
 
 def mape(latency_ms: np.ndarray, truth_ms: np.ndarray) -> float:
