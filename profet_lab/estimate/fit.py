@@ -14,11 +14,9 @@ from profet_core.from_layers.model import (
     LOG_LINEAR,
     METHODS,
     XGBOOST,
-    BoostedTrees,
     Correction,
     EstimateModel,
     LogLinear,
-    NoCorrection,
     feature_matrix,
     features_of,
 )
@@ -75,15 +73,15 @@ def fit_methods(rows: EstimateRows) -> EstimateModel:
     return EstimateModel(training.costs, corrections, LAW, {}, {})
 
 
-def fit_correction(training: Training, method: str) -> Correction:
+def fit_correction(training: Training, method: str) -> Correction | None:
     """One method's correction."""
     if method == LAW:
-        return NoCorrection()
+        return None
     if method == LOG_LINEAR:
         selected = select(training)
         return LogLinear(selected.columns, selected.weights, selected.intercept, training.law_column)
     fit = {XGBOOST: fit_xgboost, LIGHTGBM: fit_lightgbm}[method]
-    return BoostedTrees(fit(training.features, training.log_ratios, training.rises))
+    return fit(training.features, training.log_ratios, training.rises)
 
 
 def select(training: Training) -> Selected:
