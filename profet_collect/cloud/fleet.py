@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_collect.expected import Expected
-from profet_collect.grid import Grid, cells_of, measurable
+from profet_collect.grid import Grid, cells_of, measurable, quick_cells
 from profet_collect.machine import Machine
-from profet_collect.quick import quick_cells
 from profet_collect.run import Protocol
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import Gpu, load_gpus

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from profet_recorder.script.after_import import after_import
+from profet_recorder.script.run import after_import
 
 
 @pytest.fixture
