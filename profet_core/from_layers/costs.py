@@ -211,5 +211,6 @@ def speed_weights(known: Mapping[str, GpuCosts], log_speed: float) -> dict[str, 
 
 def _nearness(gains: FloatArray) -> FloatArray:
     """Weights of measured GPUs by their distance in log speed, (GPUs, ...), 1 in sum."""
-    nearness: FloatArray = np.exp(-WEIGHTS.nearness * np.abs(gains))
-    return nearness / nearness.sum(axis=0)
+    nearness = np.exp(-WEIGHTS.nearness * np.abs(gains))
+    weights: FloatArray = nearness / nearness.sum(axis=0)
+    return weights

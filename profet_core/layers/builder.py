@@ -7,8 +7,7 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.shapes import Padding, Shape
+from profet_core.layers.rules import Kind, Layer, Padding, Shape
 
 #: Of a network; the deepest that is published has some thousands.
 MAX_LAYERS = 20_000

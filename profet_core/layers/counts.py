@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.shapes import elements
+from profet_core.layers.rules import Kind, Layer, elements
 
 #: Bytes of one value, and a gradient, in single precision.
 FP32_BYTES = 4

@@ -15,8 +15,7 @@ from profet_core.layers.builder import Builder
 from profet_core.layers.counts import count
 from profet_core.layers.given import shown
 from profet_core.layers.network import Network
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.shapes import MAX_SETTING, Padding, Shape
+from profet_core.layers.rules import MAX_SETTING, Kind, Layer, Padding, Shape
 
 MAX_TABLE_BYTES = 4 * 2**20
 COLUMNS = ("layer", "kind", "from", "channels", "kernel", "stride", "padding", "groups", "dilation", "bias", "pixels")

@@ -9,7 +9,7 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers.given import shown
-from profet_core.layers.shapes import MAX_DIMENSIONS
+from profet_core.layers.rules import MAX_DIMENSIONS
 
 #: A call: the layer's name and which of its calls it is.
 Call = tuple[str, int]

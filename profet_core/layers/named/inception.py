@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core.layers.builder import Builder
-from profet_core.layers.shapes import Padding, Shape
+from profet_core.layers.rules import Padding, Shape
 
 
 def _unit(

@@ -14,8 +14,16 @@ import numpy as np
 from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.onnx.messages import Node
-from profet_core.layers.rules import Kind
-from profet_core.layers.shapes import MAX_DIMENSIONS, MAX_SETTING, Padding, Shape, broadcast, shape_text, window_output
+from profet_core.layers.rules import (
+    MAX_DIMENSIONS,
+    MAX_SETTING,
+    Kind,
+    Padding,
+    Shape,
+    broadcast,
+    shape_text,
+    window_output,
+)
 
 #: Values of a constant that is computed; shapes have a handful, masks some thousands.
 MAX_CONSTANT = 65_536

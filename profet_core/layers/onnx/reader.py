@@ -15,8 +15,7 @@ from profet_core.layers.given import Caveats, shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
 from profet_core.layers.onnx.operators import MAX_CONSTANT, Value, applied
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.shapes import Shape, check_shape
+from profet_core.layers.rules import Kind, Layer, Shape, check_shape
 
 _DOMAINS = frozenset({"", "ai.onnx"})
 #: Channels that an image has: they tell which side of an input they are.

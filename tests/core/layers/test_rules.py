@@ -10,8 +10,7 @@ from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.builder import Builder
 from profet_core.layers.counts import count
-from profet_core.layers.rules import Kind
-from profet_core.layers.shapes import transposed_output, window_output
+from profet_core.layers.rules import Kind, transposed_output, window_output
 
 AROUND = ((1, 1), (1, 1))
 
