@@ -9,13 +9,14 @@ from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from profet_recorder.engines.frameworks import choose_engine, keras_flavour
+from profet_recorder.engines.choose import choose_engine
+from profet_recorder.engines.frameworks import keras_flavour
 from profet_recorder.errors import RecorderError, print_progress, say_and_go_on
 from profet_recorder.plan import RecordPlan, record_plan
 from profet_recorder.recording import Recording
 
 if TYPE_CHECKING:
-    from profet_recorder.engines.frameworks import Engine
+    from profet_recorder.engines.choose import Engine
 
 if TYPE_CHECKING:
 
