@@ -11,7 +11,16 @@ from profet_core.errors import InputError, ProfileError
 from profet_core.layers.builder import Builder
 from profet_core.layers.counts import count
 from profet_core.layers.given import Caveats, packing_problem, shown, whole
-from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATION_RULES, OPERATIONS, RULES, Settings
+from profet_core.layers.keras.kinds import (
+    AUGMENTATION,
+    FUNCTIONS,
+    JOINING,
+    OPERATION_RULES,
+    OPERATIONS,
+    RULES,
+    Settings,
+    counted,
+)
 from profet_core.layers.keras.nodes import (
     Call,
     LayerRecord,
@@ -204,10 +213,11 @@ class KerasModel:
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
         if _is_operation(layer):
             return self._operation(layer, shapes, recorded)
-        if name in RULES and not _is_own_class(layer):
+        if name in (RULES.keys() | JOINING.keys()) and not _is_own_class(layer):
             if name in AUGMENTATION:
                 self.caveats.add("Augmentation, counted as elementwise", shown(layer.name))
-            return RULES[name](Settings(layer.config), shapes)
+            settings = Settings(layer.config)
+            return counted(RULES[name], settings, shapes) if name in RULES else JOINING[name](settings, shapes)
         function = layer.config.get("function")
         if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
             return [elementwise(*shapes)]
@@ -218,8 +228,10 @@ class KerasModel:
         name = layer.class_name
         if name in OPERATIONS:
             return [elementwise(*shapes)]
+        if name == "Concatenate":
+            return JOINING[name](Settings(layer.config), shapes)
         if name in OPERATION_RULES:
-            return OPERATION_RULES[name](Settings(layer.config), shapes)
+            return counted(OPERATION_RULES[name], Settings(layer.config), shapes)
         if (output := _operation_output(name, shapes, recorded)) is None:
             raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
         self.caveats.add("Operations counted by their output", shown(layer.name))
