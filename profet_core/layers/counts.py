@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 from profet_core.layers.rules import Kind, Layer, elements
 
-#: Bytes of one value, and a gradient, in single precision.
-FP32_BYTES = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -56,18 +53,6 @@ class Counts:
     def flops(self) -> float:
         """All FLOPs of one image, forward."""
         return self.convolution_flops + self.depthwise_flops + self.dense_flops
-
-    def activation_bytes(self, value_bytes: int = FP32_BYTES) -> float:
-        """Bytes of all layers' outputs for one image."""
-        return self.activation_elements * value_bytes
-
-    def parameter_bytes(self, value_bytes: int = FP32_BYTES) -> int:
-        """Bytes of all parameters."""
-        return self.parameters * value_bytes
-
-    def gradient_bytes(self, value_bytes: int = FP32_BYTES) -> int:
-        """Bytes of one step's gradients, which data-parallel training exchanges."""
-        return self.trainable_parameters * value_bytes
 
 
 def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> Counts:
