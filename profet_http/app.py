@@ -21,8 +21,7 @@ from profet_core.errors import ProfetError
 from profet_http.context import SharedContext
 from profet_http.docs_page import PAGE, PAGE_POLICY
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
-from profet_http.failures import BUSY, NOT_ALLOWED, NOT_FOUND, NOT_READY, RequestError, failure_of
-from profet_http.fields import check_complete
+from profet_http.failures import BUSY, NOT_ALLOWED, NOT_FOUND, NOT_READY, UNUSABLE, RequestError, failure_of
 from profet_http.headers import ANSWER_POLICY, SecurityHeaders
 from profet_http.health import Health
 from profet_http.limits import ANSWER_THREADS, FILE_THREADS, MAX_ANSWERS, MAX_FILES
@@ -109,7 +108,9 @@ class Api:
         return _json(_dumped(found))
 
     async def _worked(self, workers: Workers, endpoint: Endpoint, sent: Received) -> Response:
-        check_complete(endpoint.fields, {**sent.values, **sent.files})
+        for name, field in endpoint.fields.items():
+            if field.required and name not in sent.values and name not in sent.files:
+                raise RequestError(UNUSABLE, f"{name} is missing: {field.help}.")
         return _json(await workers.run(partial(self._answered, endpoint, sent)))
 
     def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:

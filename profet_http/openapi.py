@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from profet_core.documents.records import TEXT, WHOLE, Document, Schema, Type, record
-from profet_core.fields.field import Field, Fields, Kind
-from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
-from profet_http.fields import TAKEN
+from profet_core.fields.field import NUMBERS, PROFILE, Field, Fields
+from profet_http.endpoints import LISTING, OWN_GPUS, QUESTIONS, Endpoint
 from profet_http.receiving import FILE, FORM, JSON
 
 _HEALTH = record(status=Type({"const": "ok", "type": "string"}), sample=TEXT, predicted=WHOLE)
@@ -103,7 +102,7 @@ def _body(fields: Fields) -> Schema:
 
 
 def _as_json(field: Field) -> Document:
-    schema = TAKEN[field.kind].schema
+    schema = field.kind.schema
     if field.required:
         return {**schema}
     types = schema["type"]
@@ -116,13 +115,13 @@ def _form(fields: Fields) -> Schema:
 
 
 def _as_text(field: Field) -> Document:
-    if field.kind is Kind.PROFILE:
+    if field.kind is PROFILE:
         return {"type": "string", "format": "binary"}
-    if field.kind is Kind.OWN_GPUS:
+    if field.kind is OWN_GPUS:
         return {"type": "string", "contentMediaType": "application/json"}
-    if field.kind in (Kind.NUMBERS, Kind.NAMES, Kind.COUNTS):
+    if field.kind.join is not None:
         return {"type": "array", "items": {"type": "string"}}
-    return {**TAKEN[field.kind].schema}
+    return {**field.kind.schema}
 
 
 def _object(fields: Fields, schemas: dict[str, Document]) -> Schema:
@@ -145,11 +144,11 @@ def _parameters(fields: Fields) -> list[Document]:
             "name": name,
             "in": "query",
             "required": field.required,
-            "description": _described(field) + (" (INSTANCE=NUMBER, repeated)" if field.kind is Kind.NUMBERS else ""),
+            "description": _described(field) + (" (INSTANCE=NUMBER, repeated)" if field.kind is NUMBERS else ""),
             "schema": _as_text(field),
         }
         for name, field in fields.items()
-        if field.kind is not Kind.PROFILE
+        if field.kind is not PROFILE
     ]
 
 

@@ -7,7 +7,7 @@ from io import BytesIO
 
 import msgspec
 
-from profet_core.fields.field import Fields, Kind
+from profet_core.fields.field import PROFILE, Fields
 from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.guarded import read_guarded
 from profet_http.receiving import Received, SentFile
@@ -34,7 +34,7 @@ def read_sent(sent: SentFile) -> Profile:
 
 
 def _documents(fields: Fields, values: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in values.items() if fields[name].kind is Kind.PROFILE}
+    return {name: value for name, value in values.items() if fields[name].kind is PROFILE}
 
 
 def _read_document(value: object, name: str, *, quick: bool) -> Profile:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 from profet_core.errors import ProfileError
-from profet_core.fields.field import Fields, Kind
+from profet_core.fields.field import PROFILE, Fields, Kind
 from profet_core.profiles.decoding.strict_json import parse_json
 from profet_http.failures import MALFORMED, TOO_LARGE, TOO_SLOW, UNSUPPORTED, UNUSABLE, RequestError
-from profet_http.fields import values_of_json, values_of_texts
 from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S, RECEIVE_LIMIT_S, SMALL_JSON_BYTES
 
 JSON, FORM, FILE = "application/json", "multipart/form-data", "application/octet-stream"
@@ -90,7 +89,26 @@ def query_values(request: Request, fields: Fields) -> dict[str, object]:
     texts: dict[str, list[str]] = {}
     for name, text in request.query_params.multi_items():
         texts.setdefault(name, []).append(text)
-    return values_of_texts(fields, texts)
+    return _values(fields, texts, lambda kind, several: kind.of_texts(several))
+
+
+def _values(fields: Fields, given: Mapping[str, Any], read: Callable[[Kind, Any], object]) -> dict[str, object]:
+    """The values of a body or a query, checked.
+
+    Raises
+    ------
+    RequestError : an unknown field, or a value of another kind.
+    """
+    values = {}
+    for name, value in given.items():
+        if name not in fields:
+            shown = ascii(name) if len(name) <= 60 else f"{name[:57]!a}..."
+            raise RequestError(UNUSABLE, f"Unknown field {shown}: choose from {', '.join(fields)}.")
+        try:
+            values[name] = read(fields[name].kind, value)
+        except (ValueError, OverflowError):
+            raise RequestError(UNUSABLE, f"{name} must be {fields[name].kind.wanted}.") from None
+    return values
 
 
 async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received:
@@ -100,12 +118,18 @@ async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received
         document = parse_json(body)
     except ProfileError as error:
         raise RequestError(MALFORMED, str(error).replace("The file", "The body")) from None
-    return Received(values_of_json(fields, document), {}, quick=len(body) <= SMALL_JSON_BYTES)
+    if not isinstance(document, dict):
+        raise RequestError(UNUSABLE, "The body must be a JSON object, with a field profile.")
+    # Null is as good as no value.
+    given = {name: value for name, value in document.items() if value is not None or name not in fields}
+    return Received(
+        _values(fields, given, lambda kind, value: kind.checked(value)), {}, quick=len(body) <= SMALL_JSON_BYTES
+    )
 
 
 async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
     _no_query(request)
-    profiles = {name for name, field in fields.items() if field.kind is Kind.PROFILE}
+    profiles = {name for name, field in fields.items() if field.kind is PROFILE}
     try:
         form = await stack.enter_async_context(
             request.form(max_files=len(profiles), max_fields=4 * len(fields), max_part_size=2**10)
@@ -125,7 +149,7 @@ async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Rece
             texts.setdefault(name, []).append(part)
     for name in profiles & texts.keys():
         raise RequestError(UNUSABLE, f"{name} must be sent as a file, with a filename.")
-    return Received(values_of_texts(fields, texts), files)
+    return Received(_values(fields, texts, lambda kind, several: kind.of_texts(several)), files)
 
 
 async def _file(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:

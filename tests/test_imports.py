@@ -56,8 +56,9 @@ prediction
 from_layers
 accuracy
 advice
+fields
 answers
-documents, fields
+documents
 """
 #: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """

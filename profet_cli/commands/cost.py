@@ -9,10 +9,9 @@ from profet_cli.inputs import COMMAND_LINE, given_values, open_context
 from profet_cli.offers import cheapest_by_gpu, fit_cell, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, print_json, print_notes, print_table, print_warnings
 from profet_core.answers.cost import CostAnswer, answer_cost
-from profet_core.answers.questions import TrainingQuestion
 from profet_core.cost import CostRow
 from profet_core.documents.answers import COSTS
-from profet_core.fields.training import COST
+from profet_core.fields.questions import COST, TrainingQuestion
 from profet_core.units import format_duration, format_significant, format_usd
 
 

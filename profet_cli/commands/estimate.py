@@ -9,17 +9,17 @@ from profet_cli.arguments import add_every_offer, add_fields, add_format, add_mo
 from profet_cli.inputs import COMMAND_LINE, given_values, open_context, read_network_file
 from profet_cli.offers import cheapest_by_gpu, fit_cell, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
+from profet_core.answers.estimate import ESTIMATE as FIELDS
 from profet_core.answers.estimate import (
     EstimateAnswer,
     EstimateQuestion,
     answer_estimate,
     named_question,
+    with_profiled,
 )
 from profet_core.cost import CostRow
 from profet_core.documents.answers import ESTIMATE
 from profet_core.errors import InputError
-from profet_core.fields.estimate import ESTIMATE as FIELDS
-from profet_core.fields.estimate import with_profiled
 from profet_core.from_layers.estimate import disagreement_words
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import InstancePrediction

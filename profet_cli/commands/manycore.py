@@ -6,11 +6,12 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from profet_cli.arguments import add_format, names
+from profet_cli.arguments import add_format
 from profet_cli.inputs import read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.documents.answers import MANYCORE
 from profet_core.errors import InputError
+from profet_core.fields.field import names
 from profet_core.manycore.answer import ManycoreAnswer, manycore
 from profet_core.manycore.models import FEWEST_THREADS, MOST_THREADS, PUBLISHED_THREADS, Network, Training
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING, nearest_published, scaled_network

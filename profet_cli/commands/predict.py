@@ -10,9 +10,8 @@ from profet_cli.inputs import COMMAND_LINE, given_values, open_context
 from profet_cli.offers import cheapest_by_gpu, fit_cell, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
 from profet_core.answers.predict import PredictAnswer, answer_predict
-from profet_core.answers.questions import PredictQuestion
 from profet_core.documents.answers import PREDICTION
-from profet_core.fields.training import PREDICT
+from profet_core.fields.questions import PREDICT, PredictQuestion
 from profet_core.prediction.checks import input_wait_warning
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.members import Similarity

@@ -10,18 +10,12 @@ from profet_core.advice.advise import Advice, OfferRow, advise, offer_rows
 from profet_core.advice.comparison import Comparison, compare
 from profet_core.advice.plans import Limits, Plan, Workload
 from profet_core.advice.whole_nodes import Gradients, WholeNodes, whole_nodes
-from profet_core.answers.questions import (
-    AdviseQuestion,
-    Context,
-    FieldNames,
-    asked_parameters,
-    market_offers,
-    narrowed_rows,
-)
+from profet_core.answers.questions import Context, asked_parameters, market_offers, narrowed_rows
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError
+from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from profet_core.answers.questions import Context, FieldNames, TrainingQuestion, narrowed_context, narrowed_rows
+from profet_core.answers.questions import Context, narrowed_context, narrowed_rows
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.cost import CostTable, cost_table
 from profet_core.energy.estimate import Energy, load_regions, training_energy
+from profet_core.fields.questions import FieldNames, TrainingQuestion
 from profet_core.memory.fit import FitAnswer
 
 

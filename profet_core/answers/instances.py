@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from profet_core.answers.questions import InstancesQuestion
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import narrowed
+from profet_core.fields.questions import InstancesQuestion
 from profet_core.prediction.unprofiled import basis_by_instance
 
 #: Basis of an instance without a prediction.

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from profet_core.answers.questions import Context, FieldNames, TrainingQuestion
+from profet_core.answers.questions import Context
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.errors import InputError
+from profet_core.fields.questions import FieldNames, TrainingQuestion
 from profet_core.latency import Basis, StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.sizes import BATCH_SIZES

@@ -6,18 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.answers.questions import (
-    Context,
-    FieldNames,
-    PredictQuestion,
-    ProfileQuestion,
-    narrowed_context,
-    narrowed_rows,
-    question_anchor,
-)
+from profet_core.answers.questions import Context, narrowed_context, narrowed_rows, question_anchor
 from profet_core.catalog import Catalog
 from profet_core.catalog.collection import NoOffersError
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError
+from profet_core.fields.questions import FieldNames, PredictQuestion, ProfileQuestion
 from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.precision.names import AS_PROFILED, asked_precision, canonical
 from profet_core.prediction.anchors import find_anchor

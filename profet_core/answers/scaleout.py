@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,21 +11,14 @@ from profet_core.advice.plans import Limits, Request, Workload, plan_confidence,
 from profet_core.advice.whole_nodes import Gradients, WholeNodePlan, on_gpus
 from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.answers.one_gpu import OneGpu, PredictedOneGpu, measured_one_gpu
-from profet_core.answers.questions import (
-    Context,
-    FieldNames,
-    NetworkParameters,
-    OffersQuestion,
-    TrainingQuestion,
-    asked_parameters,
-    market_offers,
-    narrowed_context,
-)
-from profet_core.catalog.collection import Narrowing, NoOffersError
+from profet_core.answers.questions import Context, NetworkParameters, asked_parameters, market_offers, narrowed_context
+from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
+from profet_core.fields.field import LARGE, Fields, asked, fields_of
+from profet_core.fields.questions import ADVISE, FieldNames, StepsQuestion, TrainingQuestion
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import ScaleoutModel, Strategy
 from profet_core.multi_gpu.offers import (
@@ -37,7 +30,9 @@ from profet_core.multi_gpu.offers import (
     usual_counts,
 )
 from profet_core.multi_gpu.step import (
+    GRADIENT_BYTES,
     MOST_GPUS,
+    STRATEGY_CHOICES,
     GpuStep,
     ScaledStep,
     best_step,
@@ -56,48 +51,43 @@ _USUAL_NODE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleoutQuestion(OffersQuestion):
+class ScaleoutQuestion(StepsQuestion):
     """A step on several GPUs, from a profile or from one GPU's measured step.
 
     Attributes
     ----------
     training : the profile and its training; None where `step_ms` is given. Its `at_batch` is one GPU's.
-    step_ms, batch : a step measured on the one GPU in `gpu`, and its batch size; else None.
-    gpus : numbers of GPUs; empty: 1, 2, 4, ... as the node allows.
-    total_gpus : use each offer as whole nodes with this total number of GPUs; None: one node each.
-    global_batch : shared by all GPUs (strong scaling); None: each keeps its own batch (weak scaling).
-    instance : node type for the curve, or the label of a plan; None: eight of the anchor's GPU.
-    network, parameters : source of the gradient size, by name or by number; None: from the profile.
-    precision : of the training, as in `ProfileQuestion`.
-    gradients : precision in which gradients are sent, fp32, fp16 or bf16: frameworks keep FP32 gradients in mixed
-        precision by default.
-    images, validation_images : per epoch; None: those of `training`, else ImageNet's and none.
-    confidence, price, spot_discount : as in `AdviseQuestion`.
+    gpus : empty: 1, 2, 4, ... as the node allows.
+    global_batch : None: each GPU keeps its own batch (weak scaling).
+    instance : also the label of a plan.
+    gradients : frameworks keep FP32 gradients in mixed precision by default.
     """
 
     training: TrainingQuestion | None = None
-    step_ms: float | None = None
-    batch: int | None = None
-    gpus: Sequence[int] = ()
-    strategy: str = Strategy.RING.value
-    global_batch: int | None = None
-    instance: str | None = None
-    network: str | None = None
-    parameters: float | None = None
-    tensors: int | None = None
-    precision: str = AS_PROFILED
-    gradients: str = "fp32"
-    images: int | None = None
-    validation_images: int | None = None
-    total_gpus: int | None = None
-    confidence: str | None = None
-    price: Mapping[str, float] = field(default_factory=dict)
-    spot_discount: float | None = None
-
-    @property
-    def narrowing(self) -> Narrowing:
-        """Requested offers and minimum confidence."""
-        return self.narrowed_to(self.confidence)
+    step_ms: float | None = asked(
+        "measured step latency on one GPU instead of a profile, in milliseconds; needs gpu and batch", unit="MS"
+    )
+    batch: int | None = asked("keep this batch size per GPU (default: the profiled one)")
+    global_batch: int | None = asked("keep this global batch size, divided over all GPUs")
+    network: str | None = asked(ADVISE["network"].help, unit="NAME")
+    parameters: float | None = asked(ADVISE["parameters"].help, LARGE)
+    tensors: int | None = asked("number of weight tensors, for one-process; ResNet50 has 161")
+    gradients: str = asked(
+        "precision of exchanged gradients (default: fp32)", default="fp32", choices=tuple(GRADIENT_BYTES)
+    )
+    gpus: Sequence[int] = asked("numbers of GPUs (default: 1, 2, 4, ... 64)", default=())
+    total_gpus: int | None = asked("offers as whole machines with this many GPUs together (default: one machine each)")
+    strategy: str = asked(
+        "how GPUs exchange gradients (default and best: ring, which frameworks use today; tree is not measured, ps-cpu "
+        "and ps-gpu only in 2017)",
+        default=Strategy.RING.value,
+        choices=tuple(STRATEGY_CHOICES),
+    )
+    instance: str | None = asked("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
+    images: int | None = asked("training images per epoch (default: ImageNet's)")
+    validation_images: int | None = asked(ADVISE["validation_images"].help)
+    price: Mapping[str, float] = asked(ADVISE["price"].help, default=dict, unit="INSTANCE=USD")
+    spot_discount: float | None = asked(ADVISE["spot_discount"].help, unit="SHARE")
 
     @property
     def epoch_images(self) -> int:
@@ -115,6 +105,16 @@ class ScaleoutQuestion(OffersQuestion):
 
 #: Fields that apply to a profile only, named as options and request fields.
 OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "profiled_precision")
+#: Fields of `scaleout_question`.
+SCALEOUT: Fields = {
+    "profile": replace(
+        ADVISE["profile"],
+        help="profile of training steps on one GPU; or give a step's latency, GPU and batch size",
+        required=False,
+    ),
+    **{name: ADVISE[name] for name in OF_PROFILE},
+    **fields_of(ScaleoutQuestion),
+}
 
 
 def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> ScaleoutQuestion:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from profet_core.advice.advise import OfferRow
 from profet_core.advice.plans import Plan, plan_of
 from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
-from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
+from profet_core.answers.questions import Context
 from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_at, training_curves
 from profet_core.errors import InputError
+from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.memory.fit import FitAnswer, does_not_fit
 from profet_core.sizes.axes import KNOTS, axis_range
 

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from profet_core.answers.predict import corrected, predicted_profile, predicted_question, sized
-from profet_core.answers.questions import Context, FieldNames, TrainingQuestion
+from profet_core.answers.questions import Context
 from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
+from profet_core.fields.questions import FieldNames, TrainingQuestion
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.prediction.checks import read_as

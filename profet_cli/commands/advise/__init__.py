@@ -11,11 +11,10 @@ from profet_cli.commands.advise.text import print_advice
 from profet_cli.inputs import COMMAND_LINE, given_values, open_context
 from profet_cli.output import print_json, print_warnings, write_output
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import AdviseQuestion
 from profet_core.documents.advice import ADVICE
 from profet_core.documents.report import report_html, report_source
 from profet_core.errors import InputError
-from profet_core.fields.training import ADVISE
+from profet_core.fields.questions import ADVISE, AdviseQuestion
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from profet_cli.arguments import add_format, names
+from profet_cli.arguments import add_format
 from profet_cli.commands.instances.custom import writable_path
 from profet_cli.commands.instances.published_prices import (
     ANYWHERE,
@@ -29,6 +29,7 @@ from profet_core.catalog.refresh import (
 from profet_core.documents.parts import OFFER
 from profet_core.documents.records import Document
 from profet_core.errors import InputError, ProfetError
+from profet_core.fields.field import names
 from profet_core.units import listed_price
 
 #: Refreshed where no cloud is named.
