@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
+import msgspec
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 from profet_core.errors import ProfileError
 from profet_core.fields.field import PROFILE, Fields, Kind
+from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.decoding.strict_json import parse_json
+from profet_core.profiles.guarded import read_guarded
 from profet_http.failures import MALFORMED, TOO_LARGE, TOO_SLOW, UNSUPPORTED, UNUSABLE, RequestError
 from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S, RECEIVE_LIMIT_S, SMALL_JSON_BYTES
 
@@ -33,19 +37,63 @@ class SentFile:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request's values by field, checked.
+    """A request's values by field, checked; files are not read yet.
 
     Attributes
     ----------
-    files : those of the fields that take a profile. quick : nothing in it is large.
+    quick : nothing in it is large.
     """
 
     values: Mapping[str, object]
-    files: Mapping[str, SentFile]
     quick: bool = False
 
+    def read(self, fields: Fields) -> dict[str, object]:
+        """The values, each profile among them read. For a thread.
 
-def content_type(request: Request) -> str:
+        Raises
+        ------
+        ProfileError : one line that says what is wrong with which.
+        """
+        return {
+            name: self._profile(name, value) if fields[name].kind is PROFILE else value
+            for name, value in self.values.items()
+        }
+
+    def _profile(self, name: str, value: object) -> Profile:
+        """A process of its own reads what may be large."""
+        if isinstance(value, SentFile):
+            return read_guarded(value.file, value.name)
+        data = msgspec.json.encode(value)
+        return read_profile(data, name) if self.quick else read_guarded(BytesIO(data), name)
+
+
+@asynccontextmanager
+async def received(request: Request, fields: Fields) -> AsyncIterator[Received]:
+    """The fields of a body, or of a query where there is none; files are closed at the end.
+
+    Raises
+    ------
+    RequestError : one line: too large, too slow, malformed, a field that is unknown, missing or of another kind.
+    """
+    async with AsyncExitStack() as stack:
+        if request.method == "GET":
+            found = Received(_texts(fields, request.query_params.multi_items()), quick=True)
+        else:
+            kind = _content_type(request)
+            try:
+                async with asyncio.timeout(RECEIVE_LIMIT_S):
+                    found = await _RECEIVE[kind](_limited(request, _most(kind), kind), fields, stack)
+            except TimeoutError:
+                raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
+            except ClientDisconnect:
+                raise RequestError(MALFORMED, "The body is truncated.") from None
+        for name, field in fields.items():
+            if field.required and name not in found.values:
+                raise RequestError(UNUSABLE, f"{name} is missing: {field.help}.")
+        yield found
+
+
+def _content_type(request: Request) -> str:
     """What the body says it is: `JSON`, `FORM` or `FILE`.
 
     Raises
@@ -63,33 +111,6 @@ def content_type(request: Request) -> str:
     if length.isdecimal() and int(length) > _most(kind):
         raise _too_large(kind)
     return kind
-
-
-@asynccontextmanager
-async def received(request: Request, kind: str, fields: Fields) -> AsyncIterator[Received]:
-    """The body of a kind that `content_type` said; its files are closed at the end.
-
-    Raises
-    ------
-    RequestError : one line: too large, too slow, malformed, an unknown field, a value of another kind.
-    """
-    async with AsyncExitStack() as stack:
-        try:
-            async with asyncio.timeout(RECEIVE_LIMIT_S):
-                found = await _RECEIVE[kind](_limited(request, _most(kind), kind), fields, stack)
-        except TimeoutError:
-            raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
-        except ClientDisconnect:
-            raise RequestError(MALFORMED, "The body is truncated.") from None
-        yield found
-
-
-def query_values(request: Request, fields: Fields) -> dict[str, object]:
-    """The values of a query."""
-    texts: dict[str, list[str]] = {}
-    for name, text in request.query_params.multi_items():
-        texts.setdefault(name, []).append(text)
-    return _values(fields, texts, lambda kind, several: kind.of_texts(several))
 
 
 def _values(fields: Fields, given: Mapping[str, Any], read: Callable[[Kind, Any], object]) -> dict[str, object]:
@@ -111,6 +132,14 @@ def _values(fields: Fields, given: Mapping[str, Any], read: Callable[[Kind, Any]
     return values
 
 
+def _texts(fields: Fields, items: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """The values of a query or a form."""
+    texts: dict[str, list[str]] = {}
+    for name, text in items:
+        texts.setdefault(name, []).append(text)
+    return _values(fields, texts, lambda kind, several: kind.of_texts(several))
+
+
 async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received:
     _no_query(request)
     body = await request.body()
@@ -123,7 +152,7 @@ async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received
     # Null is as good as no value.
     given = {name: value for name, value in document.items() if value is not None or name not in fields}
     return Received(
-        _values(fields, given, lambda kind, value: kind.checked(value)), {}, quick=len(body) <= SMALL_JSON_BYTES
+        _values(fields, given, lambda kind, value: kind.checked(value)), quick=len(body) <= SMALL_JSON_BYTES
     )
 
 
@@ -138,27 +167,27 @@ async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Rece
         raise RequestError(MALFORMED, f"The form can't be read: {error.detail}") from None
     except KeyError:
         raise RequestError(MALFORMED, "The form can't be read: its boundary is missing.") from None
-    texts: dict[str, list[str]] = {}
+    texts: list[tuple[str, str]] = []
     files: dict[str, SentFile] = {}
     for name, part in form.multi_items():
         if isinstance(part, UploadFile):
             if name not in profiles or name in files:
                 raise RequestError(UNUSABLE, f"Send one file in each of {', '.join(sorted(profiles))}.")
             files[name] = SentFile(part.file, part.filename or name)
+        elif name in profiles:
+            raise RequestError(UNUSABLE, f"{name} must be sent as a file, with a filename.")
         else:
-            texts.setdefault(name, []).append(part)
-    for name in profiles & texts.keys():
-        raise RequestError(UNUSABLE, f"{name} must be sent as a file, with a filename.")
-    return Received(_values(fields, texts, lambda kind, several: kind.of_texts(several)), files)
+            texts.append((name, part))
+    return Received({**_texts(fields, texts), **files})
 
 
 async def _file(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
-    values = query_values(request, fields)
+    values = _texts(fields, request.query_params.multi_items())
     file = stack.enter_context(SpooledTemporaryFile(max_size=_SPOOL_BYTES))  # noqa: SIM115
     async for chunk in request.stream():
         file.write(chunk)
     file.seek(0)
-    return Received(values, {"profile": SentFile(cast(BinaryIO, file), "profile")})
+    return Received({**values, "profile": SentFile(cast(BinaryIO, file), "profile")})
 
 
 _RECEIVE = {JSON: _json, FORM: _form, FILE: _file}
