@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from profet_core.answers.predict import predicted_profile
-from profet_core.answers.questions import Context, narrowed_context, narrowed_rows
-from profet_core.catalog.collection import Narrowing, NoOffersError
+from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.catalog.collection import Narrowing
 from profet_core.cost import CostTable, cost_table
 from profet_core.errors import InputError
 from profet_core.fields.field import TEXT, WHOLE, Field, Fields, asked, fields_of
@@ -136,7 +136,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
     """
     narrowing = question.narrowing
     context, names = narrowed_context(context, narrowing)
-    _check_wanted(question.targets, names, context, field_names)
+    check_wanted(context, question.targets, names, field_names)
     found = estimate(
         context.models,
         context.catalog,
@@ -157,17 +157,6 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
         disagreements=() if profiled is None else disagreements(found.rows, profiled),
         warnings=(*question.caveats, *found.warnings, *said),
     )
-
-
-def _check_wanted(
-    targets: Sequence[str] | None, names: Collection[str], context: Context, field_names: FieldNames
-) -> None:
-    unwanted = [name for name in targets or () if name in context.catalog and name not in names]
-    if unwanted:
-        raise NoOffersError(
-            f"Not among the selected offers: {', '.join(unwanted)}. "
-            f"Remove {field_names.option('targets')} or the filters."
-        )
 
 
 def _narrowed(found: NetworkEstimate, narrowing: Narrowing, names: Collection[str]) -> NetworkEstimate:

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.answers.questions import Context, narrowed_context, narrowed_rows, question_anchor
+from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows, question_anchor
 from profet_core.catalog import Catalog
-from profet_core.catalog.collection import NoOffersError
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError
 from profet_core.fields.questions import FieldNames, PredictQuestion, ProfileQuestion
 from profet_core.memory.fit import FitAnswer, fits_by_instance
@@ -45,7 +44,7 @@ def answer_predict(context: Context, question: PredictQuestion, field_names: Fie
     if question.targets is not None:
         question = replace(question, targets=_instances_of(context, question.targets))
     context, names = narrowed_context(context, narrowing)
-    _check_wanted(context, question, field_names, names)
+    check_wanted(context, question.targets, {*names, question.anchor}, field_names)
     profile, prediction = predicted_question(context, question, field_names, question.targets)
     prediction = corrected(context, question, field_names, profile, prediction)
     rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
@@ -72,17 +71,6 @@ def _instances_of(context: Context, targets: Sequence[str]) -> list[str]:
         # Unknown names are rejected when they are read.
         found += having or [target]
     return list(dict.fromkeys(found))
-
-
-def _check_wanted(context: Context, question: PredictQuestion, field_names: FieldNames, names: Collection[str]) -> None:
-    """Reject targets that the filters exclude; unknown ones are rejected when they are read."""
-    others = [name for name in question.targets or () if name in context.catalog and name != question.anchor]
-    unwanted = [name for name in others if name not in names]
-    if unwanted:
-        raise NoOffersError(
-            f"Not among the selected offers: {', '.join(unwanted)}. "
-            f"Remove {field_names.option('targets')} or the filters."
-        )
 
 
 def predicted_question(

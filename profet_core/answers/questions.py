@@ -138,6 +138,18 @@ def narrowed_context(context: Context, narrowing: Narrowing) -> tuple[Context, C
     return replace(context, catalog=catalog), names
 
 
+def check_wanted(
+    context: Context, targets: Sequence[str] | None, names: Collection[str | None], field_names: FieldNames
+) -> None:
+    """Reject targets that the filters exclude; unknown ones are rejected when they are read."""
+    unwanted = [name for name in targets or () if name in context.catalog and name not in names]
+    if unwanted:
+        raise NoOffersError(
+            f"Not among the selected offers: {', '.join(unwanted)}. "
+            f"Remove {field_names.option('targets')} or the filters."
+        )
+
+
 def market_offers(
     context: Context,
     narrowing: Narrowing,

@@ -10,7 +10,7 @@ from typing import Any
 from profet_core.advice.plans import Limits, Request, Workload, plan_confidence, plan_of
 from profet_core.advice.whole_nodes import Gradients, WholeNodePlan, on_gpus
 from profet_core.answers.advise import NO_SCALEOUT
-from profet_core.answers.one_gpu import OneGpu, PredictedOneGpu, measured_one_gpu
+from profet_core.answers.one_gpu import OneGpu, measured_one_gpu, predicted_one_gpu
 from profet_core.answers.questions import Context, NetworkParameters, asked_parameters, market_offers, narrowed_context
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.instance import Instance
@@ -232,7 +232,7 @@ class ScaleoutPlans:
         if (question.training is None) == (question.step_ms is None):
             raise InputError(f"Give either {field_names.profile} or {field_names.option('step_ms')}.")
         if question.training is not None:
-            return PredictedOneGpu(self.context, question.training, field_names)
+            return predicted_one_gpu(self.context, question.training, field_names)
         return measured_one_gpu(self.context, question.gpu, question.step_ms or 0.0, question.batch, field_names)
 
     @cached_property
@@ -271,7 +271,7 @@ class ScaleoutPlans:
             known = [
                 gpus
                 for gpus in sorted(usual)
-                if gpus <= most and self._can_share(gpus) and self.source.tells(self._batch(gpus))
+                if gpus <= most and self._can_share(gpus) and self.source.supports_batch(self._batch(gpus))
             ]
             if not known:
                 raise InputError(
@@ -336,7 +336,7 @@ class ScaleoutPlans:
     def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
         """Speedup, at most the number of GPUs: one GPU can process the whole batch in consecutive parts."""
         batch = self.question.global_batch
-        if batch is None or not self._can_share(1) or not self.source.tells(batch):
+        if batch is None or not self._can_share(1) or not self.source.supports_batch(batch):
             return None
         whole_ms = self.source.step_at(self._start(offer), batch).latency_ms
         return None if whole_ms is None else min(whole_ms, scaled.gpus * scaled.one_gpu_ms) / scaled.latency_ms
@@ -363,7 +363,11 @@ class ScaleoutPlans:
         gpus = total or offer.gpu_count
         if gpus > MOST_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
             return None
-        if offer.name not in self.source.known or not self._can_share(gpus) or not self.source.tells(self._batch(gpus)):
+        if (
+            offer.name not in self.source.known
+            or not self._can_share(gpus)
+            or not self.source.supports_batch(self._batch(gpus))
+        ):
             return None
         batch_size = self._batch(gpus)
         one = self.source.step_at(offer.name, batch_size)

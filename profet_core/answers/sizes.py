@@ -9,10 +9,11 @@ from profet_core.advice.advise import OfferRow
 from profet_core.advice.plans import Plan, plan_of
 from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
 from profet_core.answers.questions import Context
-from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_at, training_curves
+from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.memory.fit import FitAnswer, does_not_fit
+from profet_core.prediction.sizes import curves_at
 from profet_core.sizes.axes import KNOTS, axis_range
 
 
@@ -113,7 +114,7 @@ class _Along:
         names = {row.offer.name for row in rows}
         batch_size, pixels = training.steps.batch_size, training.steps.pixels or training.pixels
         other = pixels if self.axis == "batch" else batch_size
-        steps = training_curves(self.context, training, self.axis, sizes, other, names)
+        steps = curves_at(self.context.models, training.known, self.axis, sizes, other, instances=names)
         known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
         shown = [row for row in rows if row.offer.name in known]
         offers = [row.offer for row in shown]
@@ -134,7 +135,9 @@ class _Along:
     def largest_fits(self, instances: Sequence[str]) -> Mapping[str, int]:
         """Instance -> `SizeCurve.largest_fit`."""
         sizes = KNOTS[self.axis]
-        fits = {size: fits_at(self.context, self.advice.training, instances, *self._size(size)) for size in sizes}
+        fits = {
+            size: fits_in_training(self.context, self.advice.training, instances, self._size(size)) for size in sizes
+        }
         found = {}
         for name in instances:
             beyond = [size for size in sizes if does_not_fit(fits[size].get(name))]
