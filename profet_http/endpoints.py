@@ -8,15 +8,22 @@ from typing import Any
 
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.cost import answer_cost
-from profet_core.answers.estimate import ESTIMATE as ESTIMATE_FIELDS
-from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question, with_profiled
+from profet_core.answers.estimate import (
+    ESTIMATE,
+    ESTIMATED,
+    EstimateQuestion,
+    answer_estimate,
+    named_question,
+    with_profiled,
+)
 from profet_core.answers.instances import answer_instances
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import Context
-from profet_core.answers.scaleout import SCALEOUT, ScaleoutQuestion, answer_scaleout, scaleout_question
+from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, ScaleoutQuestion, answer_scaleout, scaleout_question
 from profet_core.catalog.own_gpus import GPU_COLUMNS, MAX_OWN_GPUS, checked_own_gpus, own_gpu_of
 from profet_core.documents.advice import ADVICE
-from profet_core.documents.answers import COSTS, ESTIMATE, OFFERS, PREDICTION, SCALED_OUT
+from profet_core.documents.answers import COSTS, PREDICTION
+from profet_core.documents.parts import OFFERS
 from profet_core.documents.records import Type
 from profet_core.errors import InputError, ProfetError
 from profet_core.fields.field import MAX_TEXT_CHARACTERS, Field, Fields, Kind, checked_text, list_of, of_types
@@ -151,9 +158,9 @@ QUESTIONS: Mapping[str, Endpoint] = {
     ),
     "/estimate": Endpoint(
         "Estimate the step latency of a named network without a profile.",
-        {**ESTIMATE_FIELDS, **_MORE},
+        {**ESTIMATE, **_MORE},
         _asked(answer_estimate, _estimate),
-        ESTIMATE,
+        ESTIMATED,
     ),
     "/scaleout": Endpoint(
         "Predict time and cost of a training on 1 to 64 GPUs.",

@@ -9,8 +9,9 @@ from profet_cli.arguments import add_every_offer, add_fields, add_format, add_mo
 from profet_cli.inputs import COMMAND_LINE, given_values, open_context, read_network_file
 from profet_cli.offers import cheapest_by_gpu, fit_cell, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
-from profet_core.answers.estimate import ESTIMATE as FIELDS
 from profet_core.answers.estimate import (
+    ESTIMATE,
+    ESTIMATED,
     EstimateAnswer,
     EstimateQuestion,
     answer_estimate,
@@ -18,7 +19,6 @@ from profet_core.answers.estimate import (
     with_profiled,
 )
 from profet_core.cost import CostRow
-from profet_core.documents.answers import ESTIMATE
 from profet_core.errors import InputError
 from profet_core.from_layers.estimate import disagreement_words
 from profet_core.layers.reading import FORMATS
@@ -26,7 +26,7 @@ from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_duration, format_ms, format_usd
 
 #: The network is no option: it may be a file.
-_OPTIONS = {name: field for name, field in FIELDS.items() if name != "network"}
+_OPTIONS = {name: field for name, field in ESTIMATE.items() if name != "network"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     question = _question(options)
     answer = answer_estimate(open_context(options), question, COMMAND_LINE)
     if options.format == "json":
-        print_json(ESTIMATE.document(answer))
+        print_json(ESTIMATED.document(answer))
     else:
         _print(answer, every=options.every_offer or question.narrowing.is_narrow or bool(question.targets))
 

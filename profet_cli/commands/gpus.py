@@ -27,7 +27,7 @@ from profet_core.catalog.own_gpus import (
     read_own_gpus,
     write_own_gpus,
 )
-from profet_core.documents.answers import GPU_PRECISIONS, OWN_GPU
+from profet_core.documents.gpus import GPU_PRECISIONS, OWN_GPU
 from profet_core.documents.records import many
 from profet_core.errors import InputError
 from profet_core.files import home_folder, shipped_folder

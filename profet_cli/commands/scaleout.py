@@ -9,8 +9,7 @@ from profet_cli.inputs import COMMAND_LINE, given_values, open_context
 from profet_cli.offers import cheapest_by_gpu, fit_words, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, cell, print_json, print_table, print_warnings
 from profet_core.answers.questions import NetworkParameters
-from profet_core.answers.scaleout import SCALEOUT, answer_scaleout, scaleout_question
-from profet_core.documents.answers import SCALED_OUT
+from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
 from profet_core.multi_gpu.offers import CurveRow, NodePlan, ScaledTraining
 from profet_core.multi_gpu.step import CHECKED_ON, ScaledStep
 from profet_core.units import format_duration, format_ms, format_significant, format_usd

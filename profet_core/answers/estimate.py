@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from profet_core.answers.predict import predicted_profile
 from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
 from profet_core.catalog.collection import Narrowing
-from profet_core.cost import CostTable, cost_table
+from profet_core.cost import CostRow, CostTable, cost_table
+from profet_core.documents.answers import COVERAGE, MEMORY, ends
+from profet_core.documents.parts import RENTED, TOTALS
+from profet_core.documents.records import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.errors import InputError
-from profet_core.fields.field import TEXT, WHOLE, Field, Fields, asked, fields_of
+from profet_core.fields import field
+from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
 from profet_core.fields.questions import COST, FieldNames, ProfileQuestion, StepsQuestion
 from profet_core.from_layers.estimate import OPTIMISERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import read_as
-from profet_core.prediction.records import Prediction, rows_frame
+from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
 from profet_core.profiles import Profile
 
 #: Default image size of named networks.
@@ -58,7 +62,7 @@ class EstimateQuestion(StepsQuestion):
 
 #: Fields of `named_question`, and those of the profile to compare with.
 ESTIMATE: Fields = {
-    "network": Field(TEXT, "network name, such as ResNet50", "NAME", required=True),
+    "network": Field(field.TEXT, "network name, such as ResNet50", "NAME", required=True),
     "batch": Field(WHOLE, "batch size", required=True),
     "pixels": Field(WHOLE, "height and width of the image (default: 224, or the file's)"),
     "classes": Field(WHOLE, "number of classes of a named network (default: as measured)"),
@@ -208,3 +212,47 @@ def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[str, ...]
         for what, recorded, wanted in sizes
         if recorded is not None and recorded != wanted
     )
+
+
+class _Row(NamedTuple):
+    """A row with the case of its estimate, and its costs; None without images."""
+
+    row: InstancePrediction
+    regime: str
+    cost: CostRow | None
+
+
+def _rows(answer: EstimateAnswer) -> list[_Row]:
+    found = answer.estimate
+    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    return [_Row(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
+
+
+_DOCUMENT = record(
+    **under("row", instance=TEXT, latency_ms=NUMBER, **ends(known=True)),
+    by_method=at("row.members", by_name(NUMBER)),
+    regime=TEXT,
+    **keys(InstancePrediction, "basis cost_per_1000_steps_usd", "row", cost_per_1000_steps_usd=NUMBER),
+    **under("cost", **{name: maybe(kind) for name, kind in TOTALS.items()}),
+    **under("row", **keys(InstancePrediction, "usd_per_hour status note"), **RENTED),
+)
+_COUNTS = "pixels classes parameters flops convolution_flops depthwise_flops dense_flops activation_elements layers"
+#: An `EstimateAnswer` as JSON.
+ESTIMATED = record(
+    network=at("estimate.name", TEXT),
+    **keys(NetworkEstimate, "batch_size method", "estimate"),
+    counts=at("estimate.network", record(**keys(Counts, _COUNTS))),
+    interval_level=COVERAGE,
+    estimates=at(_rows, many(_DOCUMENT)),
+    memory=at("estimate.fits", MEMORY),
+    profile=at(
+        lambda answer: answer.profiled and answer,
+        maybe(
+            record(
+                anchor=at("profiled.anchor", TEXT),
+                disagreements=many(record(**keys(Disagreement, "instance estimated_ms profiled_ms ratio overlap"))),
+            )
+        ),
+    ),
+    **keys(EstimateAnswer, "warnings"),
+)

@@ -16,9 +16,13 @@ from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
+from profet_core.documents.answers import COVERAGE, VERDICT, ends
+from profet_core.documents.parts import RENTED
+from profet_core.documents.records import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.errors import ArtifactError, InputError
 from profet_core.fields.field import LARGE, Fields, asked, fields_of
 from profet_core.fields.questions import ADVISE, FieldNames, StepsQuestion, TrainingQuestion
+from profet_core.latency import StepTime
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import ScaleoutModel, Strategy
 from profet_core.multi_gpu.offers import (
@@ -391,3 +395,50 @@ class ScaleoutPlans:
 
 def _fits_nodes(gpus: int, per_node: int) -> bool:
     return gpus <= per_node or gpus % per_node == 0
+
+
+_ON_GPUS: Keys = {
+    **under(
+        "step",
+        **keys(
+            ScaledStep,
+            "gpus nodes strategy batch_per_gpu batch_size latency_ms",
+            strategy=at("strategy.value", TEXT),
+        ),
+        **ends(),
+        **keys(ScaledStep, "images_per_s efficiency speed_up"),
+        speed_up_low=at(lambda step: step.speed_up_range and step.speed_up_range[0], maybe(NUMBER)),
+        speed_up_high=at(lambda step: step.speed_up_range and step.speed_up_range[1], maybe(NUMBER)),
+        **keys(ScaledStep, "one_gpu_ms"),
+    ),
+    # Of one GPU; null where it is not known, or not asked as the step was measured.
+    "fits_in_memory": at("fit.verdict", maybe(VERDICT)),
+    "largest_batch": at("fit.largest_batch", maybe(WHOLE)),
+}
+_CURVE = record(
+    **_ON_GPUS,
+    **keys(CurveRow, "over_one epoch_s epoch_usd"),
+    by_strategy_ms=at(lambda row: {each.value: ms for each, ms in row.other_ms.items()}, by_name(NUMBER)),
+)
+_PLAN = record(
+    instance=at("offer.name", TEXT),
+    **_ON_GPUS,
+    **keys(WholeNodePlan, "usd_per_hour epoch_s epoch_usd"),
+    **keys(Instance, "region market status", "offer"),
+    **RENTED,
+)
+_LINKS = "gpus link link_gb_per_s pcie_generation gpus_per_root network_gbit_per_s source assumed"
+#: A `ScaledTraining` as JSON.
+SCALED_OUT = record(
+    network=at(lambda answer: answer.network or None, maybe(TEXT)),
+    **keys(ScaledTraining, "parameters gradients strategy global_batch images validation_images"),
+    instance=at("offer.name", maybe(TEXT)),
+    gpu=TEXT,
+    one_gpu=record(latency_ms=maybe(NUMBER), **ends(), **keys(StepTime, "basis note")),
+    interconnect=record(**keys(Interconnect, _LINKS, link=at("link.value", TEXT))),
+    curve=many(_CURVE),
+    last_paying=maybe(WHOLE),
+    offers=at("plans", many(_PLAN)),
+    interval_level=COVERAGE,
+    **keys(ScaledTraining, "warnings"),
+)

@@ -55,8 +55,9 @@ class TrainingRange:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> TrainingRange:
         """Parse the range from its manifest entry."""
-        given = {field.name: values[field.name] for field in fields(cls)}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+        given: dict[str, Any] = {field.name: values[field.name] for field in fields(cls)}
+        parsed: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+        return cls(**parsed)
 
 
 @dataclass(frozen=True, slots=True)

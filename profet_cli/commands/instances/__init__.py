@@ -13,7 +13,7 @@ from profet_core.catalog import Instance, load_catalog, load_gpus
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.naming import price_age_years
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus, with_offers_of
-from profet_core.documents.answers import OFFERS
+from profet_core.documents.parts import OFFERS
 from profet_core.errors import ArtifactError
 from profet_core.fields.questions import INSTANCES
 from profet_core.units import listed_price
