@@ -194,9 +194,10 @@ def test_the_host_bounds_the_floor(models):
     for meta in (IN_PYTORCH, ProfileMeta(framework="TensorFlow 2.21")):
         steps = recorded_steps(ProfileBatch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0])))
         floors.append(law.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
-    # 6 ms while profiled.
+    # 6 ms while profiled; bounds join below the least.
     slowdown = law.instances["p3.2xlarge"].profiling_slowdown
-    assert slowdown > 1.5 and floors[0] == pytest.approx(6 / slowdown, rel=0.01) and floors[1] > 20
+    host_ms = 6 / slowdown
+    assert slowdown > 1.5 and 0.8 * host_ms < floors[0] < host_ms and floors[1] > 20
 
 
 def test_a_light_host_lets_a_fast_gpu_be_faster(models, catalog):
