@@ -21,7 +21,7 @@ from profet_core.errors import ProfetError
 from profet_http.context import Health, SharedContext
 from profet_http.docs_page import PAGE, PAGE_POLICY
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
-from profet_http.failures import BUSY, NOT_ALLOWED, NOT_FOUND, NOT_READY, RequestError, failure_of
+from profet_http.failures import BUSY, NOT_FOUND, NOT_READY, RequestError, failure_of
 from profet_http.headers import ANSWER_POLICY, SecurityHeaders
 from profet_http.limits import ANSWER_THREADS, FILE_THREADS, MAX_ANSWERS, MAX_FILES
 from profet_http.openapi import openapi_document
@@ -106,21 +106,21 @@ class Api:
         return _json(_dumped(found))
 
 
+async def _describe(_: Request) -> Response:
+    return _json(_description())
+
+
 @cache
 def _description() -> bytes:
     return _dumped(openapi_document())
-
-
-async def _describe(_: Request) -> Response:
-    return _json(_description())
 
 
 async def _show_docs(_: Request) -> Response:
     return HTMLResponse(PAGE, headers={"Content-Security-Policy": PAGE_POLICY})
 
 
-async def _nothing_here(_: Request) -> Response:
-    return _failure(_of_starlette(HTTPException(NOT_FOUND)))
+async def _nothing_here(request: Request) -> Response:
+    return await _failed(request, HTTPException(NOT_FOUND))
 
 
 def _in_one_line(handler: Handler) -> Handler:
@@ -130,27 +130,14 @@ def _in_one_line(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except Exception as error:
-            return _failure(failure_of(error))
+            return await _failed(request, error)
 
     return handled
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    """What Starlette itself refuses: a path, a method."""
-    return _failure(_of_starlette(error) if isinstance(error, HTTPException) else failure_of(error))
-
-
-def _failure(failure: RequestError) -> Response:
+    failure = failure_of(error)
     return _json(_dumped({"error": str(failure), "code": failure.code}), failure.status, failure.headers)
-
-
-def _of_starlette(error: HTTPException) -> RequestError:
-    if error.status_code == NOT_FOUND:
-        return RequestError(NOT_FOUND, f"Not found: {PREFIX}/docs lists the endpoints.")
-    if error.status_code == NOT_ALLOWED:
-        allow = (error.headers or {}).get("Allow", "")
-        return RequestError(NOT_ALLOWED, f"Use {allow} here.", allow=allow)
-    return RequestError(error.status_code, str(error.detail))
 
 
 def _dumped(document: object) -> bytes:
