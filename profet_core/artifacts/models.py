@@ -179,18 +179,6 @@ def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
         raise damaged(path) from None
 
 
-def layer_content(record: LayerRecord) -> dict[str, object]:
-    """Content in the format of `read_layers`."""
-    return {
-        "folder": record.folder,
-        "checksum": record.checksum,
-        "machines": [{"instance": one.instance, "gpu": one.gpu, "tf32": one.tf32} for one in record.machines],
-        "workloads": record.workloads,
-        "networks": record.networks,
-        "law_share": record.law_share,
-    }
-
-
 def _layer(row: JsonObject) -> LayerRecord:
     folder = str(row["folder"])
     if folder != f"{LAYERS_FOLDER}/{folder.rpartition('/')[2]}" or not folder.rpartition("/")[2].isalnum():
