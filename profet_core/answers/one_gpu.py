@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 from profet_core.answers.questions import Context
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
@@ -51,15 +50,13 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names:
     first = predicted_training(context, question, field_names)
     anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.steps.batch_size
     gpu = context.catalog[anchor].gpu if anchor in context.catalog else anchor
-    warnings = list(first.warnings)
+    trainings, warnings = {batch: first}, list(first.warnings)
 
-    @cache
     def at(batch_size: int) -> PredictedTraining:
-        if batch_size == batch:
-            return first
-        found = predicted_training(context, replace(question, at_batch=batch_size), field_names)
-        warnings.extend(found.warnings)
-        return found
+        if batch_size not in trainings:
+            trainings[batch_size] = predicted_training(context, replace(question, at_batch=batch_size), field_names)
+            warnings.extend(trainings[batch_size].warnings)
+        return trainings[batch_size]
 
     def step_at(instance: str, batch_size: int) -> StepTime:
         is_a_gpu = instance == anchor and instance not in context.catalog
