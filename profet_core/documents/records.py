@@ -134,9 +134,9 @@ def _declared(source: type, name: str) -> Type:
 def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
     """What makes the object; attributes with one owner that follow each other are read in one go."""
     groups = []
-    for owner, several in groupby(keys.values(), lambda key: key.owner):
-        read = _reader([key.of for key in several])
-        groups.append((attrgetter(owner) if owner else None, *read))
+    for (owner, _), several in groupby(keys.values(), lambda key: (key.owner, isinstance(key.of, str))):
+        values = [key.of for key in several]
+        groups.append((attrgetter(owner) if owner else None, _reader(values), [None] * len(values)))
     made = [(name, key.type.of) for name, key in keys.items() if key.type.of is not None]
 
     def document(source: Any) -> Document:
@@ -152,14 +152,12 @@ def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
     return document
 
 
-def _reader(values: Sequence[str | Callable[[Any], object]]) -> tuple[Callable[[Any], Iterable[object]], list[None]]:
-    """What reads them of a record, and as many nulls."""
-    names = [value for value in values if isinstance(value, str)]
-    nulls = [None] * len(values)
-    if len(names) == len(values) > 1:
-        return attrgetter(*names), nulls
+def _reader(values: Sequence[Any]) -> Callable[[Any], Iterable[object]]:
+    """What reads attributes, or calls functions, of a record."""
+    if isinstance(values[0], str) and len(values) > 1:
+        return attrgetter(*values)
     each = [attrgetter(value) if isinstance(value, str) else value for value in values]
-    return lambda source: [of(source) for of in each], nulls
+    return lambda source: [of(source) for of in each]
 
 
 TEXTS = many(TEXT)
