@@ -22,9 +22,6 @@ def answer_instances(
     NoOffersError : no offer matches; the message says what to widen.
     """
     basis_of = {} if models is None else basis_by_instance(models, catalog)
-    return [(offer, basis_of.get(offer.name, PRICE_ONLY)) for offer in _wanted(catalog, question)]
-
-
-def _wanted(catalog: Catalog, question: InstancesQuestion) -> list[Instance]:
     every = question.all or question.market or question.region
-    return narrowed(catalog.all_offers if every else catalog.values(), question.narrowing)
+    offers = narrowed(catalog.all_offers if every else catalog.values(), question.narrowing)
+    return [(offer, basis_of.get(offer.name, PRICE_ONLY)) for offer in offers]

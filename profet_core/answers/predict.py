@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,17 +49,16 @@ def answer_predict(context: Context, question: PredictQuestion, field_names: Fie
     prediction = corrected(context, question, field_names, profile, prediction)
     rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
     prediction = replace(prediction, predictions=tuple(rows))
-    instances = [row.instance for row in prediction.predictions]
-    fits = fits_by_instance(
-        context.models.memory,
-        context.catalog,
-        context.gpus,
-        profile,
-        prediction.anchor,
-        instances,
-        precision_growth=activation_growth(context.models, profile, prediction.precision),
-    )
-    return PredictAnswer(profile, prediction, fits)
+    return PredictAnswer(profile, prediction, memory_fits(context, profile, prediction, [row.instance for row in rows]))
+
+
+def memory_fits(
+    context: Context, profile: Profile, prediction: Prediction, instances: Iterable[str], **size: Any
+) -> Mapping[str, FitAnswer]:
+    """Instance -> whether the predicted step fits in its memory; `size` as `fits_by_instance` takes it."""
+    growth = activation_growth(context.models, profile, prediction.precision)
+    known = context.models.memory, context.catalog, context.gpus
+    return fits_by_instance(*known, profile, prediction.anchor, instances, precision_growth=growth, **size)
 
 
 def _instances_of(context: Context, targets: Sequence[str]) -> list[str]:

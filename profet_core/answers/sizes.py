@@ -94,7 +94,11 @@ def answer_sizes(
     curves = [
         SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in rows if row.label in points
     ]
-    found = along.at_largest(rows) if at_largest else along.at_own_size(rows)
+    steps = advice.training.steps
+    own = steps.batch_size if axis == "batch" else steps.pixels or 0
+    found = [SizePoint(own, row.plan, row.fit) for row in rows if row.plan is not None]
+    if at_largest:
+        found = along.at_largest(rows)
     return SizesAnswer(advice, axis, tuple(sizes), tuple(found), tuple(curves))
 
 
@@ -144,12 +148,6 @@ class _Along:
             if beyond:
                 found[name] = max((size for size in sizes if size < min(beyond)), default=0)
         return found
-
-    def at_own_size(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
-        """The points of the advice itself."""
-        steps = self.advice.training.steps
-        size = steps.batch_size if self.axis == "batch" else steps.pixels or 0
-        return [SizePoint(size, row.plan, row.fit) for row in rows if row.plan is not None]
 
     def at_largest(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
         """Each offer at its largest batch that fits in the range of sizes; offers that fit no size are omitted."""

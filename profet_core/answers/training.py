@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.answers.predict import corrected, predicted_profile, predicted_question, sized
+from profet_core.answers.predict import corrected, memory_fits, predicted_profile, predicted_question, sized
 from profet_core.answers.questions import Context
 from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
 from profet_core.fields.questions import FieldNames, TrainingQuestion
-from profet_core.memory.fit import FitAnswer, fits_by_instance
+from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.checks import read_as
-from profet_core.prediction.in_precision import activation_growth
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (
     KnownStep,
@@ -86,28 +85,18 @@ def predicted_training(context: Context, question: TrainingQuestion, field_names
 
 
 def fits_in_training(
-    context: Context, training: PredictedTraining, instances: Iterable[str], size: tuple[int, int | None] | None = None
+    context: Context, training: PredictedTraining, instances: Iterable[str], at: tuple[int, int | None] | None = None
 ) -> Mapping[str, FitAnswer]:
     """Instance -> whether a training step fits in its memory; empty without a memory model.
 
     Parameters
     ----------
-    size : batch size and pixels, if not the training's.
+    at : batch size and pixels, if not the training's.
     """
     recorded = training.profile.meta.batch_size
-    batch_size, pixels = size or (training.steps.batch_size, training.steps.pixels or training.pixels)
-    return fits_by_instance(
-        context.models.memory,
-        context.catalog,
-        context.gpus,
-        training.profile,
-        training.prediction.anchor,
-        instances,
-        batch_size=None if recorded is None else batch_size,
-        pixels=pixels,
-        second=training.second,
-        precision_growth=activation_growth(context.models, training.profile, training.prediction.precision),
-    )
+    batch_size, pixels = at or (training.steps.batch_size, training.steps.pixels or training.pixels)
+    size = {"batch_size": None if recorded is None else batch_size, "pixels": pixels}
+    return memory_fits(context, training.profile, training.prediction, instances, **size, second=training.second)
 
 
 def _steps(context: Context, question: TrainingQuestion, known: Sequence[KnownStep]) -> TrainingSteps:
