@@ -18,11 +18,9 @@ from profet_core.answers.estimate import (
     named_question,
     with_profiled,
 )
-from profet_core.cost import CostRow
 from profet_core.errors import InputError
 from profet_core.from_layers.estimate import disagreement_words
 from profet_core.layers.reading import FORMATS
-from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_duration, format_ms, format_usd
 
 #: The network is no option: it may be a file.
@@ -83,10 +81,13 @@ def _print(answer: EstimateAnswer, *, every: bool) -> None:
     lines = []
     for row in shown:
         by_profile = compared.get(row.instance)
-        line = _row(row)
+        ends = row.interval
+        line = [row.instance, gpus_cell(row.offer), cell(row.latency_ms, format_ms)]
+        line += [cell(ends and ends.low_ms, format_ms), cell(ends and ends.high_ms, format_ms)]
         line += [cell(None if by_profile is None else by_profile.profiled_ms, format_ms)] * bool(compared)
         line += [fit_cell(found.fits, row.instance), cell(row.cost_per_1000_steps_usd, format_usd)]
-        line += [] if costs is None else _cost_cells(costs[row.instance])
+        if costs is not None:
+            line += [format_duration(costs[row.instance].epoch_s), format_usd(costs[row.instance].epoch_usd)]
         lines.append((*line, format_usd(row.usd_per_hour), row.basis, row.status))
     print_table((*header, "$/h", "basis", "status"), lines)
     print_hidden(len(rows) - len(shown))
@@ -94,18 +95,3 @@ def _print(answer: EstimateAnswer, *, every: bool) -> None:
     print_old_prices(row.offer for row in shown)
     if answer.profiled is not None:
         print(disagreement_words(answer.disagreements))
-
-
-def _row(row: InstancePrediction) -> list[str]:
-    low, high = (None, None) if row.interval is None else (row.interval.low_ms, row.interval.high_ms)
-    return [
-        row.instance,
-        gpus_cell(row.offer),
-        cell(row.latency_ms, format_ms),
-        cell(low, format_ms),
-        cell(high, format_ms),
-    ]
-
-
-def _cost_cells(row: CostRow) -> list[str]:
-    return [format_duration(row.epoch_s), format_usd(row.epoch_usd)]
