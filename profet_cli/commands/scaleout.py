@@ -12,7 +12,7 @@ from profet_core.answers.questions import NetworkParameters
 from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.documents.answers import SCALED_OUT
 from profet_core.fields.scaleout import SCALEOUT
-from profet_core.multi_gpu.offers import CurveRow, NodePlan, ScaledTraining
+from profet_core.multi_gpu.offers import CurveRow, ScaledTraining, WholeNodePlan
 from profet_core.multi_gpu.step import CHECKED_ON, ScaledStep
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 
@@ -122,7 +122,7 @@ def _print_offers(answer: ScaledTraining, *, every: bool) -> None:
     print_old_prices(plan.offer for plan in shown)
 
 
-def _plan_row(plan: NodePlan) -> tuple[str, ...]:
+def _plan_row(plan: WholeNodePlan) -> tuple[str, ...]:
     return (
         plan.offer.name,
         gpus_cell(plan.offer),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profet_core.advice.advise import Advice, Dominated, Upgrade
-from profet_core.advice.certainty import format_certainty
-from profet_core.advice.comparison import Comparison, is_claimed, same_speed, why_too_close
-from profet_core.advice.plans import Limits, Plan, Request
+from profet_core.advice.certainty import Comparison, format_certainty, is_claimed, same_speed, why_too_close
+from profet_core.advice.plans import Limits, Plan
 from profet_core.advice.recommend import Pick, Rival, Within
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.instance import SPOT
@@ -23,7 +22,12 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
     if found.latency_ratio == 1 and same_speed(a, b):
         return (*lines, f"Both have the same GPU ({a.offer.gpu}) and take the same time.")
     lines.append(_verdict(a, b, found.faster, "faster", 1 / found.latency_ratio))
-    ratios, prices = _ends(found)
+    ratios = prices = ""
+    low, high = found.latency_ratio_low, found.latency_ratio_high
+    if low is not None and high is not None and low != high:
+        least, most = (format_usd(b.offer.usd_per_hour / ratio) for ratio in (high, low))
+        ratios = f" (between {format_significant(low)} and {format_significant(high)})"
+        prices = f" (between {least} and {most})"
     what = "A step" if a.gpus == b.gpus else "It"
     lines.append(
         f"{what} takes {format_significant(found.latency_ratio)} times as long on {a.label} as on "
@@ -50,23 +54,8 @@ def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
             yield f"{words}: {' and '.join(names)}."
 
 
-def _ends(found: Comparison) -> tuple[str, str]:
-    """' (between 0.48 and 0.61)' for the ratio and for the break-even price; empty without an interval."""
-    low, high = found.latency_ratio_low, found.latency_ratio_high
-    low_usd, high_usd = found.break_even_low, found.break_even_high
-    if low is None or high is None or low_usd is None or high_usd is None or low == high:
-        return "", ""
-    ratios = f" (between {format_significant(low)} and {format_significant(high)})"
-    return ratios, f" (between {format_usd(low_usd)} and {format_usd(high_usd)})"
-
-
 def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
-    """'A is cheaper than B with 87% certainty (1.9 times by the estimate)'; the likelier plan comes first.
-
-    Parameters
-    ----------
-    chance : probability that A is. gain : how many times cheaper or faster A is by the estimate.
-    """
+    """'A is cheaper than B with 87% confidence (about 1.9 times)': `chance` that A is, `gain` by the estimate."""
     if gain < 1:
         return _verdict(b, a, None if chance is None else 1 - chance, word, 1 / gain)
     by = f" (about {format_significant(gain)} times)"
@@ -135,19 +124,13 @@ def upgrade_line(upgrade: Upgrade) -> str:
     )
 
 
-def dominated_lines(dominated: Iterable[Dominated]) -> list[str]:
-    """List instances that another instance dominates; spot versus on-demand of one instance is omitted."""
-    return [dominated_line(one) for one in dominated if one.by.instance != one.plan.instance]
-
-
 def dominated_line(one: Dominated) -> str:
-    """'p2.xlarge by g4dn.xlarge (over 99% sure)', for a dominated plan."""
+    """'p2.xlarge: g4dn.xlarge is better (over 99% likely)', for a dominated plan."""
     if one.certainty is None:
         return f"{one.plan.label}: {one.by.label} is better"
-    if is_claimed(one.certainty, one.plan, one.by):
-        return f"{one.plan.label}: {one.by.label} is better ({format_certainty(one.certainty)} likely)"
-    why = why_too_close(one.certainty)
-    return f"{one.plan.label}: {one.by.label} may be better ({format_certainty(one.certainty)} likely{why})"
+    claimed = is_claimed(one.certainty, one.plan, one.by)
+    verb, why = ("is", "") if claimed else ("may be", why_too_close(one.certainty))
+    return f"{one.plan.label}: {one.by.label} {verb} better ({format_certainty(one.certainty)} likely{why})"
 
 
 def _cheapest(advice: Advice) -> tuple[str, ...]:
@@ -260,7 +243,7 @@ def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
     found = list(basis_caveats(named_plans(advice)))
     if plan is not None:
         found.append(f"Note: {plan.note}." if plan.note else "")
-        found.append(_start_up_caveat(advice.request, plan))
+        found.append(_start_up_caveat(advice, plan))
     if any(one.offer.market == SPOT for one in advice.plans):
         found.append(SPOT_CAVEAT)
     if any(is_guess(one.offer) for one in advice.plans):
@@ -277,76 +260,16 @@ def named_plans(advice: Advice) -> list[Plan]:
     return [advice.answer, *([close.plan] if close else []), *fastest]
 
 
-def _start_up_caveat(request: Request, plan: Plan) -> str:
+def _start_up_caveat(advice: Advice, plan: Plan) -> str:
     """Warn that data loading may exceed a close limit if only steps and validation are counted."""
-    if request.workload.with_loading:
-        return ""
-    limits, (low, high) = request.limits, MEASURED_EPOCH_FACTOR
+    limits, (low, high) = advice.request.limits, MEASURED_EPOCH_FACTOR
     near = [
         limit is not None and value <= limit < value * high
         for value, limit in ((plan.total_s, limits.deadline_s), (plan.total_usd, limits.budget_usd))
     ]
-    if not any(near):
+    if advice.request.workload.with_loading or not any(near):
         return ""
     return (
         f"This is close: measured epochs took {100 * low - 100:.0f}% to {100 * high - 100:.0f}% longer than their "
         "steps because of data loading and start-up."
-    )
-
-
-#: A faster plan is mentioned if it is faster by this factor.
-_WORTH_NAMING = 1.05
-
-
-def headline(advice: Advice) -> str:
-    """'Rent g5.xlarge (A10G, AWS): about 10 min, $0.17 ($0.13–0.22); g6e.xlarge is 1.6 times as fast for $0.19.'"""
-    within, plan = advice.within, advice.answer
-    if within is not None and within.is_out_of_reach:
-        return out_of_reach_sentences(within)[0]
-    pick = advice.cheapest if within is None else within.sure_pick
-    kept = "" if within is None else f", {_kept(within, plan)}"
-    return f"{plan.verb} {plan_summary(plan)}{kept}{_beside(advice, plan, pick)}."
-
-
-def plan_summary(plan: Plan) -> str:
-    """'g5.xlarge (A10G, AWS): about 10 min 3 s, $0.17 ($0.13–0.22)'."""
-    return f"{plan.title} ({plan.gpu_words}): about {format_duration(plan.total_s)}, {_cost_phrase(plan)}"
-
-
-def _cost_phrase(plan: Plan) -> str:
-    """'$0.17 ($0.13–0.22)', with the range if there is one."""
-    if plan.interval is None:
-        return format_usd(plan.total_usd)
-    low, high = (format_usd(usd) for usd in (plan.interval.low_usd, plan.interval.high_usd))
-    return f"{format_usd(plan.total_usd)} ({low}\N{EN DASH}{high.removeprefix('$')})"
-
-
-def _kept(within: Within, plan: Plan) -> str:
-    """State that the limits are met, with the confidence."""
-    chance = plan.within_limits
-    if chance is None:
-        return f"expected to be {limits_phrase(within.limits)}"
-    expected = "" if within.sure is not None else "expected to be "
-    return f"{expected}{limits_phrase(within.limits)} ({format_certainty(chance)} likely)"
-
-
-def _beside(advice: Advice, plan: Plan, pick: Pick | None) -> str:
-    """Mention a plan that is statistically tied with the recommendation, or one that is faster."""
-    if pick is not None and (close := pick.close_rival) is not None:
-        rival = close.plan
-        totals = f"{format_duration(rival.total_s)}, {format_usd(rival.total_usd)}"
-        return f". Statistically tied: {rival.title} ({rival.gpu_words}; {totals})"
-    fastest = advice.fastest.plan
-    faster = plan.total_s / fastest.total_s
-    if faster < _WORTH_NAMING or (advice.within is not None and not _keeps(advice.within, fastest)):
-        return ""
-    times = format_significant(faster, 2)
-    name = f"{fastest.title} ({fastest.gpu_words})"
-    return f"; {name} is {times} times as fast for {format_usd(fastest.total_usd)}"
-
-
-def _keeps(within: Within, plan: Plan) -> bool:
-    limits = within.limits
-    return (limits.deadline_s is None or plan.total_s <= limits.deadline_s) and (
-        limits.budget_usd is None or plan.total_usd <= limits.budget_usd
     )

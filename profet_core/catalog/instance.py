@@ -103,6 +103,11 @@ class Instance:
         return gpu_model(self.gpu)
 
     @property
+    def label(self) -> str:
+        """The instance, with its market if that isn't on-demand: 'g5.xlarge', 'g5.xlarge spot'."""
+        return self.name if self.market == ON_DEMAND else f"{self.name} {self.market}"
+
+    @property
     def usd_per_gpu_hour(self) -> float:
         """Price per GPU; show it with the instance price, because single GPUs of it can't be rented."""
         return self.usd_per_hour / self.gpu_count

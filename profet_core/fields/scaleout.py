@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from profet_core.fields.field import Field, Fields, Kind, some
 from profet_core.fields.training import ADVISE, NARROWED, ONE_GPU
-from profet_core.multi_gpu.step import GRADIENT_BYTES, STRATEGY_CHOICES
+from profet_core.multi_gpu.law import Strategy
+from profet_core.multi_gpu.step import GRADIENT_BYTES
 
 SCALEOUT: Fields = {
     "profile": Field(
@@ -26,9 +27,9 @@ SCALEOUT: Fields = {
     ),
     "strategy": Field(
         Kind.TEXT,
-        "how GPUs exchange gradients (default and best: ring, which frameworks use today; tree is not measured, ps-cpu "
-        "and ps-gpu only in 2017)",
-        choices=tuple(STRATEGY_CHOICES),
+        "how GPUs exchange gradients (default: ring, which frameworks use today; tree is not measured, ps-cpu and "
+        "ps-gpu only in 2017)",
+        choices=tuple(each.value for each in Strategy),
     ),
     "instance": Field(Kind.TEXT, "machine to scale out on (default: eight of the anchor's GPU)", "NAME"),
     "images": Field(Kind.WHOLE, "training images per epoch (default: ImageNet's)"),

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from profet_core.advice.plans import NodeTime, Plan
 from profet_core.catalog.instance import Instance
-from profet_core.catalog.interconnects import Interconnect
+from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError
 from profet_core.frames import frame_of
-from profet_core.latency import StepTime
+from profet_core.latency import Basis, StepTime
 from profet_core.memory.fit import FitAnswer
-from profet_core.multi_gpu.law import Strategy
-from profet_core.multi_gpu.step import MOST_GPUS, ScaledStep
-from profet_core.units import whole_number
+from profet_core.messages import Code, Note
+from profet_core.multi_gpu.law import ScaleoutModel, Strategy
+from profet_core.multi_gpu.step import MOST_GPUS, GpuStep, ScaledStep, scaled_step, shares_host_memory
+from profet_core.units import positive_number, whole_number
 
 
 def usual_counts(per_node: int) -> tuple[int, ...]:
-    """Default numbers of GPUs.
-
-    They are 1, 2, 4, ... of a node, the whole node, then 2, 4, ... nodes.
+    """Default numbers of GPUs: 1, 2, 4, ... of a node, the whole node, then 2, 4, ... nodes.
 
     >>> usual_counts(8), usual_counts(6)
     ((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 6, 12, 24, 48))
@@ -31,14 +31,10 @@ def usual_counts(per_node: int) -> tuple[int, ...]:
 
 
 def batch_per_gpu(global_batch: int, gpus: int) -> int:
-    """Share of a batch per GPU.
+    """Share of a batch per GPU; raises InputError if it can't be divided evenly.
 
     >>> batch_per_gpu(256, 8)
     32
-
-    Raises
-    ------
-    InputError : it can't be divided evenly.
     """
     if whole_number("The global batch", global_batch) % whole_number("The number of GPUs", gpus):
         raise InputError(
@@ -47,48 +43,137 @@ def batch_per_gpu(global_batch: int, gpus: int) -> int:
     return global_batch // gpus
 
 
-@dataclass(frozen=True, slots=True)
-class NodePlan:
-    """A training on whole nodes of one offer.
-
-    Attributes
-    ----------
-    usd_per_hour : of all nodes together. epoch_s, epoch_usd : of one pass over the images, without setup.
-    fit : whether a GPU's share fits in its memory; None: not requested, or unknown.
-    """
-
-    offer: Instance
-    step: ScaledStep
-    usd_per_hour: float
-    epoch_s: float
-    epoch_usd: float
-    fit: FitAnswer | None = None
-
-    @property
-    def nodes(self) -> int:
-        """Number of rented nodes."""
-        return self.step.nodes
-
-
 def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
-    """Index of the last row worth taking: beyond it, cost per epoch rises faster than speed.
+    """Index of the last row worth taking, by increasing number of GPUs: beyond it, cost rises faster than speed.
+
+    None if each additional one pays off.
 
     >>> stops_paying([100, 55, 40], [1.0, 1.1, 1.6]), stops_paying([100, 50], [1, 1])
     (1, None)
-
-    Parameters
-    ----------
-    times, costs : per epoch, by increasing number of GPUs.
-
-    Returns
-    -------
-    None if each additional one pays off.
     """
     for place in range(len(times) - 1):
         faster, dearer = times[place] / times[place + 1], costs[place + 1] / costs[place]
         if dearer > faster:
             return place
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """Gradients that GPUs exchange in each training step; fields as in `GpuStep`."""
+
+    parameters: float
+    gradients: str = "fp32"
+    pixels: int | None = None
+    tensors: int | None = None
+
+
+def whole_nodes(
+    model: ScaleoutModel,
+    rows: Iterable[StepTime],
+    offers: Iterable[Instance],
+    gradients: Gradients,
+    batch_size: int,
+) -> list[StepTime]:
+    """Scale each row of a multi-GPU instance, one GPU's step at `batch_size`, to all its GPUs by ring all-reduce."""
+    several = {offer.name: offer for offer in offers if 1 < offer.gpu_count <= MOST_GPUS}
+    found = []
+    for row in rows:
+        offer = several.get(row.instance)
+        if offer is not None and row.latency_ms is not None:
+            row = on_gpus(model, row, offer, offer.gpu_count, gradients, batch_size, Strategy.RING)[1]
+        found.append(row)
+    return found
+
+
+def on_gpus(
+    model: ScaleoutModel,
+    row: StepTime,
+    offer: Instance,
+    gpus: int,
+    gradients: Gradients,
+    batch_size: int,
+    strategy: Strategy,
+) -> tuple[ScaledStep, StepTime]:
+    """One GPU's step on `gpus`, part of the offer's node or whole nodes, also as a row of advice.
+
+    Raises InputError if they don't fill whole nodes, there are more than were measured, or the latency is unknown.
+    """
+    one = GpuStep(
+        latency_ms=positive_number(f"The latency of {row.instance}", row.latency_ms),
+        batch_size=batch_size,
+        parameters=gradients.parameters,
+        gradients=gradients.gradients,
+        pixels=gradients.pixels,
+        tensors=gradients.tensors,
+        log_sd=0.0 if row.basis.is_exact else row.log_sd,
+    )
+    links = load_interconnects().of(offer)
+    step = scaled_step(model, one, links, gpus, strategy)
+    if gpus == 1:
+        return step, row
+    assumed = f" (assumed: {links.assumed})" if links.assumed else ""
+    link = links.among(step.gpus_per_node).link.words
+    how = Note.of(Code.SCALED_OUT, gpus=gpus, strategy=strategy.words, link=link, assumed=assumed)
+    through_host = (Note(Code.HOST_MEMORY),) if shares_host_memory(step, links) else ()
+    of_all = NodeTime(
+        instance=row.instance,
+        latency_ms=step.latency_ms,
+        # The error is unknown if one GPU's error is unknown.
+        log_sd=step.estimate.log_sd if row.basis.is_exact or row.log_sd is not None else None,
+        least_ms=step.estimate.least_ms,
+        basis=row.basis if row.basis.is_rough else Basis.SCALED_OUT,
+        notes=(how, *through_host, *(note for note in row.notes if note.code is not Code.NODE_PRICE)),
+        relative=row.relative,
+        reach=row.reach,
+        gpus=gpus,
+        scaling_log_sd=step.log_sd or 0.0,
+    )
+    return step, of_all
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNodePlan:
+    """A training on whole nodes of one offer.
+
+    Attributes
+    ----------
+    one : one GPU's step there. plan : one epoch, at the price of all nodes, without setup.
+    fit : whether a GPU's share fits in its memory; None: unknown.
+    is_anchor : the profile was recorded there.
+    """
+
+    offer: Instance
+    step: ScaledStep
+    one: StepTime
+    plan: Plan
+    fit: FitAnswer | None
+    is_anchor: bool
+
+    @property
+    def label(self) -> str:
+        """The instance, with its market if that isn't on-demand."""
+        return self.offer.label
+
+    @property
+    def nodes(self) -> int:
+        """Number of rented nodes."""
+        return self.step.nodes
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Price of all nodes together."""
+        return self.plan.offer.usd_per_hour
+
+    @property
+    def epoch_s(self) -> float:
+        """Seconds of one pass over the images."""
+        return self.plan.total_s
+
+    @property
+    def epoch_usd(self) -> float:
+        """Cost of one pass over the images."""
+        return self.plan.total_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +245,7 @@ class ScaledTraining:
     interconnect: Interconnect
     curve: tuple[CurveRow, ...]
     last_paying: int | None
-    plans: tuple[NodePlan, ...]
+    plans: tuple[WholeNodePlan, ...]
     warnings: tuple[str, ...]
 
     def to_frame(self) -> Any:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, cell, print_table
 from profet_core.advice.advise import Advice
-from profet_core.advice.certainty import format_certainty
-from profet_core.advice.comparison import Comparison
+from profet_core.advice.certainty import Comparison, format_certainty
 from profet_core.advice.plans import Limits, Plan
-from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_lines, pick_line, upgrade_line
+from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.units import format_duration, format_usd
 
 #: A limit's column -> the chance that a plan keeps to it.
@@ -37,8 +36,9 @@ def print_advice(advice: Advice, comparison: Comparison | None, *, every: bool) 
     _print_list("Sources:", _grouped(sources))
     _print_list("Recommendations:", _pick_lines(advice))
     _print_list("Faster for more money:", [upgrade_line(upgrade) for upgrade in advice.upgrades])
-    beaten = [dominated for dominated in advice.dominated if dominated.plan in shown]
-    _print_list("Slower and more expensive:", dominated_lines(beaten))
+    # Spot versus on-demand of one instance is omitted.
+    beaten = [one for one in advice.dominated if one.plan in shown and one.by.instance != one.plan.instance]
+    _print_list("Slower and more expensive:", [dominated_line(one) for one in beaten])
     _print_list("Not shown:", _grouped({excluded.instance: excluded.reason for excluded in advice.excluded}))
     print_old_prices(plan.offer for plan in shown)
     if comparison:
