@@ -12,7 +12,7 @@ from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
 from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.artifacts import models as artifacts
 from profet_core.artifacts.models import Models
-from profet_core.catalog import load
+from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
@@ -55,8 +55,8 @@ def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> 
     CatalogError : one line that names the invalid row and column.
     """
     if path is not None:
-        return load.load_catalog(Path(path))
-    return with_offers_of(load.load_catalog(own=own), _own_gpus())
+        return read_catalog(Path(path))
+    return with_offers_of(read_catalog(own=own), _own_gpus())
 
 
 def predict(
