@@ -193,6 +193,6 @@ def _result_of(document: Mapping[str, Any]) -> CellResult:
     return CellResult(cell, **own)
 
 
-def _is_time(value: object) -> bool:
+def _is_time(value: Any) -> bool:
     """Whether it is a number from 0, finite as a float."""
     return type(value) in (int, float) and math.isfinite(value) and value >= 0
