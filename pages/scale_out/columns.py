@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import machine_words
-from profet_core.multi_gpu.offers import WholeNodePlan
 from profet_core.units import format_significant, format_time, format_time_range, format_usd
 from ui.tables import (
     IMAGES,

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from profet_cli.inputs import COMMAND_LINE, given_values, open_context
 from profet_cli.offers import Column, add_question, fit_words, gpus_cell, print_offers, print_old_prices
 from profet_cli.output import cell, print_json, print_table, print_warnings
+from profet_core.advice.whole_nodes import ScaledTraining, WholeNodePlan
 from profet_core.answers.questions import NetworkParameters
 from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.documents.answers import SCALED_OUT
 from profet_core.fields.scaleout import SCALEOUT
-from profet_core.multi_gpu.offers import ScaledTraining, WholeNodePlan
 from profet_core.multi_gpu.step import CHECKED_ON, ScaledStep
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 

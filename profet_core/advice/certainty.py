@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import TYPE_CHECKING
 
+from profet_core.advice.plans import SUREST, Plan, bounded_chance, surest_certainty
 from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
-
-if TYPE_CHECKING:
-    from profet_core.advice.plans import Plan
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
 #: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out
@@ -18,32 +14,11 @@ if TYPE_CHECKING:
 ERROR_CORRELATION = 0.42
 #: Share of statements with 80% to 90% confidence that were right on held-out architectures; from the same command.
 CAME_TRUE_80_TO_90 = 0.90
-#: Highest confidence from an interval: 15 architectures can't show rarer misses.
-SUREST = 0.999
-#: The same for derived and transferred latencies, whose intervals are estimated from a handful of GPUs.
-SUREST_ESTIMATE = 0.99
 #: Below this confidence two offers are statistically tied.
 CLOSE_CALL = 0.80
 #: The threshold for unprofiled GPUs: the interval must exclude a tie, and the 90% interval leaves 5% on that side.
 #: `profet validate --transfer` shows how often such statements about the A10G were right.
 CLOSE_CALL_OF_ESTIMATES = (1 + LEVEL) / 2
-_NORMAL = NormalDist()
-
-
-def surest_certainty(basis: Basis, other: Basis = Basis.GIVEN) -> float:
-    """Highest confidence in a statement about a latency, or two, with these bases."""
-    return SUREST if basis.is_profiled and other.is_profiled else SUREST_ESTIMATE
-
-
-def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:
-    """Probability that a value is at most `ratio` times its prediction; `deviation` is of its logarithm.
-
-    >>> chance_at_most(1.0, 0.1), round(chance_at_most(1.2, 0.1), 3), chance_at_most(1.2, 0)
-    (0.5, 0.966, 1.0)
-    """
-    if deviation == 0:
-        return 1.0 if ratio >= 1 else 0.0
-    return min(max(_NORMAL.cdf(math.log(ratio) / deviation), 1 - surest), surest)
 
 
 def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float:
@@ -54,7 +29,7 @@ def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float
     """
     if deviation == 0:
         return 0.5 if ratio == 1 else float(ratio < 1)
-    return min(max(_NORMAL.cdf(-math.log(ratio) / deviation), 1 - surest), surest)
+    return bounded_chance(-math.log(ratio) / deviation, surest)
 
 
 def whole_percent(chance: float) -> int:

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
+from statistics import NormalDist
 from typing import final
 
-from profet_core.advice.certainty import chance_at_most, surest_certainty
 from profet_core.catalog.instance import OWN_HARDWARE, Instance
 from profet_core.catalog.naming import gpu_and_cloud, machine_words
 from profet_core.cost import MEASURED_EPOCH_FACTOR, cost_usd, epoch_steps
@@ -18,6 +18,10 @@ from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_numbe
 
 #: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
 CERTAINTY = 0.90
+#: Highest confidence from an interval: 15 architectures can't show rarer misses.
+SUREST = 0.999
+#: The same for derived and transferred latencies, whose intervals are estimated from a handful of GPUs.
+SUREST_ESTIMATE = 0.99
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,30 @@ class Plan:
     def within_limits(self) -> float | None:
         """Probability of meeting all limits: one error affects both, so the lower decides; None without an interval."""
         return min((chance for chance in (self.in_time, self.in_budget) if chance is not None), default=None)
+
+
+def surest_certainty(basis: Basis, other: Basis = Basis.GIVEN) -> float:
+    """Highest confidence in a statement about a latency, or two, with these bases."""
+    return SUREST if basis.is_profiled and other.is_profiled else SUREST_ESTIMATE
+
+
+def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:
+    """Probability that a value is at most `ratio` times its prediction; `deviation` is of its logarithm.
+
+    >>> chance_at_most(1.0, 0.1), round(chance_at_most(1.2, 0.1), 3), chance_at_most(1.2, 0)
+    (0.5, 0.966, 1.0)
+    """
+    if deviation == 0:
+        return 1.0 if ratio >= 1 else 0.0
+    return bounded_chance(math.log(ratio) / deviation, surest)
+
+
+def bounded_chance(deviations: float, surest: float) -> float:
+    """Share of a normal distribution below so many standard deviations, never surer than `surest`."""
+    return min(max(_NORMAL.cdf(deviations), 1 - surest), surest)
+
+
+_NORMAL = NormalDist()
 
 
 def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "") -> Plan:

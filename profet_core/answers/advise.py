@@ -9,6 +9,7 @@ from typing import Any
 from profet_core.advice.advise import Advice, OfferRow, advise, offer_rows
 from profet_core.advice.certainty import Comparison, compare
 from profet_core.advice.plans import Limits, Plan, Workload
+from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.answers.questions import (
     AdviseQuestion,
     Context,
@@ -24,7 +25,6 @@ from profet_core.errors import InputError
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
-from profet_core.multi_gpu.offers import Gradients, whole_nodes
 
 #: Message if the models have no scale-out model.
 NO_SCALEOUT = "These models don't support several GPUs: restore them (git checkout models)."

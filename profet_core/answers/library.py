@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from profet_core.advice.whole_nodes import ScaledTraining
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
 from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
@@ -16,7 +17,6 @@ from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
-from profet_core.multi_gpu.offers import ScaledTraining
 from profet_core.prediction import in_precision
 from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import Profile

@@ -8,6 +8,17 @@ from functools import cached_property
 from typing import Any
 
 from profet_core.advice.plans import Limits, Request, Workload, plan_confidence, plan_of
+from profet_core.advice.whole_nodes import (
+    CurveRow,
+    Gradients,
+    ScaledEpoch,
+    ScaledTraining,
+    WholeNodePlan,
+    batch_per_gpu,
+    on_gpus,
+    stops_paying,
+    usual_counts,
+)
 from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.answers.one_gpu import OneGpu, PredictedOneGpu, measured_one_gpu
 from profet_core.answers.questions import (
@@ -27,17 +38,6 @@ from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import ScaleoutModel, Strategy
-from profet_core.multi_gpu.offers import (
-    CurveRow,
-    Gradients,
-    ScaledEpoch,
-    ScaledTraining,
-    WholeNodePlan,
-    batch_per_gpu,
-    on_gpus,
-    stops_paying,
-    usual_counts,
-)
 from profet_core.multi_gpu.step import (
     MOST_GPUS,
     GpuStep,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
-from functools import cache
+from dataclasses import Field, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +20,13 @@ MAX_TABLE_BYTES = 2_000_000
 
 Record = TypeVar("Record")
 Row = Mapping[str, str]
-_NUMBERS = {"int": whole_number, "float": positive_number}
+#: Type of a field -> its parser, and the check of its number.
+_NUMBERS: dict[str, tuple[Callable[[str], Any], Callable[[str, Any], object]]] = {
+    "int": (int, whole_number),
+    "float": (float, positive_number),
+    "int | None": (int, whole_number),
+    "float | None": (float, positive_number),
+}
 
 
 def shipped_text(name: str) -> str:
@@ -85,39 +90,34 @@ def read_records(
         raise CatalogError(f"{what}: {error}") from None
 
 
-@cache
-def _columns(kind: type) -> Mapping[str, tuple[str, bool]]:
-    """Field -> its type, and whether it may be None, of a record that has a file's columns."""
-    types = {field.name: str(field.type).partition(" | ") for field in fields(kind)}
-    return {name: (base, bool(optional)) for name, (base, _, optional) in types.items()}
-
-
 def cells_of(kind: type, row: Row, key: str) -> dict[str, Any]:
     """The row's cells as the types of the record's fields; empty cells of optional fields are None.
 
     Raises InputError, which names row and column.
     """
     found: dict[str, Any] = {}
-    for column, (base, optional) in _columns(kind).items():
-        if column not in row:
-            continue
-        text = row[column]
+    for field in fields(kind):
+        parse, _ = _NUMBERS.get(str(field.type), (str, None))
+        text = row.get(field.name)
         try:
-            found[column] = text if base not in _NUMBERS else None if optional and not text else _PARSERS[base](text)
+            if text is not None:
+                found[field.name] = None if not text and _is_optional(field) else parse(text)
         except ValueError:
-            raise InputError(f"{row[key]}: {column} must be a number, not {_shortened(text)!r}.") from None
+            raise InputError(f"{row[key]}: {field.name} must be a number, not {_shortened(text or '')!r}.") from None
     return found
-
-
-_PARSERS: dict[str, Callable[[str], float]] = {"int": int, "float": float}
 
 
 def check_numbers(record: Any, name: str) -> None:
     """Reject numbers that are not positive, or whole where they count; the message names the column."""
-    for column, (base, optional) in _columns(record.__class__).items():
-        value = getattr(record, column)
-        if base in _NUMBERS and not (optional and value is None):
-            _NUMBERS[base](f"{name}: {column}", value)
+    for field in fields(record):
+        _, check = _NUMBERS.get(str(field.type), (str, None))
+        value = getattr(record, field.name)
+        if check is not None and not (value is None and _is_optional(field)):
+            check(f"{name}: {field.name}", value)
+
+
+def _is_optional(field: Field[Any]) -> bool:
+    return str(field.type).endswith("| None")
 
 
 def _shortened(text: str) -> str:

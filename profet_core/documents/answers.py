@@ -36,12 +36,12 @@ from profet_core.precision.model import amp_words, supported_precisions
 
 if TYPE_CHECKING:
     # A command loads what its own answer is made of.
+    from profet_core.advice.whole_nodes import CurveRow
     from profet_core.answers.cost import CostAnswer
     from profet_core.answers.estimate import EstimateAnswer
     from profet_core.cost import CostRow
     from profet_core.energy.estimate import Energy
     from profet_core.latency import StepTime
-    from profet_core.multi_gpu.offers import CurveRow
     from profet_core.prediction.records import InstancePrediction
 
 #: Share of held-out latencies inside the intervals.

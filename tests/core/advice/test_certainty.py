@@ -14,15 +14,20 @@ from hypothesis import strategies as st
 from profet_core.advice.certainty import (
     CLOSE_CALL,
     CLOSE_CALL_OF_ESTIMATES,
-    chance_at_most,
     chance_less,
     compare,
     format_certainty,
     is_claimed,
-    surest_certainty,
     why_too_close,
 )
-from profet_core.advice.plans import MEASURED_ERRORS_PCT, Confidence, confidence, plan_confidence
+from profet_core.advice.plans import (
+    MEASURED_ERRORS_PCT,
+    Confidence,
+    chance_at_most,
+    confidence,
+    plan_confidence,
+    surest_certainty,
+)
 from profet_core.advice.words import comparison_sentences
 from profet_core.latency import Basis
 from tests.made.step_times import Z90, offer, planned, row

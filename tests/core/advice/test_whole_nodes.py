@@ -10,11 +10,11 @@ import pytest
 from profet_core.advice.advise import advise
 from profet_core.advice.certainty import compare
 from profet_core.advice.plans import Limits, NodeTime, Request, plan_confidence, plan_of
+from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.catalog.interconnects import Link
 from profet_core.latency import Basis
 from profet_core.messages import Code, Note
 from profet_core.multi_gpu.law import ScaleoutModel, Width
-from profet_core.multi_gpu.offers import Gradients, whole_nodes
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
 #: Gradients go at the specified speed and none of it hides; scaling is 10 % sure of itself.

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core import InputError
+from profet_core.advice.whole_nodes import batch_per_gpu, stops_paying, usual_counts
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.files import shipped_folder
 from profet_core.latency import quantile
@@ -26,7 +27,6 @@ from profet_core.multi_gpu.law import (
     one_process_ms,
     several_ms,
 )
-from profet_core.multi_gpu.offers import batch_per_gpu, stops_paying, usual_counts
 from profet_core.multi_gpu.step import GpuStep, nodes_of, scaled_step
 
 
