@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from profet_recorder.engines.frameworks import choose_engine
+from profet_recorder.engines.choose import choose_engine
 from profet_recorder.errors import say_and_go_on
 from profet_recorder.plan import absolute, record_plan
 from profet_recorder.progress import print_progress

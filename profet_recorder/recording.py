@@ -16,10 +16,10 @@ from profet_recorder.progress import print_progress
 from profet_recorder.recorded_profile import TimedSteps, recorded_profile, summary
 
 if TYPE_CHECKING:
-    from profet_recorder.engines.frameworks import Engine
+    from profet_recorder.engines.choose import Engine
 
 if TYPE_CHECKING:
-    from profet_recorder.engines.frameworks import Engine
+    from profet_recorder.engines.choose import Engine
 
 #: A profiled step that turns out to be another than the timed ones (validation, a smaller last batch) is taken again.
 _ATTEMPTS = 4

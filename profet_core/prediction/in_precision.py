@@ -45,7 +45,7 @@ from profet_core.transfer.carry import ForeignSteps, carry_back
 from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import evidence_of, target_of
-from profet_core.transfer.targets import Host, Source, host_named
+from profet_core.transfer.targets import Source, host_named
 from profet_core.units import US_PER_MS
 
 #: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
@@ -409,7 +409,8 @@ class _In:
     ) -> InstancePrediction:
         (sign, log_gain) = change
         assert row.latency_ms is not None
-        host: Host = host_named(row.offer.host) if row.offer.host else self.anchor.host
+        # A machine without a known host has its GPU's typical one.
+        host = host_named(row.offer.host, gpu.compute_capability)
         launch_share = work.launch_ms * host.launch / row.latency_ms
         log_speedup = sign * factors.log_speedup(work.shares, launch_share) + log_gain
         notes = (speedup_note(gpu, self.precision, log_speedup),) if is_half(self.precision) else ()

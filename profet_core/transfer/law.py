@@ -1,4 +1,4 @@
-"""What a training step consists of beside its GPU's work: copy, start, tails of kernels, and launches by the host."""
+"""Parts of a training step other than GPU work: copy, start, kernel tails, and launches by the host."""
 
 from __future__ import annotations
 
@@ -190,9 +190,9 @@ class StepLaw:
     def floor_ms(self, parts: StepParts, anchor: str, latency_ms: FloatArray | None) -> FloatArray:
         """Launch time alone on the reference host, (profiles,).
 
-        It is the smallest of its bounds: the latency itself if known (a step can't be shorter than its launches), the
-        profiled step and the host's own time over the slowdown (for the same reason), and the time inferred from the
-        gaps where the GPU hides its launches.
+        It is at most the least of its bounds: the latency itself if known (a step can't be shorter than its launches),
+        the profiled step and the host's own time over the slowdown (for the same reason), and the time inferred from
+        the gaps where the GPU hides its launches.
         """
         step, launch = self.instances[anchor], self.host(anchor).launch
         bounds = [

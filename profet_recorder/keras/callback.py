@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from profet_recorder.engines.frameworks import choose_engine, keras_flavour
+from profet_recorder.engines.choose import choose_engine
+from profet_recorder.engines.frameworks import keras_flavour
 from profet_recorder.errors import RecorderError, say_and_go_on
 from profet_recorder.keras.first_batch import observe_first_batch
 from profet_recorder.plan import RecordPlan, record_plan

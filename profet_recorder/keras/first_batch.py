@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from profet_recorder.engines.frameworks import Engine
+    from profet_recorder.engines.choose import Engine
 
 
 def observe_first_batch(model: Any, engine: Engine) -> None:

@@ -12,7 +12,8 @@ from threading import get_ident
 from types import ModuleType
 from typing import Any
 
-from profet_recorder.engines.frameworks import PYTORCH, TENSORFLOW, choose_engine, framework_of
+from profet_recorder.engines.choose import choose_engine
+from profet_recorder.engines.frameworks import PYTORCH, TENSORFLOW, framework_of
 from profet_recorder.engines.keras_calls import ObservedKeras, restored
 from profet_recorder.engines.pytorch_profilers import OTHER_PROFILERS
 from profet_recorder.errors import RecorderError, said, say_and_go_on

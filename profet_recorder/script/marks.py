@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from profet_recorder.recording import Recording
 
 if TYPE_CHECKING:
-    from profet_recorder.engines.frameworks import Engine
+    from profet_recorder.engines.choose import Engine
 
 #: After so many updates of others the optimizer whose steps were followed trains no longer.
 _GONE = 50

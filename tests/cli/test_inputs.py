@@ -102,7 +102,7 @@ def test_which_other_trace_has_no_number_is_said(refused, samples, sample, tmp_p
         ("folder", "no profile among its 0 files"),
         (b"", "empty"),
         (b"[" * 200_000, "nested too deeply"),
-        (b"PK\x03\x04", "zip archive"),
+        (b"PK\x03\x04", "archive is damaged"),
     ],
     ids=["absent", "folder", "empty", "deep", "zip"],
 )

@@ -91,7 +91,6 @@ DAMAGE = {
         ("derived", None),
         ("step/tail_share", "much"),
         ("step/instances/p3.2xlarge/kind_log_speeds", [0.1, None, 0.2, 0.3]),
-        ("kernels/L4/bandwidth", None),
         ("points/A10/log_speed", float("inf")),
         ("reference", "p9.xlarge"),
     ],

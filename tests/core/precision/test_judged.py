@@ -40,6 +40,18 @@ def test_amp_is_between_its_tensor_core_bound_and_a_little_slower_than_fp32(mode
                 assert speedup > 1, f"{sample.name} on {name}"
 
 
+def test_a_machine_without_a_known_host_launches_as_its_gpu_s_typical_one(models, catalog, samples):
+    """Not as the anchor's host, on which B200's launches would bound this step and AMP would gain nothing."""
+    sample = samples["resnet50-224px-b64-g4dn"]
+    tf32, amp = (answers(models, catalog, sample, precision) for precision in ("tf32", "amp"))
+    gains = {
+        bool(row.offer.host): tf32[name].latency_ms / row.latency_ms
+        for name, row in amp.items()
+        if row.offer.gpu == "B200"
+    }
+    assert gains[False] == pytest.approx(gains[True], rel=0.1) and gains[False] > 1.25
+
+
 def test_fp32_of_measured_gpus_is_what_it_was_to_the_last_digit(models, catalog, samples):
     for sample in samples.values():
         targets = sorted(models.instances)

@@ -70,7 +70,7 @@ def test_a_gpu_that_waits_for_part_of_the_step_is_no_faster_there():
     assert ["faster GPU shortens only that part" in each.sentence for each in found] == [False, True, False]
 
 
-def test_without_gpu_rows_nothing_is_said_of_a_gpu():
+def test_without_gpu_rows_there_is_no_gpu_warning():
     found = diagnose(Profile({"Host_MatMul": 5.0, "Host_IDLE": 1e6}), 10.0)
     assert (found.kind, found.gpu_busy_share) == ("no GPU", None)
     assert "No GPU time" in found.sentence
@@ -194,9 +194,10 @@ def test_the_host_bounds_the_floor(models):
     for meta in (IN_PYTORCH, ProfileMeta(framework="TensorFlow 2.21")):
         steps = recorded_steps(ProfileBatch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0])))
         floors.append(law.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
-    # 6 ms while profiled.
+    # 6 ms while profiled; bounds join below the least.
     slowdown = law.instances["p3.2xlarge"].profiling_slowdown
-    assert slowdown > 1.5 and floors[0] == pytest.approx(6 / slowdown, rel=0.01) and floors[1] > 20
+    host_ms = 6 / slowdown
+    assert slowdown > 1.5 and 0.8 * host_ms < floors[0] < host_ms and floors[1] > 20
 
 
 def test_a_light_host_lets_a_fast_gpu_be_faster(models, catalog):
