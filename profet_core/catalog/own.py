@@ -263,6 +263,13 @@ def _writing(path: Path) -> Iterator[None]:
         raise CatalogError(f"Your file {path} can't be written: {reason}.") from None
 
 
+def writable(path: Path | None, variable: str) -> Path:
+    """The path of a custom file; raises InputError if the environment's `variable` says that there is none."""
+    if path is None:
+        raise InputError(f"There is no custom file: set {variable}.")
+    return path
+
+
 def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
     """`rows` with each of `new` replacing the same offer, or added at the end."""
     return list({row.offer_key: row for row in (*rows, *new)}.values())

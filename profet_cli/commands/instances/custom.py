@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 
 from profet_cli.arguments import add_format
 from profet_cli.inputs import known_gpus
@@ -13,18 +12,10 @@ from profet_cli.offers import gpus_cell
 from profet_cli.output import print_json
 from profet_core.catalog import Catalog, Instance, load_catalog, load_shipped, own_path
 from profet_core.catalog.instance import MARKETS, ON_DEMAND, OWN_PROVIDER, STATUSES, check_date
-from profet_core.catalog.own import OWN_VARIABLE, changing_own, laid_over, read_own, write_own
+from profet_core.catalog.own import OWN_VARIABLE, changing_own, laid_over, read_own, writable, write_own
 from profet_core.documents.parts import OFFER
 from profet_core.errors import InputError
 from profet_core.units import listed_price
-
-
-def writable_path() -> Path:
-    """The user's own file, for a command that changes it."""
-    path = own_path()
-    if path is None:
-        raise InputError(f"No file for your custom instances: set {OWN_VARIABLE}.")
-    return path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Lay one offer over the catalog; the same offer of before is replaced."""
-    path, shipped = writable_path(), load_shipped()
+    path, shipped = writable(own_path(), OWN_VARIABLE), load_shipped()
     with changing_own(path):
         catalog = load_catalog()
         row = _offer(options, catalog)
@@ -84,7 +75,7 @@ def add_remove_arguments(parser: argparse.ArgumentParser) -> None:
 
 def remove(options: argparse.Namespace) -> None:
     """Take a user's own rows of an instance away; the shipped ones can't be."""
-    path, shipped = writable_path(), load_shipped()
+    path, shipped = writable(own_path(), OWN_VARIABLE), load_shipped()
     with changing_own(path):
         rows = read_own(path, shipped)
         removed = [

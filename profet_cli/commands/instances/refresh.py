@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from profet_cli.arguments import add_format, names
-from profet_cli.commands.instances.custom import writable_path
 from profet_cli.commands.instances.published_prices import (
     ANYWHERE,
     LIVE_PROVIDERS,
@@ -15,8 +14,8 @@ from profet_cli.commands.instances.published_prices import (
     published_prices,
 )
 from profet_cli.output import cell, print_json, print_table, print_warnings
-from profet_core.catalog import HOME_REGION, Catalog, load_catalog, load_shipped
-from profet_core.catalog.own import changing_own, checked_text, laid_over, read_own, write_own
+from profet_core.catalog import HOME_REGION, Catalog, load_catalog, load_shipped, own_path
+from profet_core.catalog.own import OWN_VARIABLE, changing_own, checked_text, laid_over, read_own, writable, write_own
 from profet_core.catalog.refresh import (
     PriceChange,
     PublishedPrice,
@@ -52,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fetch, compare, refuse what is not believable, write, and print what changed."""
-    path, catalog, shipped = writable_path(), load_catalog(), load_shipped()
+    path, catalog, shipped = writable(own_path(), OWN_VARIABLE), load_catalog(), load_shipped()
     published, answered = _published(options, catalog)
     changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX, with_new=options.new)
     if not changes:
