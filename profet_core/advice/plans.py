@@ -9,7 +9,7 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import final
 
-from profet_core.catalog.instance import OWN_HARDWARE, Instance
+from profet_core.catalog.instance import Instance
 from profet_core.catalog.naming import gpu_and_cloud, machine_words
 from profet_core.cost import MEASURED_EPOCH_FACTOR, cost_usd, epoch_steps
 from profet_core.errors import InputError
@@ -179,11 +179,6 @@ class Plan:
     def images_per_s(self) -> float:
         """Training images per second on all its GPUs."""
         return self.batch_size / self.latency_ms * MS_PER_S
-
-    @property
-    def verb(self) -> str:
-        """The verb for using it: custom hardware is not rented."""
-        return "Use" if self.offer.market == OWN_HARDWARE else "Rent"
 
     @property
     def title(self) -> str:
