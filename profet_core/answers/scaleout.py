@@ -8,7 +8,17 @@ from functools import cached_property
 from typing import Any
 
 from profet_core.advice.plans import Limits, Request, Workload, plan_confidence, plan_of
-from profet_core.advice.whole_nodes import Gradients, WholeNodePlan, on_gpus
+from profet_core.advice.whole_nodes import (
+    CurveRow,
+    Gradients,
+    ScaledEpoch,
+    ScaledTraining,
+    WholeNodePlan,
+    batch_per_gpu,
+    on_gpus,
+    stops_paying,
+    usual_counts,
+)
 from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.answers.one_gpu import OneGpu, measured_one_gpu, predicted_one_gpu
 from profet_core.answers.questions import Context, NetworkParameters, asked_parameters, market_offers, narrowed_context
@@ -25,24 +35,13 @@ from profet_core.fields.questions import ADVISE, FieldNames, StepsQuestion, Trai
 from profet_core.latency import StepTime
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import ScaleoutModel, Strategy
-from profet_core.multi_gpu.offers import (
-    CurveRow,
-    ScaledEpoch,
-    ScaledTraining,
-    batch_per_gpu,
-    stops_paying,
-    usual_counts,
-)
 from profet_core.multi_gpu.step import (
     GRADIENT_BYTES,
     MOST_GPUS,
-    STRATEGY_CHOICES,
     GpuStep,
     ScaledStep,
-    best_step,
     scaled_step,
     scaling_warnings,
-    strategies_of,
 )
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.sizes import BATCH_SIZES
@@ -82,10 +81,10 @@ class ScaleoutQuestion(StepsQuestion):
     gpus: Sequence[int] = asked("numbers of GPUs (default: 1, 2, 4, ... 64)", default=())
     total_gpus: int | None = asked("offers as whole machines with this many GPUs together (default: one machine each)")
     strategy: str = asked(
-        "how GPUs exchange gradients (default and best: ring, which frameworks use today; tree is not measured, ps-cpu "
-        "and ps-gpu only in 2017)",
+        "how GPUs exchange gradients (default: ring, which frameworks use today; tree is not measured, ps-cpu and "
+        "ps-gpu only in 2017)",
         default=Strategy.RING.value,
-        choices=tuple(STRATEGY_CHOICES),
+        choices=tuple(each.value for each in Strategy),
     )
     instance: str | None = asked("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
     images: int | None = asked("training images per epoch (default: ImageNet's)")
@@ -166,7 +165,8 @@ def scaleout_plans(context: Context, question: ScaleoutQuestion, field_names: Fi
     model = context.models.scaleout
     if model is None:
         raise ArtifactError(NO_SCALEOUT)
-    strategies_of(question.strategy)
+    if question.strategy not in list(Strategy):
+        raise InputError(f"Unknown strategy {question.strategy!r}: choose one of {', '.join(Strategy)}.")
     if question.total_gpus is not None and whole_number("The number of GPUs", question.total_gpus) > MOST_GPUS:
         raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {question.total_gpus}.")
     return ScaleoutPlans(context, question, field_names, model)
@@ -318,7 +318,7 @@ class ScaleoutPlans:
 
     def _curve_row(self, gpus: int, offer: Instance | None, links: Interconnect) -> CurveRow:
         step = self._step(self._start(offer), gpus)
-        epoch = self._epoch(best_step(self.model, step, links, gpus, strategies_of(self.question.strategy)), offer)
+        epoch = self._epoch(scaled_step(self.model, step, links, gpus, Strategy(self.question.strategy)), offer)
         scaled = epoch.step
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (step.tensors and scaled.nodes == 1)]
         others = {each: self._epoch(scaled_step(self.model, step, links, gpus, each), offer) for each in can}
@@ -376,19 +376,16 @@ class ScaleoutPlans:
         batch_size = self._batch(gpus)
         one = self.source.step_at(offer.name, batch_size)
         shared = Gradients(self._network.count, question.gradients, self.source.pixels, question.tensors)
-        found = on_gpus(self.model, one, offer, gpus, shared, batch_size, question.strategy)
-        paid = replace(offer, usd_per_hour=found.step.nodes * offer.usd_per_hour)
+        step, time = on_gpus(self.model, one, offer, gpus, shared, batch_size, Strategy(question.strategy))
+        paid = replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
         work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)
-        plan = plan_of(Request(work, Limits()), found.row, paid, node=found.node)
+        plan = plan_of(Request(work, Limits()), time, paid)
         return WholeNodePlan(
-            offer,
-            found.step,
-            paid.usd_per_hour,
-            plan.total_s,
-            plan.total_usd,
-            self.source.fit_at(offer.name, batch_size),
+            offer=offer,
+            step=step,
             one=one,
             plan=plan,
+            fit=self.source.fit_at(offer.name, batch_size),
             is_anchor=self.source.gpu in (offer.name, offer.gpu),
         )
 

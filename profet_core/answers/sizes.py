@@ -127,13 +127,11 @@ class _Along:
         for place, size in enumerate(sizes):
             at = self._size(size)
             one_gpu = [found[place] for found in known.values()]
-            nodes = node_rows(self.context, self.question, training, one_gpu, offers, at, self.field_names)
-            by_name = {step.instance: step for step in nodes.rows}
+            every = node_rows(self.context, self.question, training, one_gpu, offers, at, self.field_names)
+            by_name = {step.instance: step for step in every}
             asked = replace(request, workload=replace(request.workload, batch_size=at[0]))
             for row in shown:
-                name = row.offer.name
-                plan = plan_of(asked, by_name[name], row.offer, node=nodes.nodes.get(name))
-                points[row.label].append(SizePoint(size, plan))
+                points[row.label].append(SizePoint(size, plan_of(asked, by_name[row.offer.name], row.offer)))
         return points
 
     def largest_fits(self, instances: Sequence[str]) -> Mapping[str, int]:

@@ -31,7 +31,7 @@ OWN_GPU = record(
     batch_size=_of_point("batch_size", WHOLE),
     precision=_of_point("precision", TEXT),
     times_reference=_of_point("times_reference", NUMBER),
-    times_log_sd=_of_point("log_sd", NUMBER),
+    times_log_sd=_of_point("times_log_sd", NUMBER),
     usd_per_hour=at("offer.usd_per_hour", NUMBER),
     **keys(OwnGpu, "as_of source"),
 )

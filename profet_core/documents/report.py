@@ -11,9 +11,9 @@ from string import Template
 
 from profet_core.advice.advise import Advice
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.plans import MEASURED_ERRORS, Confidence, Plan, Workload, plan_confidence
-from profet_core.advice.recommend import plan_a_gpu, shortlist
-from profet_core.advice.words import answer_sentences, headline, named_plans
+from profet_core.advice.plans import MEASURED_ERRORS_PCT, Confidence, Plan, Workload, plan_confidence
+from profet_core.advice.recommend import shortlist
+from profet_core.advice.words import answer_sentences, named_plans
 from profet_core.artifacts.models import Models
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words
@@ -70,9 +70,9 @@ def report_source(profile: str, prediction: Prediction, models: Models, warnings
 def report_html(advice: Advice, source: ReportSource) -> str:
     """The page. All that is not ours in it is text, whatever it holds."""
     page = Template(resources.files("profet_core.documents").joinpath("report.html").read_text(encoding="utf-8"))
-    _, *others = answer_sentences(advice)
+    answer, *others = answer_sentences(advice)
     return page.substitute(
-        title=escape(headline(advice)),
+        title=escape(answer),
         sentences="\n".join(f"<p>{escape(line)}</p>" for line in others),
         inputs="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _inputs(advice, source)),
         plans="\n".join(_plan_row(advice, plan) for plan in _shown(advice)),
@@ -85,8 +85,7 @@ def _shown(advice: Advice) -> list[Plan]:
     """The plans that have a row: all, or where they are many one of each GPU."""
     if len(advice.plans) <= _MOST_PLANS:
         return list(advice.plans)
-    named = named_plans(advice)
-    return shortlist(plan_a_gpu(advice.plans, named), named, _MOST_PLANS)[:_MOST_PLANS]
+    return shortlist(advice.plans, named_plans(advice), _MOST_PLANS)
 
 
 def _inputs(advice: Advice, source: ReportSource) -> list[tuple[str, str]]:
@@ -134,10 +133,10 @@ def _plan_row(advice: Advice, plan: Plan) -> str:
 
 def _notes(advice: Advice, source: ReportSource) -> str:
     """Warnings, bases and price sources, each once."""
-    good, fair = MEASURED_ERRORS[Confidence.GOOD], MEASURED_ERRORS[Confidence.FAIR]
+    good, fair = MEASURED_ERRORS_PCT[Confidence.GOOD], MEASURED_ERRORS_PCT[Confidence.FAIR]
     sure = (
         f"Ranges are {100 * advice.request.interval_level:.0f}% prediction intervals. On held-out networks, the "
-        f"mean error of good predictions was {good.mean_pct:.0f}%, of fair ones {fair.mean_pct:.0f}%; rough ones "
+        f"mean error of good predictions was {good:.0f}%, of fair ones {fair:.0f}%; rough ones "
         "give the order of magnitude."
     )
     bases = dict.fromkeys(plan.basis for plan in advice.plans)
