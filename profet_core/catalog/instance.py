@@ -9,7 +9,6 @@ from datetime import date
 from profet_core.catalog.gpus import gpu_model, load_gpus, told_memory_gib
 from profet_core.catalog.tables import Row, cells_of, check_numbers
 from profet_core.errors import InputError
-from profet_core.units import listed_price
 
 STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
@@ -111,13 +110,6 @@ class Instance:
     def usd_per_gpu_hour(self) -> float:
         """Price per GPU; show it with the instance price, because single GPUs of it can't be rented."""
         return self.usd_per_hour / self.gpu_count
-
-    @property
-    def node_note(self) -> str | None:
-        """Note on the price of a multi-GPU node; None for one GPU."""
-        if self.gpu_count == 1:
-            return None
-        return f"{listed_price(self.usd_per_hour)}/h is the price of the whole machine with {self.gpu_count} GPUs"
 
     @property
     def offer_key(self) -> tuple[str, str, str, str]:

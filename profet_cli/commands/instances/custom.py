@@ -61,8 +61,8 @@ def run(options: argparse.Namespace) -> None:
         return
     before = "" if old_usd is None else f", was {listed_price(old_usd)}"
     print(f"{_title(row)}: {listed_price(row.usd_per_hour)}/h{before}; saved in {path}")
-    if row.node_note:
-        print(f"{row.node_note}.")
+    if row.gpu_count > 1:
+        print(f"{listed_price(row.usd_per_hour)}/h is the price of the whole machine with {row.gpu_count} GPUs.")
 
 
 def add_remove_arguments(parser: argparse.ArgumentParser) -> None:
