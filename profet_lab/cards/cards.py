@@ -15,7 +15,7 @@ from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT, P
 from profet_core.multi_gpu.law import ScaleoutModel
 from profet_core.precision.model import PrecisionModel
 from profet_core.prediction.checks import TYPICAL_RATIO
-from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
+from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_lab.cards.render import render
 from profet_lab.classes.boosted import REPEATS
 from profet_lab.documented.baseline import WITHOUT_TWIN_MAPE
