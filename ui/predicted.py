@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError
-from profet_core.answers.questions import AdviseQuestion, FieldNames, ProfileQuestion
 from profet_core.answers.training import NO_BATCH, PredictedTraining, predicted_training
 from profet_core.errors import OptionalInputError
+from profet_core.fields.questions import AdviseQuestion, FieldNames, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.record import ProfileMeta
 from ui.state.profiles import held_in

@@ -52,7 +52,7 @@ class EstimateRow:
     @property
     def label(self) -> str:
         """The instance, with its market where that isn't on-demand."""
-        return self.plan.label
+        return self.offer.label
 
 
 def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
