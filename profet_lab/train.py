@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from profet_lab.export import dense_stack, forest_stack, line_stack, write_fitte
 from profet_lab.measurements.tables import Measurements, check_instances, pairs
 from profet_lab.models_folder import new_models_folder
 from profet_lab.progress import Progress
-from profet_lab.scalers.documented import fit_scaler, has_curves, latency_curves
+from profet_lab.scalers.documented import FITTED_AT, fit_scaler, latency_curves
 from profet_lab.scalers.learned import learned_scalers
 from profet_lab.tasks import run_tasks
 
@@ -92,7 +93,10 @@ def train(
             write_coefficients(content, folder / name)
         content = {
             **manifest_of_default(measurements, default, folder, seed=seed, source=source),
-            **_documented(measurements, features, members),
+            "features": _features(features),
+            "members": members,
+            "scalers": _scaler_rows(measurements),
+            "scaler_curves": learned_scalers(measurements),
             "methods": {"profet": PROFET_METHOD, "classes": default["method"]},
             "coefficients": sorted(coefficients or ()),
         }
@@ -169,16 +173,6 @@ def manifest_of_default(measurements: Measurements, default: Mapping, folder: Pa
     }
 
 
-def _documented(measurements: Measurements, features: FeatureSpec, members: list[dict]) -> dict:
-    """What a manifest holds of the documented ensemble and of both methods' scalers."""
-    return {
-        "features": _features(features),
-        "members": members,
-        "scalers": _scaler_rows(measurements),
-        "scaler_curves": learned_scalers(measurements),
-    }
-
-
 def _features(features: FeatureSpec) -> dict:
     return {
         "clusters": [list(cluster.operations) for cluster in features.clusters],
@@ -223,12 +217,12 @@ def _training_range(measurements: Measurements, instance: str) -> dict:
 
 
 def _scaler_rows(measurements: Measurements) -> list[dict]:
-    curves = [
-        fit_scaler(latency_curves(measurements, instance, axis), instance, axis)
-        for instance in measurements.instances
-        for axis in AXIS_RANGE
-        if has_curves(measurements, instance, axis)
-    ]
-    return [
-        {"instance": c.instance, "axis": c.axis, "coefficients": [c.intercept, c.linear, c.quadratic]} for c in curves
-    ]
+    """One an instance and axis that workloads `fit_scaler` fits on were measured along."""
+    rows = []
+    for instance, axis in product(measurements.instances, AXIS_RANGE):
+        curves = latency_curves(measurements, instance, axis)
+        if FITTED_AT[axis] in curves.index.get_level_values(1):
+            fitted = fit_scaler(curves, instance, axis)
+            coefficients = [fitted.intercept, fitted.linear, fitted.quadratic]
+            rows.append({"instance": instance, "axis": axis, "coefficients": coefficients})
+    return rows

@@ -19,6 +19,7 @@ from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import quantile
+from profet_core.sizes.growth import GROWTH_NAME
 from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.own_gpu import with_own_gpus
 
@@ -126,7 +127,7 @@ def _train_alone(options: argparse.Namespace, dataset: Dataset, out: Path) -> Tr
     """A whole models folder, between your own machines only."""
     with training_set():
         from profet_lab.own_gpus.common_workloads import common_workloads
-        from profet_lab.scalers.growth_file import GROWTH_NAME, growth_content, measured_sizes
+        from profet_lab.scalers.growth import growth_content, measured_sizes
         from profet_lab.train import train
     common = common_workloads(dataset)
     measurements = common.measurements
