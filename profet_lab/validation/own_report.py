@@ -17,7 +17,7 @@ from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.calibrate import distances, half_widths, scale_of_folds
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import OutOfFold, one_held_out, predict_folds
+from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
 from profet_lab.datasets.check import check_dataset
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.measurements.tables import Measurements, Pair, pairs
@@ -105,9 +105,9 @@ def judge_models(
     """
     bank = class_bank(measurements)
     found: dict[Pair, dict[str, pd.DataFrame]] = {pair: {} for pair in pairs}
-    for known, case in CASES.items():
-        folds = one_held_out(bank.architectures, pairs)
-        out = predict_folds(bank, folds, latency_known=known, seed=seed, steps=steps, progress=progress)
+    cases = [FoldCase(one_held_out(bank.architectures, pairs), known) for known in CASES]
+    predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
+    for (known, case), out in zip(CASES.items(), predicted, strict=True):
         for pair, rows in _judged(bank, pairs, known, out).items():
             found[pair][case] = rows
     return found
