@@ -1,4 +1,4 @@
-"""Batch and pixel size: the sizes measured on each axis, and what may be known besides both end latencies."""
+"""Batch and pixel size: the sizes measured on each axis, and optional inputs of a curve."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ HEAD_OPERATIONS = ("Device_MatMul", "Device_ResourceApplyGradientDescent")
 
 @dataclass(frozen=True, slots=True)
 class ScaleContext:
-    """Inputs of a curve besides both endpoint latencies; each may be None.
+    """Optional inputs of a curve, which has both endpoint latencies; each may be None.
 
     Attributes
     ----------

@@ -72,8 +72,8 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estima
     latencies = {**others, anchor: anchor_estimate(law, recorded)}
     # Launches belong to the network: its step takes at least this long on any host.
     least_ms = np.minimum.reduce([row.latency_ms / law.host(name).launch for name, row in latencies.items()])
-    told_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
-    floor_ms = np.minimum(told_ms, least_ms)
+    inferred_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
+    floor_ms = np.minimum(inferred_ms, least_ms)
     work_ms = {
         name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.host(name)), floor_ms)
         for name, row in latencies.items()

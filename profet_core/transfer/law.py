@@ -1,4 +1,4 @@
-"""What a training step consists of beside its GPU's work: copy, start, tails of kernels, and launches by the host."""
+"""Parts of a training step other than GPU work: copy, start, kernel tails, and launches by the host."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def correction_inputs(known: KnownSteps, free_ms: FloatArray, launch_ms: FloatAr
     base = np.log(ms)
     kinds = shares(known.parts.kinds_ms)
     launched = np.log(np.maximum(launch_ms, 1e-9) / free_ms)
-    beside = [
+    others = [
         np.log(known.latencies[name].latency_ms) - base if name in known.latencies else np.full(base.shape, np.nan)
         for name in known.law.instances
     ]
@@ -198,7 +198,7 @@ def correction_inputs(known: KnownSteps, free_ms: FloatArray, launch_ms: FloatAr
             kinds[:, : len(KINDS) - 1],
             np.tanh(launched / 2),
             known.parts.copy_ms / ms,
-            *beside,
+            *others,
         ]
     )
 
@@ -386,8 +386,8 @@ def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) ->
     """
     path = models_folder(folder) / TRANSFER_NAME
     model = load_coefficients(path, TRANSFER_VERSION, lambda content: transfer_model(content, gpus or load_gpus()))
-    beside = path.with_name(CALIBRATED_NAME)
-    return _with_calibrated(model, beside) if beside.exists() else model
+    calibrated = path.with_name(CALIBRATED_NAME)
+    return _with_calibrated(model, calibrated) if calibrated.exists() else model
 
 
 def _with_calibrated(model: TransferModel, path: Path) -> TransferModel:

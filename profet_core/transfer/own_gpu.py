@@ -1,4 +1,4 @@
-"""GPUs of the user's, as transfer knows GPUs: specs, and the speed that one throughput tells."""
+"""Custom GPUs: specs, and the speed that one throughput gives."""
 
 from __future__ import annotations
 
@@ -171,9 +171,9 @@ def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
     InputError : a throughput is impossible, or has no comparison; see `check_own_gpu`.
     """
     rows = tuple(own)
-    told = {row.name: (row, _own_point(model, row)) for row in rows if row.point is not None}
-    in_fp32 = {name: point for name, (row, point) in told.items() if _is_fp32_beside_tf32(row)}
-    points = {name: _in_tf32(point) if name in in_fp32 else point for name, (_, point) in told.items()}
+    known = {row.name: (row, _own_point(model, row)) for row in rows if row.point is not None}
+    in_fp32 = {name: point for name, (row, point) in known.items() if _is_fp32_beside_tf32(row)}
+    points = {name: _in_tf32(point) if name in in_fp32 else point for name, (_, point) in known.items()}
     return replace(
         model,
         gpus=model.gpus.with_own(row.gpu for row in rows),

@@ -44,7 +44,7 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
 
 
 def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
-    """Evidence for a GPU's predictions; `known_speed` only counts if nobody ran the networks on it."""
+    """Evidence for a GPU's predictions; `known_speed` counts only if the networks were not measured on it."""
     if gpu.name in {row.gpu for row in model.step.instances.values()}:
         return Evidence(Source.PROFILED, gpu.name)
     if calibrated := model.calibrated_gpu(gpu, tf32):

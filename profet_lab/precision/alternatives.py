@@ -1,4 +1,4 @@
-"""Other models of the speed-up, which are tried beside the served one: two factors, and a boosted one."""
+"""Other models of the speed-up, for comparison with the served one: two factors, and a boosted one."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _MOST_BATCH_RATIO = 2.3
 _ASSUMED_BATCH = 64
 #: On tensor cores a run that takes this many times as long in AMP has failed; so has a table's GPU whose median does.
 _FAILED_RUN, _FAILED_GPU = 2.0, 1.25
-#: A table tells of a GPU's kinds of work from this many networks on.
+#: Minimum number of networks for a table to show a GPU's kinds of work.
 MANY_NETWORKS = 6
 
 

@@ -21,7 +21,7 @@ from profet_lab.precision.pairs import MANY_NETWORKS, MORE_POINTS_FILE, PEAKS_FI
 from profet_lab.precision.shares import network_shares
 
 #: Tables of training as people run it since 2020: answers assume their mean. What runs batches of 12 without an update
-#: tells how GPUs and networks differ, not how fast training is; NVIDIA's TensorFlow runs under XLA.
+#: shows how GPUs and networks differ, not how fast training is; NVIDIA's TensorFlow runs under XLA.
 TODAY = (
     POINTS_TABLE,
     "NVIDIA/DeepLearningExamples, PyTorch",

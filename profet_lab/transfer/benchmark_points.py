@@ -104,9 +104,9 @@ def fit_specs(
         generation_log_sd=float(generation),
         own_log_sd=float(own),
     )
-    beside = by_gpu @ prior @ columns.T + own**2 * (np.arange(len(names))[:, None] == row_of[None])
-    mean = beside @ inverse @ data.log_speed
-    variance = ((by_gpu @ prior) * by_gpu).sum(axis=1) + own**2 - ((beside @ inverse) * beside).sum(axis=1)
+    cross = by_gpu @ prior @ columns.T + own**2 * (np.arange(len(names))[:, None] == row_of[None])
+    mean = cross @ inverse @ data.log_speed
+    variance = ((by_gpu @ prior) * by_gpu).sum(axis=1) + own**2 - ((cross @ inverse) * cross).sum(axis=1)
     known = {name: (float(mean[row]), math.sqrt(variance[row])) for row, name in enumerate(names)}
     return law, known, float(noise)
 

@@ -42,17 +42,17 @@ def route_bias(epochs: pd.DataFrame) -> float:
     return root_mean_square(np.log(route_ratios(epochs, corrected_held_out(epochs))[there].to_numpy()))
 
 
-def held_out_errors(epochs: pd.DataFrame, instance: str, beside: Sequence[str] = ()) -> np.ndarray:
-    """Log error of the analytical model on each network held out in turn, the networks `beside` held out always.
+def held_out_errors(epochs: pd.DataFrame, instance: str, without: Sequence[str] = ()) -> np.ndarray:
+    """Log error of the analytical model on each network held out in turn, and the networks `without` always.
 
     Neither the analytical model nor the correction that made its training data saw the network.
     """
     errors = []
-    for name in epochs.model[~epochs.model.isin(beside)].unique():
-        rows = derived_rows(epochs, instance, corrected_without(epochs, [name, *beside]))
+    for name in epochs.model[~epochs.model.isin(without)].unique():
+        rows = derived_rows(epochs, instance, corrected_without(epochs, [name, *without]))
         own = rows[rows.model == name]
         if len(own):
-            law_ms = predicted_ms(fit_law(rows[~rows.model.isin([name, *beside])]), own)
+            law_ms = predicted_ms(fit_law(rows[~rows.model.isin([name, *without])]), own)
             errors.append(np.log(law_ms / own.step_ms.to_numpy()))
     return np.concatenate(errors)
 

@@ -1,4 +1,4 @@
-"""Correct another source's epoch times for work besides training steps.
+"""Correct another source's epoch times for work other than training steps.
 
 An epoch there also holds set-up, validation and monitoring, and steps that the host bounds took longer under it. The
 share of the time the GPU was busy, which the source sampled, explains most of it. The correction is fitted where PROFET

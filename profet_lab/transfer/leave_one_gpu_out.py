@@ -57,14 +57,14 @@ def reference_of(law: StepLaw) -> str:
 def target_of(law: StepLaw, medians: Steps, target: TargetGpu, log_sd: float) -> Target:
     """The held-out GPU as the analytical model takes it."""
     reference = reference_of(law)
-    beside, log_speed = gpu_of(reference), _log_speed(law, medians, target, reference)
+    known, log_speed = gpu_of(reference), _log_speed(law, medians, target, reference)
     return Target(
         host=target.host,
         tails=tails_of(law.instances[reference], target.gpu, log_speed),
         log_speed=log_speed,
-        log_bandwidth=math.log(target.gpu.bandwidth_gb_per_s / beside.bandwidth_gb_per_s),
+        log_bandwidth=math.log(target.gpu.bandwidth_gb_per_s / known.bandwidth_gb_per_s),
         log_sd=log_sd,
-        mix_log_sd=mix_log_sd(target.gpu, beside, tf32=False),
+        mix_log_sd=mix_log_sd(target.gpu, known, tf32=False),
     )
 
 

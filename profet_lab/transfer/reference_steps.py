@@ -73,7 +73,7 @@ def throughput_log_sds(steps: Sequence[ReferenceStep], law: StepLaw, folder: Pat
     """How far apart throughputs are, root mean square of the logarithm.
 
     First those published of the reference GPU itself from its steps here, each network at each source counted once.
-    Then the speeds that ResNet-50 and another network tell of one GPU, each pair of these counted once.
+    Then the speeds that ResNet-50 and another network give for one GPU, each pair of these counted once.
 
     Raises
     ------

@@ -77,7 +77,7 @@ def _law_without(epochs: pd.DataFrame, source: str, name: str) -> DerivedLaw:
     rows = derived_rows(epochs, source, corrected_without(epochs, [name]))
     return fit_law(
         rows[rows.model != name],
-        log_sd=root_mean_square(held_out_errors(epochs, source, beside=[name])),
+        log_sd=root_mean_square(held_out_errors(epochs, source, without=[name])),
         bias_log_sd=route_bias(epochs[epochs.model != name]),
     )
 

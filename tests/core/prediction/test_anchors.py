@@ -28,7 +28,7 @@ PROFILED = {
 }
 
 
-def test_every_gpu_with_a_data_sheet_is_an_anchor_by_its_full_name(models, catalog):
+def test_every_gpu_with_specs_is_an_anchor_by_its_full_name(models, catalog):
     for name, gpu in models.transfer.gpus.items():
         anchor = find_anchor(models, catalog, name)
         assert anchor.name == name
@@ -46,7 +46,7 @@ def test_what_a_driver_calls_a_gpu_is_that_gpu(models, catalog):
         assert unknown_gpu(models, driver) == ""
 
 
-def test_a_profiled_gpu_takes_its_instances_models_in_a_host_nobody_knows(models, catalog):
+def test_a_profiled_gpu_uses_its_instance_s_models_in_an_unknown_host(models, catalog):
     typical = dict.fromkeys(PROFILED, "skylake") | {"Tesla T4": "cascade-lake"}
     for gpu, instance in PROFILED.items():
         for name in (gpu, f"NVIDIA {gpu}", gpu.removeprefix("Tesla ").partition("-")[0]):
@@ -92,7 +92,7 @@ def test_an_offer_is_an_anchor_in_its_own_host(models, catalog, offer, instance,
         ),
     ],
 )
-def test_a_part_of_a_gpu_a_laptops_and_one_without_a_data_sheet_are_none(models, catalog, names, of_profile, of_anchor):
+def test_gpu_slices_laptop_gpus_and_gpus_without_specs_are_no_anchors(models, catalog, names, of_profile, of_anchor):
     for name in names:
         line = unknown_gpu(models, name)
         assert of_profile in line and line.isprintable()
@@ -226,7 +226,7 @@ def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another(models,
         assert (relative.instance if relative else None) == ("g4dn.xlarge" if kept else None)
 
 
-def test_a_measurement_far_off_the_prediction_is_questioned_and_one_that_agrees_is_said(case):
+def test_a_measurement_far_off_the_prediction_is_questioned_and_one_that_agrees_is_noted(case):
     said_ms = case[1].latencies_ms["p2.xlarge"]
     for times, doubted in ((2.9, False), (3.1, True), (0.3, True), (0.4, False), (1.0, False)):
         corrected = correct(case, {"p2.xlarge": times * said_ms})

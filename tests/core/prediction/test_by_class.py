@@ -75,7 +75,7 @@ def test_bounds_lie_around_the_latency(models, catalog, samples, given):
         assert {row.interval for row in paper.predictions} == {None}
 
 
-def test_batch_and_pixel_size_are_used_where_both_are_told(models, catalog, samples):
+def test_batch_and_pixel_size_are_used_if_both_are_known(models, catalog, samples):
     differ = []
     for sample in samples.values():
         none, both, batch, pixels = (

@@ -79,7 +79,7 @@ def sample(samples):
     return samples["vgg16-224px-b16-g3s"]
 
 
-def test_a_machine_is_told_by_law_and_models_together(layered, models, catalog_of, sample):
+def test_a_machine_is_predicted_by_analytical_and_learned_models(layered, models, catalog_of, sample):
     catalog = catalog_of(PLAIN)
     law = rows_of(models, catalog, sample, sample.anchor)
     found = rows_of(layered(PLAIN), catalog, sample, sample.anchor)
@@ -96,7 +96,7 @@ def test_a_machine_is_told_by_law_and_models_together(layered, models, catalog_o
         assert found[name] == law[name], "what ships stays"
 
 
-def test_from_a_machine_the_profiled_ones_are_told_likewise(layered, models, catalog_of, samples):
+def test_profiled_instances_are_predicted_from_a_machine_the_same_way(layered, models, catalog_of, samples):
     catalog = catalog_of(PLAIN)
     sample = next(one for one in samples.values() if one.anchor == TWIN)
     law = rows_of(models, catalog, sample, NAME)

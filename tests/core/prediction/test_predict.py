@@ -110,7 +110,7 @@ def test_only_the_targets_asked_for_in_their_order_and_once(tiny, catalog):
     assert len(predict(tiny, catalog, PROFILE, ANCHOR, targets=["p2.xlarge"]).predictions) == 2
 
 
-def test_no_prediction_is_faster_than_half_the_fastest_step_and_that_is_said(tiny, catalog):
+def test_no_prediction_is_faster_than_half_the_fastest_step(tiny, catalog):
     # All three members below 1 ms on p3.2xlarge: log_sd its fastest step, 2 ms, is where it is held.
     short = Profile({"Device_Conv2D": 300.0})
     prediction = predict(tiny, catalog, short, ANCHOR, method="other", targets=["p3.2xlarge", "p2.xlarge"])
@@ -128,7 +128,7 @@ def warnings_of(tiny, catalog, operations: dict | None = None, **meta) -> tuple[
     return predict(tiny, catalog, profile, ANCHOR).warnings
 
 
-def test_what_the_profile_says_of_itself_is_warned_of(tiny, catalog):
+def test_the_profile_s_meta_is_checked(tiny, catalog):
     for gpu in (None, "Tesla T4", "tesla t4", "NVIDIA T4-16GB"):
         assert warnings_of(tiny, catalog, gpu=gpu, precision="fp32") == (), "the anchor's own GPU"
     for precision in ("FP32", "float32", "TF32"):
@@ -289,7 +289,7 @@ def test_each_is_predicted_as_alone(models, catalog, recorded, method):
         assert each.prediction.warnings == alone.warnings
 
 
-def test_one_that_nothing_can_be_predicted_from_is_refused_and_spares_the_others(models, catalog, recorded):
+def test_an_unusable_profile_is_refused_without_the_others(models, catalog, recorded):
     nothing = replace(recorded[0], profile=Profile({"Host_Conv2D": 5000.0}))
     refused, waits, other = answer_compare(
         context(models, catalog), [nothing, replace(recorded[0], anchor=None), recorded[0]]
@@ -299,7 +299,7 @@ def test_one_that_nothing_can_be_predicted_from_is_refused_and_spares_the_others
     assert other.prediction is not None
 
 
-def test_a_latency_that_makes_no_sense_is_left_out_and_said(models, catalog, recorded):
+def test_an_implausible_latency_is_ignored_with_a_problem(models, catalog, recorded):
     one = recorded[0]
     (each,) = answer_compare(context(models, catalog), [replace(one, latency_ms=1e6 * one.latency_ms)])
     assert "The prediction doesn't use it" in each.doubt

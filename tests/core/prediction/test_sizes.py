@@ -88,7 +88,7 @@ def test_one_profile_reaches_the_sizes_that_were_measured(models):
         assert found["p3.2xlarge"] == pytest.approx(p3_ms, rel=0.15)
 
 
-def test_a_carried_row_says_so_and_is_less_sure_the_farther_it_is(models):
+def test_a_scaled_row_has_a_note_and_a_wider_interval_the_farther_it_is(models):
     halves = []
     for batch_size in (80, 128, 256, 512):
         rows = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=batch_size).step_times}
@@ -172,7 +172,7 @@ def test_joined_steps_agree_and_stay_as_they_are(models, steps):
         assert {row.latency_ms for row in rows} >= set(step.prediction.latencies_ms.values())
 
 
-def test_a_contradiction_is_pooled_and_said():
+def test_a_contradiction_is_pooled_with_a_note():
     """The same profile said to be of two batch sizes, the second of them faster."""
     step = resnet(64)
     rows = [replace(row, latency_ms=row.latency_ms / 2) for row in step.prediction.predictions]
@@ -249,7 +249,7 @@ def recorded(**meta: object) -> Profile:
     return Profile({"Device_MatMul": 20.0, "Device_Conv2D": 80.0}, ProfileMeta(**meta))
 
 
-def test_what_tells_two_profiles_networks_apart_is_said():
+def test_differences_between_two_profiles_are_listed():
     small, large = recorded(parameters=10, gpu="Tesla T4"), recorded(parameters=20, gpu="Tesla K80")
     parameters, gpu = other_networks(small, large)
     assert "(10 and 20)" in parameters and "(Tesla T4 and Tesla K80)" in gpu, "of the same pixels, as far as they tell"

@@ -82,7 +82,7 @@ def test_version_1_is_taken_for_two_steps_and_version_2_for_one():
         (200 * 105.4, 200),
     ],
 )
-def test_the_latency_tells_how_many_steps_version_1_covers(total_ms, steps):
+def test_the_number_of_steps_is_inferred_from_the_latency(total_ms, steps):
     profile = version_1(total_ms)
     assert suggested_steps(profile, LATENCY_MS) == steps
     found = counted(profile, LATENCY_MS)
@@ -107,7 +107,7 @@ def test_where_nothing_is_inferred():
 # --- said by somebody -----------------------------------------------------------------------------------------------
 
 
-def test_a_profile_is_read_as_somebody_says():
+def test_a_given_number_of_steps_is_used():
     profile = version_1(200.0)
     assert read_as(profile, None) is profile
     found = read_as(profile, 5)
@@ -162,7 +162,7 @@ def one_step(ratio: float, steps: int, basis: str) -> Profile:
         (1000.0, 1, None),  # hundreds of steps are another unit, and asked as one
     ],
 )
-def test_a_number_that_somebody_gave_is_questioned_where_another_fits(ratio, steps, instead):
+def test_a_given_number_is_questioned_if_another_fits(ratio, steps, instead):
     assert doubted_steps(one_step(ratio, steps, "given"), LATENCY_MS) == instead
 
 
@@ -204,7 +204,7 @@ def test_a_wrong_number_is_asked_back_with_the_right_one(models, catalog, sample
         (3, "stated", None),
     ],
 )
-def test_what_the_file_does_not_tell_is_said(models, catalog, steps, basis, says):
+def test_an_unstated_number_of_steps_has_a_note(models, catalog, steps, basis, says):
     profile = Profile({"Device_Conv2D": 50_000.0, "Device_IDLE": 1000.0}, steps=steps, steps_basis=basis)
     note = steps_note(profile)
     assert says is note is None or says in note
@@ -426,7 +426,7 @@ def test_a_step_that_xla_joined_is_refused_and_others_are_not(models, catalog):
         predict_many(models, catalog, [unattributed(0.0), unattributed(0.3)], ANCHOR)
 
 
-def test_what_the_reader_says_goes_first(models, catalog):
+def test_the_reader_s_refusal_comes_first(models, catalog):
     cold = "The step was a cold first one: record a later one."
     profile = Profile(HOST_ONLY, refusal=cold)
     assert refused(models, catalog, profile) == cold
@@ -473,7 +473,7 @@ def test_the_width_is_of_a_part_that_may_take_nothing(models, catalog):
 
 @pytest.mark.parametrize("given", [True, False], ids=["with latency", "without"])
 @pytest.mark.parametrize("share", [0.06, 0.19])
-def test_a_part_without_an_operation_widens_the_interval_and_is_said(models, catalog, samples, share, given):
+def test_unattributed_time_widens_the_interval_with_a_warning(models, catalog, samples, share, given):
     for sample in list(samples.values())[::3]:
         latency_ms = sample.latency_ms if given else None
         doubtful = relabelled(sample.profile, share)
@@ -487,7 +487,7 @@ def test_a_part_without_an_operation_widens_the_interval_and_is_said(models, cat
         assert any(line.startswith(f"{share:.0%} of the GPU time belongs to no named operation") for line in warnings)
 
 
-def test_gpus_that_nobody_profiled_are_widened_too(models, catalog, samples):
+def test_unprofiled_gpus_are_widened_too(models, catalog, samples):
     for sample in list(samples.values())[::3]:
         # What moves little itself with a little more unknown time is what is added at the threshold.
         below, above = (

@@ -41,7 +41,7 @@ def rows_of(prediction) -> dict:
     return {row.instance: row for row in prediction.predictions}
 
 
-def test_every_instance_of_the_catalogue_has_a_row_and_says_what_it_rests_on(asked, catalog, models):
+def test_every_instance_of_the_catalog_has_a_row_with_its_basis(asked, catalog, models):
     _, prediction = asked
     basis = {name: row.basis for name, row in rows_of(prediction).items()}
     assert set(basis) == set(catalog)
@@ -149,7 +149,7 @@ def test_transferred_rows_are_less_sure_and_a_node_s_price_is_never_divided(aske
     assert node.note.endswith("price of the whole machine with 8 GPUs") and "node" not in one.note
 
 
-def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):
+def test_a_gpu_without_specs_has_a_price_only(asked, models, catalog):
     sample, prediction = asked
     wider = Catalog([*catalog.values(), replace(catalog["g5.xlarge"], name="mystery", gpu="Secret 9000")])
     rows = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
@@ -158,7 +158,7 @@ def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):
         predict(models, wider, sample.profile, sample.anchor, targets=["mystery"])
 
 
-def test_only_what_was_asked_for_is_returned_and_it_is_the_same(asked, models, catalog):
+def test_only_the_requested_targets_are_returned_and_unchanged(asked, models, catalog):
     sample, prediction = asked
     known = {"latency_ms": sample.latency_ms}
     found = predict(models, catalog, sample.profile, sample.anchor, targets=["g6.xlarge", "p2.xlarge"], **known)
@@ -184,7 +184,7 @@ def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalo
     assert without["p3.2xlarge"] == rows["p3.2xlarge"]
 
 
-def test_a_missing_transfer_is_said_unless_there_never_was_one(models, tmp_path, seal, catalog, samples):
+def test_a_missing_transfer_file_is_an_error_unless_the_manifest_lists_none(models, tmp_path, seal, catalog, samples):
     sample = samples[SAMPLE]
     folder = Path(shutil.copytree(models.folder, tmp_path / "models", ignore=shutil.ignore_patterns("transfer.json")))
     with pytest.raises(ArtifactError, match=r"transfer\.json is missing"):
@@ -221,7 +221,7 @@ def half(row) -> float:
     return row.interval.log_half_width
 
 
-def test_every_gpu_with_a_data_sheet_predicts_every_instance(models, catalog, profile):
+def test_every_gpu_with_specs_predicts_every_instance(models, catalog, profile):
     profiled = {row.gpu for row in models.transfer.step.instances.values()}
     for name in set(models.transfer.gpus) - profiled:
         prediction = predict(models, catalog, profile, name, latency_ms=90.0, trust_latency=True)
@@ -233,7 +233,7 @@ def test_every_gpu_with_a_data_sheet_predicts_every_instance(models, catalog, pr
             assert 0 < row.interval.low_ms < row.latency_ms < row.interval.high_ms < math.inf, (name, row.instance)
 
 
-def test_profiled_instances_and_other_offers_of_their_gpus_are_carried_back(models, catalog, profile):
+def test_profiled_instances_and_other_offers_of_their_gpus_are_mapped_back(models, catalog, profile):
     rows = rows_of(predict(models, catalog, profile, "A10", latency_ms=90.0))
     guessed = rows_of(predict(models, catalog, profile, "A10"))
     for name in models.instances:
@@ -261,7 +261,7 @@ def test_every_interval_holds_the_doubt_about_the_anchor(models, catalog, profil
     assert least < half(rows["p3.2xlarge"]) < math.hypot(least, quantile() * host.log_sd, quantile() * mix)
 
 
-def test_the_own_gpus_offers_take_the_given_latency_and_the_hosts_doubt_alone(models, catalog, profile):
+def test_offers_of_the_anchor_s_gpu_take_its_latency_and_only_the_host_s_uncertainty(models, catalog, profile):
     rows = rows_of(predict(models, catalog, profile, "A10G", latency_ms=90.0))
     own = [row for name, row in rows.items() if catalog[name].gpu == "A10G"]
     assert len(own) == 3
@@ -293,7 +293,7 @@ def test_a_v100_offer_takes_v100s_models_and_p3_becomes_an_offer_of_the_same_gpu
     assert "which has the same GPU" in p3.note and 0 < half(p3) < quantile() * 0.26
 
 
-def test_the_own_gpus_offers_in_another_precision_are_carried_there(models, catalog, profile):
+def test_offers_of_the_anchor_s_gpu_are_converted_to_another_precision(models, catalog, profile):
     """A latency in TF32 is none in FP32, on the very same GPU too."""
     tf32 = replace(profile, meta=replace(profile.meta, precision="tf32"))
     asked = {
@@ -305,7 +305,7 @@ def test_the_own_gpus_offers_in_another_precision_are_carried_there(models, cata
     assert in_fp32.latency_ms > 1.2 * 90 and in_fp32.basis is Basis.TRANSFERRED
 
 
-def test_a_latency_that_the_profile_does_not_explain_makes_all_less_sure(models, catalog, profile):
+def test_a_latency_that_the_profile_does_not_explain_widens_all_intervals(models, catalog, profile):
     stated = replace(profile, steps_basis="stated", may_be_cut=False)
     shown_ms = stated.device_busy_us / 1000
     usual, far = (

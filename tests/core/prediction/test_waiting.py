@@ -70,7 +70,7 @@ def test_a_gpu_that_waits_for_part_of_the_step_is_no_faster_there():
     assert ["faster GPU shortens only that part" in each.sentence for each in found] == [False, True, False]
 
 
-def test_without_gpu_rows_nothing_is_said_of_a_gpu():
+def test_without_gpu_rows_there_is_no_gpu_warning():
     found = diagnose(Profile({"Host_MatMul": 5.0, "Host_IDLE": 1e6}), 10.0)
     assert (found.kind, found.gpu_busy_share) == ("no GPU", None)
     assert "No GPU time" in found.sentence

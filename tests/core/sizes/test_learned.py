@@ -74,7 +74,7 @@ HEAD = 10 + (128**2 * 100 - 32**2 * 10) / (256**2 * 1000 - 32**2 * 10) * 90
         ("pixels", 100, 256, ScaleContext(head_share=1.0), 100),
     ],
 )
-def test_the_law_is_as_worked_by_hand(axis, high, at, context, latency_ms):
+def test_the_scaling_model_by_hand(axis, high, at, context, latency_ms):
     found = scale(plain(axis), INSTANCE, axis, 10, high, at, context=context)
     assert found.latency_ms == pytest.approx(latency_ms, rel=1e-12)
 
@@ -88,7 +88,7 @@ def test_the_law_is_as_worked_by_hand(axis, high, at, context, latency_ms):
         ((9.0, -9.0, 0), 64, 16 * math.exp(0.5)),  # would fall below the knot before: level with it
     ],
 )
-def test_a_known_context_corrects_the_law_at_the_knots(constants, at, latency_ms):
+def test_a_known_context_corrects_the_model_at_the_knots(constants, at, latency_ms):
     models = plain("batch", constants=constants)
     found = scale(models, INSTANCE, "batch", 10, 100, at, context=ScaleContext(other_size=64)).latency_ms
     assert found == pytest.approx(latency_ms, rel=1e-12)
@@ -206,7 +206,7 @@ OPERATIONS = {
 }
 
 
-def test_a_profile_at_the_largest_size_tells_the_other_size_and_its_head():
+def test_a_profile_at_the_largest_size_gives_the_other_size_and_its_head():
     # Of the device's busy time.
     assert head_share(Profile(OPERATIONS)) == pytest.approx(0.3)
     assert head_share(Profile({"Host_MatMul": 5.0, "Device_IDLE": 5.0})) is None

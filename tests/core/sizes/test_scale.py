@@ -157,7 +157,7 @@ knots = st.lists(st.floats(0, 1), min_size=3, max_size=5).map(sorted)
 
 
 @given(heights=knots, widths=st.lists(st.floats(0.01, 10), min_size=5, max_size=5))
-def test_it_keeps_the_points_and_stays_between_neighbours(heights, widths):
+def test_it_keeps_the_points_and_stays_between_neighbors(heights, widths):
     x = np.cumsum(widths[: len(heights)])
     at = np.linspace(x[0], x[-1], 101)
     found = monotone_interpolation(x, heights, at)

@@ -257,7 +257,7 @@ def recorded_there(law, target, known, carried_ms: float) -> ForeignSteps:
 
 @pytest.mark.parametrize("name", ["A10G", "H100-SXM5-80GB", "Tesla P100-PCIE-16GB"])
 @pytest.mark.parametrize("host", ["cascade-lake", ""])
-def test_carrying_there_and_back_leaves_a_step_of_the_benchmarks_mix_where_it_was(shipped, name, host):
+def test_a_step_of_the_benchmark_s_mix_is_unchanged_there_and_back(shipped, name, host):
     law, anchor = shipped.step, shipped.reference
     row = law.instances[anchor]
     target, _ = target_of(shipped, shipped.gpus[name], host_named(host, shipped.gpus[name].compute_capability), True)

@@ -164,7 +164,7 @@ def test_a_relative_interval_holds_the_doubt_about_an_anchor_that_was_not_measur
     assert quantile() * guessed.relative.log_sd[0] == pytest.approx(math.hypot(width(guessed), own))
 
 
-def test_who_waits_for_launches_is_said(shipped):
+def test_a_launch_bound_row_has_a_note(shipped):
     idle = Profile(
         {**PROFILE.operations, "Device_Conv2D": 2_000.0, "Device_FusedBatchNormV3": 1_000.0, "Device_IDLE": 4e4}
     )
@@ -254,7 +254,7 @@ def test_what_is_written_is_read_and_other_files_are_refused(folder):
             load_transfer(folder(calibrated(), change=change))
 
 
-def test_a_measured_gpu_is_told_by_its_own_speed_and_what_the_law_left(folder, repository):
+def test_a_measured_gpu_uses_its_own_speed_and_the_residual(folder, repository):
     plain = load_transfer(repository / "models")
     as_before = target_of(plain, plain.gpus[GPU], host_named("ice-lake"), True)[0]
     found = estimate(load_transfer(folder(calibrated(log_speed=as_before.log_speed))))

@@ -95,7 +95,7 @@ def test_how_sure_it_is_depends_on_what_is_known(context, resnet):
     assert math.isfinite(rows["lab-twin"].interval.high_ms)
 
 
-def test_nobody_else_s_number_moves(context, resnet):
+def test_other_gpus_are_unchanged(context, resnet):
     """L40S and L4 have the own GPU's compute capability: their speeds are no user's business."""
     before = rows_of(context, resnet)
     after = rows_of(context.with_own_gpus([own(**MEASURED)]), resnet)

@@ -31,7 +31,7 @@ def test_a_pair_is_of_one_table_gpu_and_network(pairs):
     assert one["peak_ratio"] == pytest.approx(125 / 15.67)
 
 
-def test_runs_that_used_no_tensor_cores_are_left_out_and_counted(pairs):
+def test_runs_without_tensor_cores_are_excluded_and_counted(pairs):
     failed = (pairs.amp["table"].str.startswith("aisensiy")) & (pairs.amp["gpu"] == "GeForce RTX 2080")
     assert not failed.any() and pairs.failed == 28
     assert set(pairs.plain["gpu"]) == {"GeForce GTX 1080 Ti", "TITAN Xp", "Tesla P100-PCIE-16GB"}

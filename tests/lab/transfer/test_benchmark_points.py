@@ -44,7 +44,7 @@ def speeds_of(gpus: dict[str, Gpu], table: str = POINTS_TABLE, shift: float = 0.
     return pd.DataFrame(rows, columns=["gpu", "table", "resnet50", "log_ratio"])
 
 
-def test_the_law_is_found_again_and_tells_of_a_card_that_it_never_saw():
+def test_the_specs_law_is_recovered_and_predicts_an_unseen_gpu():
     gpus = cards(20)
     law, known, _ = fit_specs(speeds_of(gpus), gpus, V100, without=["card 3"])
     assert law.coefficients[1:3] == pytest.approx([0.3, 0.6], abs=0.01)
@@ -62,7 +62,7 @@ def test_a_table_that_is_off_by_one_factor_agrees():
     assert max(abs(known[name][0] - truth(gpu)) for name, gpu in gpus.items()) < 0.05
 
 
-def test_a_card_apart_from_the_law_is_drawn_to_its_own_figure_and_the_held_out_one_is_not():
+def test_an_outlier_is_drawn_to_its_own_point_and_its_held_out_speed_is_not():
     gpus = cards(20) | {"slow": V100, "fast": V100}
     ratios = speeds_of(cards(20)).assign(tf32=False)
     ratios.loc[0, "log_ratio"] += 0.3

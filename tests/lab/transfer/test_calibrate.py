@@ -53,7 +53,7 @@ def test_no_cell_is_of_the_network_that_is_held_out(steps):
         choose_cells(steps, allowed, 28, np.random.default_rng(0))
 
 
-def test_cells_bring_a_data_sheet_to_the_true_speed(steps, law):
+def test_cells_correct_the_specs_to_the_true_speed(steps, law):
     rows = np.flatnonzero(np.isin(steps.architectures, ["ResNet50", "B"]))
     found, _, prior = fit(steps, law, rows)
     truth = math.log(SLOWNESS["p3.2xlarge"] / SLOWNESS[NEW])
@@ -61,7 +61,7 @@ def test_cells_bring_a_data_sheet_to_the_true_speed(steps, law):
     assert found.target.log_speed == pytest.approx(truth, abs=0.06)
 
 
-def test_what_the_law_leaves_is_learned_near_the_cells(steps, law):
+def test_the_residual_is_learned_near_the_cells(steps, law):
     rows = np.flatnonzero(steps.architectures != "C")
     unseen = np.flatnonzero(steps.architectures == "C")
     found, known, _ = fit(steps, law, rows)

@@ -75,7 +75,7 @@ def test_routes_compare_ratios_by_hand():
     assert routes["V100 -> T4"].to_numpy() == pytest.approx(1 / 1.2)
 
 
-def test_a_law_of_a_constant_ratio_is_that_ratio():
+def test_a_constant_ratio_is_recovered():
     rows = derived_rows(made_epochs(), "g5", made_epochs().raw_ms.to_numpy() / 1.5)
     law = fit_law(rows)
     known = {"g4dn.xlarge": np.array([80.0]), "p3.2xlarge": np.array([24.0])}
@@ -83,7 +83,7 @@ def test_a_law_of_a_constant_ratio_is_that_ratio():
     assert found.latency_ms[0] == pytest.approx(32.0)
 
 
-def test_a_law_is_judged_by_networks_that_neither_it_nor_the_correction_saw():
+def test_the_model_is_judged_on_networks_unseen_by_it_and_the_correction():
     epochs = made_epochs()
     own = np.repeat(["A", "B", "C"], 3) == "B"
     errors = held_out_errors(epochs, "g5")
@@ -98,7 +98,7 @@ def test_a_network_held_out_beside_another_reaches_nothing():
     epochs = made_epochs()
     measured = np.where(epochs.model == "B", 3 * epochs.measured_ms, epochs.measured_ms)
     spoilt = epochs.assign(measured_ms=measured)
-    assert np.array_equal(held_out_errors(spoilt, "g5", beside=["B"]), held_out_errors(epochs, "g5", beside=["B"]))
+    assert np.array_equal(held_out_errors(spoilt, "g5", without=["B"]), held_out_errors(epochs, "g5", without=["B"]))
 
 
 def test_a_missing_file_is_one_line(tmp_path):

@@ -72,7 +72,7 @@ def everything(steps: Steps) -> np.ndarray:
     return np.ones(len(steps.workloads), bool)
 
 
-def test_the_law_of_made_up_steps_is_found_again(laws):
+def test_the_model_of_made_up_steps_is_recovered(laws):
     law = laws[""]
     assert law.start_ms == pytest.approx(START_MS, rel=0.02)
     assert law.copy_factor == pytest.approx(COPY_FACTOR, rel=0.02)
@@ -147,7 +147,7 @@ def test_shared_errors_are_the_gpus_and_the_rest_the_networks(made):
     assert found.gpus == 3
 
 
-def test_held_out_as_anchor_its_own_steps_are_carried_back(made, laws):
+def test_held_out_as_anchor_its_own_steps_are_mapped_back(made, laws):
     law, steps = foreign_steps(made, tuple(SLOWNESS), LEFT, everything(made))
     assert law == laws[LEFT] and np.array_equal(steps.latency_ms, made.latency_ms[LEFT])
     assert anchor_spread(made, ["g4dn.xlarge", "p2.xlarge", "p3.2xlarge"], everything(made)).within < 0.5

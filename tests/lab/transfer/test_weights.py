@@ -52,7 +52,7 @@ def test_the_setting_that_made_the_steps_errs_less(trials):
     assert np.mean(list(trials[right].outside.values())) < np.mean(list(trials[wrong].outside.values()))
 
 
-def test_another_setting_is_the_law_as_if_fitted_with_it(made):
+def test_another_setting_equals_a_fit_with_it(made):
     """All that a fit with it would find, the laws' own doubt apart, which no error of the trials reads."""
     rows = np.ones(len(made.workloads), bool)
     one, other = (fit_step_law(made, made.instances, rows, setting) for setting in LAWS)
@@ -64,7 +64,7 @@ def test_another_setting_is_the_law_as_if_fitted_with_it(made):
     assert replace(changed, instances={}) == replace(other, instances={})
 
 
-def test_an_error_is_that_of_the_law_fitted_on_the_others(trials, made):
+def test_an_error_is_of_the_model_fitted_on_the_others(trials, made):
     target, others = "p3.2xlarge", ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge"]
     law = fit_step_law(made, others, np.ones(len(made.workloads), bool))
     there = target_of(law, made, profiled_target(made, target, sheet_only=False), 0.0)
