@@ -61,12 +61,11 @@ documents, fields
 """
 #: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
-limits, record
-containers
-decoding, trace_events, totals
+limits
+containers, record
+decoding, trace_events
 profet_json, pytorch, tensorflow
 formats
-best_file
 reading
 guarded
 """

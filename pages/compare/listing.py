@@ -12,7 +12,7 @@ from profet_core import InstancePrediction, NoPredictionError, Prediction, Profi
 from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.checks import counted
-from profet_core.profiles.profet_json.writer import write_profile
+from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms
 from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions, steps_input

@@ -18,10 +18,8 @@ from profet_core.features.operations import (
     column_sums,
     is_set_aside,
     kind_of,
-    load_operation_kinds,
     report_unknown,
-    rows_by_operations,
-    times_of,
+    same_operations,
 )
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.units import US_PER_MS
@@ -101,8 +99,9 @@ IDLE_CLASS, COPY_CLASS = "idle", "copy"
 #: operations, so these are dropped first, and a profile with an operation type below this is complete. In the training
 #: data truncated profiles have none below 21 us; complete ones mostly have some below 3 us.
 CHEAP_MS = 0.010
-#: Number of cached layouts.
-_KEPT_LAYOUTS = 256
+#: Operations that end every classifier's step, and the loss.
+_END_OF_STEP = tuple(DEVICE_PREFIX + name for name in ("MatMul", "Softmax", "ArgMax"))
+_LOSS = DEVICE_PREFIX + "SoftmaxCrossEntropyWithLogits"
 
 
 @dataclass(frozen=True)
@@ -125,29 +124,6 @@ class ClassTimes:
     host_total_ms: np.ndarray
     truncated: np.ndarray
     severely: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
-class OperationLayout:
-    """Mapping of a profile's operations to classes.
-
-    Attributes
-    ----------
-    placed : operation -> column of its class; None if there is none.
-    sums : indicator of operation in class, 0 or 1, (operations, classes).
-    device, busy, unknown : (operations,) boolean: GPU rows, non-idle rows, rows of unknown kind.
-    end_of_step : indices of the operations that end every classifier's step. loss : index of the loss; None: absent.
-    outside : device operations absent from the class table.
-    """
-
-    placed: Mapping[str, int | None]
-    sums: np.ndarray
-    device: np.ndarray
-    busy: np.ndarray
-    unknown: np.ndarray
-    end_of_step: np.ndarray
-    loss: int | None
-    outside: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -175,7 +151,14 @@ class OperationClasses:
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
         """Column of each operation: its class, or for a device operation outside the table the class of its kind."""
-        return {name: self.columns[name] if name in self.columns else self._by_kind(name) for name in operations}
+        placed: dict[str, int | None] = {}
+        for name in operations:
+            column = self.columns.get(name)
+            if column is None and name.startswith(DEVICE_PREFIX):
+                kind = kind_of(name)
+                column = self.names.index(kind.operation_class) if kind and kind.operation_class else None
+            placed[name] = column
+        return placed
 
     def stands_in(self, operation: str) -> bool:
         """Whether the class of a device operation had none of its kind in training."""
@@ -187,15 +170,8 @@ class OperationClasses:
         found = {(kind_of(name), group) for group, names in self.device.items() for name in names}
         return frozenset(kind for kind, group in found if kind and kind.operation_class == group)
 
-    def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
-        """Indicator of operation in class: 0 or 1, shape (operations, classes)."""
-        return column_sums(placed, len(self.names))
-
     def encode_table(
-        self,
-        operations: Sequence[str],
-        times_us: np.ndarray,
-        may_be_cut: np.ndarray | bool = True,
+        self, operations: Sequence[str], times_us: np.ndarray, may_be_cut: np.ndarray | bool = True
     ) -> ClassTimes:
         """Class times of profiles with the same operations.
 
@@ -204,88 +180,44 @@ class OperationClasses:
         times_us : (profiles, operations), microseconds of one step.
         may_be_cut : (profiles,), or one for all: False for whole traces, which need no imputation.
         """
-        return _class_times(self.layout(tuple(operations)), times_us, may_be_cut)
-
-    def layout(self, operations: tuple[str, ...]) -> OperationLayout:
-        """Layout of these operations; cached if all are in the shipped tables, because others may name layers."""
-        found = self._layouts.get(operations)
-        if found is None:
-            found = self._layout(operations)
-            shipped = load_operation_kinds().shipped
-            if all(name in self.columns or name in shipped for name in operations):
-                if len(self._layouts) >= _KEPT_LAYOUTS:
-                    self._layouts.clear()
-                self._layouts[operations] = found
-        return found
-
-    @cached_property
-    def _layouts(self) -> dict[tuple[str, ...], OperationLayout]:
-        return {}
-
-    def _layout(self, operations: tuple[str, ...]) -> OperationLayout:
-        placed = self.place(operations)
-        device = np.array([name.startswith(DEVICE_PREFIX) for name in operations], bool)
+        placed, times_ms = self.place(operations), times_us / US_PER_MS
         number = {name: index for index, name in enumerate(operations)}
-        ends = (number.get(DEVICE_PREFIX + name) for name in ("MatMul", "Softmax", "ArgMax"))
-        return OperationLayout(
-            placed=placed,
-            sums=self.sums(placed),
-            device=device,
-            busy=device & np.array([name not in IDLE_OPERATIONS for name in operations], bool),
-            unknown=device & np.array([placed[name] is None and not is_set_aside(name) for name in operations], bool),
-            end_of_step=np.array([index for index in ends if index is not None], int),
-            loss=number.get(DEVICE_PREFIX + "SoftmaxCrossEntropyWithLogits"),
-            outside=tuple(name for name in operations if name.startswith(DEVICE_PREFIX) and name not in self.columns),
+        device = np.array([name.startswith(DEVICE_PREFIX) for name in operations], bool)
+        busy = device & np.array([name not in IDLE_OPERATIONS for name in operations], bool)
+        unknown = device & np.array([placed[name] is None and not is_set_aside(name) for name in operations], bool)
+        end_of_step = [number[name] for name in _END_OF_STEP if name in number]
+        cheapest = np.where(times_ms[:, busy] > 0, times_ms[:, busy], np.inf).min(axis=1, initial=np.inf)
+        ended = (times_ms[:, end_of_step] > 0).any(axis=1)
+        truncated = ~ended & (cheapest > CHEAP_MS) & may_be_cut
+        return ClassTimes(
+            times_ms=times_ms @ column_sums(placed, len(self.names)),
+            unknown_ms=times_ms[:, unknown].sum(axis=1),
+            host_total_ms=times_ms[:, ~device].sum(axis=1),
+            truncated=truncated,
+            severely=truncated & ~(times_ms[:, number[_LOSS]] > 0) if _LOSS in number else truncated,
         )
 
     def encode(self, profiles: Sequence[Profile]) -> tuple[ClassTimes, list[UnknownOperations]]:
         """Class times of any profiles, and the handling of operations outside the table for each."""
-        unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
-        parts: list[tuple[list[int], ClassTimes]] = []
-        for names, rows in rows_by_operations(profiles).items():
-            may_be_cut = np.array([profiles[row].may_be_cut for row in rows])
-            layout = self.layout(names)
-            placed = layout.placed
-            parts.append((rows, _class_times(layout, times_of(profiles, rows), may_be_cut)))
-            for row in rows if layout.outside else ():
-                # Operations without a class have no kind in any class: searching again would take most of the time.
-                notable = _notable(profiles[row], layout.outside, placed)
-                notable = [name for name in notable if placed[name] is None or self.stands_in(name)]
+        count = len(profiles)
+        times = ClassTimes(np.zeros((count, len(self.names))), *np.zeros((2, count)), *np.zeros((2, count), bool))
+        unknown = [NO_UNKNOWN_OPERATIONS] * count
+        for names, rows, times_us in same_operations(profiles):
+            part = self.encode_table(names, times_us, np.array([profiles[row].may_be_cut for row in rows]))
+            for name in ClassTimes.__dataclass_fields__:
+                getattr(times, name)[rows] = getattr(part, name)
+            placed = self.place([name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns])
+            for row in rows if placed else ():
+                notable = [name for name in placed if self._is_notable(name, profiles[row], placed)]
                 unknown[row] = report_unknown(profiles[row], notable, placed, self.names)
-        if len(parts) == 1:
-            return parts[0][1], unknown
-        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-        joined = {
-            name: np.concatenate([getattr(part, name) for _, part in parts])[order]
-            for name in ClassTimes.__dataclass_fields__
-        }
-        return ClassTimes(**joined), unknown
+        return times, unknown
 
-    def _by_kind(self, operation: str) -> int | None:
-        kind = kind_of(operation) if operation.startswith(DEVICE_PREFIX) else None
-        return None if kind is None or kind.operation_class is None else self.names.index(kind.operation_class)
-
-
-def _class_times(layout: OperationLayout, times_us: np.ndarray, may_be_cut: np.ndarray | bool) -> ClassTimes:
-    """Class times of profiles with the operations of `layout`; `times_us`: (profiles, operations)."""
-    times_ms = times_us / US_PER_MS
-    busy = times_ms[:, layout.busy]
-    cheapest = np.where(busy > 0, busy, np.inf).min(axis=1, initial=np.inf)
-    ended = (times_ms[:, layout.end_of_step] > 0).any(axis=1)
-    truncated = ~ended & (cheapest > CHEAP_MS) & may_be_cut
-    return ClassTimes(
-        times_ms=times_ms @ layout.sums,
-        unknown_ms=times_ms[:, layout.unknown].sum(axis=1),
-        host_total_ms=times_ms[:, ~layout.device].sum(axis=1),
-        truncated=truncated,
-        severely=truncated if layout.loss is None else truncated & ~(times_ms[:, layout.loss] > 0),
-    )
-
-
-def _notable(profile: Profile, outside: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:
-    """Operations outside the table that are of unknown kind or take a notable time."""
-    least_us = NOTABLE_SHARE * profile.busy_total_us
-    return [name for name in outside if placed[name] is None or profile.operations[name] >= least_us]
+    def _is_notable(self, operation: str, profile: Profile, placed: Mapping[str, int | None]) -> bool:
+        """Whether an operation outside the table is of unknown kind, or of a new one and takes a notable time."""
+        # Operations without a class have no kind in any class: searching again would take most of the time.
+        if placed[operation] is None:
+            return True
+        return profile.operations[operation] >= NOTABLE_SHARE * profile.busy_total_us and self.stands_in(operation)
 
 
 @cache

@@ -14,8 +14,7 @@ from profet_core.features.operations import (
     UnknownOperations,
     column_sums,
     report_unknown,
-    rows_by_operations,
-    times_of,
+    same_operations,
 )
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, Profile
 
@@ -78,10 +77,10 @@ class FeatureSpec:
         """
         matrix = np.zeros((len(profiles), len(self.names)))
         unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
-        for names, rows in rows_by_operations(profiles).items():
+        for names, rows, times_us in same_operations(profiles):
             # Profiles of one recorder mostly have the same operations, so one matrix product serves all of them.
             placed = self.place(names)
-            matrix[rows] = times_of(profiles, rows) @ self.sums(placed)
+            matrix[rows] = times_us @ self.sums(placed)
             unseen = [name for name in names if name not in self.columns and name not in IDLE_OPERATIONS]
             if unseen:
                 for row in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -15,17 +15,13 @@ import numpy as np
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, Profile
 
 
-def rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], list[int]]:
-    """Group indices of profiles by their operations."""
+def same_operations(profiles: Sequence[Profile]) -> Iterator[tuple[tuple[str, ...], list[int], np.ndarray]]:
+    """Operations, indices and times of the profiles that have these operations; times: (rows, operations), us."""
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, profile in enumerate(profiles):
         rows.setdefault(tuple(profile.operations), []).append(row)
-    return rows
-
-
-def times_of(profiles: Sequence[Profile], rows: Sequence[int]) -> np.ndarray:
-    """Times of profiles with the same operations, microseconds, shape (rows, operations)."""
-    return np.array([list(profiles[row].operations.values()) for row in rows])
+    for names, found in rows.items():
+        yield names, found, np.array([list(profiles[row].operations.values()) for row in found])
 
 
 def column_sums(placed: Mapping[str, int | None], columns: int) -> np.ndarray:

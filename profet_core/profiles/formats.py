@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from profet_core.profiles import profet_json
 from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.profet_json import reader as profet_json
 from profet_core.profiles.pytorch import reader as pytorch
 from profet_core.profiles.record import Profile
-from profet_core.profiles.tensorflow import timeline, trace_json
-from profet_core.profiles.tensorflow.statistics import framework_op_stats, statistics_csv, tensorflow_stats
-from profet_core.profiles.tensorflow.xplane import reader as xplane
+from profet_core.profiles.tensorflow import timeline, trace_json, xplane
+from profet_core.profiles.tensorflow.statistics import CSV, JSON, STATS
 
 
 class Reader(Protocol):
@@ -29,9 +28,9 @@ class Reader(Protocol):
 #: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
 #: TensorFlow's left, PROFET JSON any JSON that all others left.
 READERS: tuple[Reader, ...] = (
-    statistics_csv,
-    framework_op_stats,
-    tensorflow_stats,
+    CSV,
+    JSON,
+    STATS,
     xplane,
     timeline,
     trace_json,
@@ -41,16 +40,7 @@ READERS: tuple[Reader, ...] = (
 
 #: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
 #: format that is not here comes last.
-MOST_TELLING_FIRST: tuple[Reader, ...] = (
-    xplane,
-    trace_json,
-    timeline,
-    tensorflow_stats,
-    statistics_csv,
-    framework_op_stats,
-    pytorch,
-    profet_json,
-)
+MOST_TELLING_FIRST: tuple[Reader, ...] = (xplane, trace_json, timeline, STATS, CSV, JSON, pytorch, profet_json)
 
 
 def reader_of(head: bytes) -> Reader | None:

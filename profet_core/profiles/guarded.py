@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, BinaryIO
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any, BinaryIO, get_args
 
 from profet_core.errors import ProfileError
+from profet_core.profiles import profet_json
 from profet_core.profiles.formats import reader_of
 from profet_core.profiles.limits import (
     MAX_MEMORY_MB,
@@ -19,7 +20,6 @@ from profet_core.profiles.limits import (
     MAX_STEPS,
 )
 from profet_core.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
-from profet_core.profiles.profet_json import reader as profet_json
 from profet_core.profiles.reading import read_profile, shown_file_name
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis
 from profet_core.sandbox.process import Progress, ReadLimits, Task, file_suffix, is_line, taken
@@ -31,7 +31,6 @@ SMALL_BYTES = 64 * 2**10
 _MAX_ANSWER_BYTES = 2**20
 #: Processor time of starting; the reader's own check of its time may also be late.
 _START_S = 2.0
-_BASES: tuple[StepsBasis, ...] = ("marked", "counted", "stated", "given", "inferred", "assumed")
 
 
 def read_limits(uploaded_bytes: int) -> ReadLimits:
@@ -95,20 +94,11 @@ def work(file: BinaryIO, arguments: Sequence[str], progress: Progress) -> dict[s
 
 def profile_document(profile: Profile) -> dict[str, Any]:
     """A profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
-    return {
-        "operations": dict(profile._unrounded_us),
-        "meta": asdict(profile.meta),
-        "source_format": profile.source_format,
-        "ignored": profile.ignored,
-        "steps": profile.steps,
-        "warnings": profile.warnings,
-        "steps_basis": profile.steps_basis,
-        "refusal": profile.refusal,
-        "may_be_cut": profile.may_be_cut,
-    }
+    others = {field.name: getattr(profile, field.name) for field in fields(Profile) if field.init}
+    return others | {"operations": dict(profile._unrounded_us), "meta": asdict(profile.meta)}
 
 
-def profile_in(document: object) -> Profile:
+def profile_in(document: Any) -> Profile:
     """The profile in a document of `profile_document`.
 
     Raises
@@ -123,36 +113,23 @@ def profile_in(document: object) -> Profile:
             "ignored": list(ignored),
             "steps": int(steps),
             "warnings": list(warnings),
-            "steps_basis": str(steps_basis),
+            "steps_basis": str(basis),
             "refusal": str(refusal),
-            "may_be_cut": bool(may_be_cut),
+            "may_be_cut": bool(),
         } if (
             len(operations) <= MAX_OPERATIONS
             and all(isinstance(us, int | float) and 0 <= us < math.inf for us in operations.values())
             and all(is_line(text) for text in (*operations, *ignored, *warnings, source_format, refusal))
             and 1 <= steps <= MAX_STEPS
+            and basis in get_args(StepsBasis)
+            and set(meta) == set(ProfileMeta.__slots__)
+            and all(value is None or isinstance(value, bool | int | float) or is_line(value) for value in meta.values())
+            and len(document) == _FIELDS
         ):
-            return Profile(
-                operations=operations,
-                meta=_meta(meta),
-                source_format=source_format,
-                ignored=tuple(ignored),
-                steps=steps,
-                warnings=tuple(warnings),
-                steps_basis=_BASES[_BASES.index(steps_basis)],
-                refusal=refusal,
-                may_be_cut=may_be_cut,
-            )
+            texts = {"ignored": tuple(ignored), "warnings": tuple(warnings)}
+            return Profile(**{**document, **texts, "meta": ProfileMeta(**meta)})
     raise ValueError("no profile")
 
 
-def _meta(record: Mapping[str, Any]) -> ProfileMeta:
-    if set(record) != set(ProfileMeta.__slots__):
-        raise ValueError("no meta")
-    for value in record.values():
-        if not (value is None or isinstance(value, bool | int | float) or is_line(value)):
-            raise ValueError("no meta")
-    return ProfileMeta(**record)
-
-
+_FIELDS = sum(field.init for field in fields(Profile))
 TASK = Task(__name__, profile_in, ProfileError, "record fewer steps", _MAX_ANSWER_BYTES)

@@ -1,20 +1,42 @@
-"""Reads a profile from bytes, a file or a folder: its format is known by the content, never by a file's name."""
+"""Reads a profile from bytes, a file or a folder: its format is known by the content, never by a file's name.
+
+Of many files, an archive's or a run's folder, the one that tells most is read, and `ignored` says which it was.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.best_file import read_best
-from profet_core.profiles.containers.archives import files_in_archive, files_in_folder, is_archive
-from profet_core.profiles.containers.foreign_files import what_it_is
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.containers.watch import Progress, Watch
-from profet_core.profiles.formats import READERS, reader_of
+from profet_core.profiles import profet_json
+from profet_core.profiles.containers.archives import (
+    SHORT_HEAD_BYTES,
+    ArchivedFile,
+    files_in_archive,
+    files_in_folder,
+    is_archive,
+)
+from profet_core.profiles.containers.foreign_files import refused_sibling, what_it_is
+from profet_core.profiles.containers.unpacking import HEAD_BYTES, Content, Progress, Watch
+from profet_core.profiles.formats import MOST_TELLING_FIRST, READERS, Reader, reader_of
 from profet_core.profiles.record import Profile
-from profet_core.profiles.tensorflow.tensorboard_files import refused_sibling
 from profet_core.profiles.trace_events.kernel_names import forget_names
+
+#: If the best file is damaged, the next ones are tried.
+MAX_TRIES = 3
+
+# TensorFlow names the folder of a run by its time.
+_RUN = re.compile(r"\d{4}(?:_\d{2}){5}(?=/)", re.ASCII)
+_NUMBERS = re.compile(r"(\d+)", re.ASCII)
+_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,2000}?"rank"\s*:\s*(\d{1,6})', re.ASCII)
+# Any JSON may be PROFET's; among other files only what names an operation is.
+_OPERATION = re.compile(rb'"(?:Device|Host)_')
+_NAME_CHARACTERS = 80
 
 
 def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progress: Progress | None = None) -> Profile:
@@ -41,14 +63,7 @@ def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progr
     if isinstance(source, str | Path):
         return _read_path(Path(source), name, progress)
     name = name or "profile"
-    try:
-        content = Content(source, watch=Watch(progress))
-        content.watch.shorten(content.size)
-        return _read(content, name)
-    except ProfileError as error:
-        raise ProfileError(f"{shown_file_name(name)}: {error}") from None
-    finally:
-        forget_names()
+    return _named(name, lambda: _read(source, name, Watch(progress)))
 
 
 def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Profile:
@@ -62,11 +77,16 @@ def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Prof
     ------
     ProfileError : one line: nothing in it is a profile, or what is can't be read.
     """
+    watch = Watch(progress)
+    return _named(path.resolve().name, lambda: _read_best(files_in_folder(path, watch), "folder", watch))
+
+
+def _named(name: str, read: Callable[[], Profile]) -> Profile:
+    """What `read` returns; its errors name the file."""
     try:
-        watch = Watch(progress)
-        return read_best(files_in_folder(path, watch), "folder", watch)
+        return read()
     except ProfileError as error:
-        raise ProfileError(f"{shown_file_name(path.resolve().name)}: {error}") from None
+        raise ProfileError(f"{shown_file_name(name)}: {error}") from None
     finally:
         forget_names()
 
@@ -86,9 +106,11 @@ def _read_path(path: Path, name: str, progress: Progress | None) -> Profile:
         raise ProfileError(f"{shown_file_name(name)} can't be read: {why}. Give a path, bytes or a file.") from None
 
 
-def _read(content: Content, name: str) -> Profile:
+def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
+    content = Content(source, watch=watch)
+    watch.shorten(content.size)
     if is_archive(content):
-        return read_best(files_in_archive(content), "archive", content.watch)
+        return _read_best(files_in_archive(content), "archive", watch)
     content.follow()
     if refusal := refused_sibling(content.head):
         raise ProfileError(refusal)
@@ -103,3 +125,103 @@ def shown_file_name(name: str) -> str:
     """A file's name as messages have it: printable, and not too long."""
     printable = "".join(character for character in name if character.isprintable()) or "profile"
     return printable if len(printable) <= 60 else printable[:57] + "..."
+
+
+# --- of many files ----------------------------------------------------------------------------------------------------
+
+
+class _Candidate(NamedTuple):
+    """A file that a reader takes for its own, and the rank of the process that wrote it, if it tells."""
+
+    file: ArchivedFile
+    reader: Reader
+    rank: int
+
+    @property
+    def run(self) -> str:
+        """Time of the run as TensorFlow names its folder, or ""."""
+        found = _RUN.findall(self.file.name)
+        return found[-1] if found else ""
+
+    @property
+    def order(self) -> tuple[int, list[str | tuple[int, str]]]:
+        """Lowest rank first, then by name, numbers in it as numbers."""
+        parts = enumerate(_NUMBERS.split(self.file.name))
+        return self.rank, [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else part for at, part in parts]
+
+    @property
+    def preference(self) -> int:
+        """Place of its format among those that tell most."""
+        return MOST_TELLING_FIRST.index(self.reader) if self.reader in MOST_TELLING_FIRST else len(MOST_TELLING_FIRST)
+
+
+def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
+    """Read the file that tells most, and note which one it was; of several runs the last, of several ranks the first.
+
+    Parameters
+    ----------
+    where : "archive" or "folder", for messages.
+    """
+    candidates, failed = _candidates(files, watch)
+    if not candidates:
+        raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))
+    candidates.sort(key=lambda each: each.order)
+    candidates.sort(key=lambda each: each.run, reverse=True)
+    candidates.sort(key=lambda each: each.preference)
+    failed = []
+    for candidate in candidates[:MAX_TRIES]:
+        try:
+            with closing(candidate.file.open(HEAD_BYTES)) as content:
+                content.follow()
+                profile = candidate.reader.read(content)
+        except ProfileError as error:
+            failed.append(ProfileError(f"{_short(candidate.file)}: {error}"))
+        else:
+            if len(files) == 1:
+                return profile
+            note = _note(candidate, candidates, len(files), where)
+            unread = tuple(f"{_short(each.file)}, which can't be read" for each in candidates[: len(failed)])
+            return replace(profile, ignored=(note, *unread, *profile.ignored))
+    raise failed[0]
+
+
+def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Candidate], list[ProfileError]]:
+    """The files that a reader takes for its own, and what is wrong with those that can't be looked at."""
+    found: list[_Candidate] = []
+    failed: list[ProfileError] = []
+    for file in files:
+        watch.check_time()
+        try:
+            with closing(file.open(SHORT_HEAD_BYTES)) as content:
+                head = content.head
+        except ProfileError as error:
+            failed.append(ProfileError(f"{_short(file)}: {error}"))
+            continue
+        reader = reader_of(head)
+        if reader is None or refused_sibling(head) or (reader is profet_json and not _OPERATION.search(head)):
+            continue
+        rank = _RANK.search(head)
+        found.append(_Candidate(file, reader, int(rank[1]) if rank else 0))
+    return found, failed
+
+
+def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, where: str) -> str:
+    alike = [each for each in candidates if each.reader is chosen.reader]
+    runs = len({each.run for each in alike})
+    others = sum(each.run == chosen.run for each in alike)
+    which = f", of the last of {runs} runs" if runs > 1 else ""
+    which += f", the first of {others} such files" if others > 1 else ""
+    return f"{count - 1} of the {count} files in the {where}: {_short(chosen.file)} was read{which}"
+
+
+def _nothing_found(files: Sequence[ArchivedFile], where: str) -> str:
+    if any(file.name.endswith("/data.pkl") or file.name == "data.pkl" for file in files):
+        return "this is a PyTorch checkpoint, not a profile: upload the trace that torch.profiler writes."
+    return (
+        f"the {where} holds no profile among its {len(files)} files: upload an xplane.pb or trace.json.gz of "
+        "TensorFlow, or a trace of torch.profiler."
+    )
+
+
+def _short(file: ArchivedFile) -> str:
+    return file.name if len(file.name) <= _NAME_CHARACTERS else "..." + file.name[3 - _NAME_CHARACTERS :]

@@ -1,15 +1,18 @@
-"""What a profile is, whatever file it came from: time per operation type over one training step."""
+"""A profile, whatever file it came from: time per operation type over one training step."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from profet_core.errors import ProfileError
+from profet_core.profiles.limits import MAX_OPERATION_US, check_operations
 
 DEVICE_PREFIX = "Device_"
 HOST_PREFIX = "Host_"
@@ -36,6 +39,11 @@ NO_WORK = (
     "This profile has no convolution, matrix product or backward pass, so it is not a training step: profile a "
     "whole step, from the batch to the optimizer update."
 )
+#: Why a trace without operations, and a TPU's profile, are refused.
+NO_OPERATION = "No operation was found in the trace: record a training step with the profiler running."
+TPU = "This profile was recorded on a TPU, and the models support GPUs only: record the step on a GPU."
+#: Operations that nothing but a TPU runs.
+_TPU = re.compile(r"(Host|Device)_(_?TPU|infeed|outfeed)", re.IGNORECASE)
 #: What any network's training step has some of; compiled kernels may hide the names.
 _WORK = re.compile(
     r"conv|mat_?mul|mm\b|gemm|einsum|grad|back|rnn|lstm|gru|attention|xla|fus|triton|unknown", re.IGNORECASE
@@ -75,12 +83,10 @@ class Profile:
     operations : operation name ("Device_Conv2D", "Host_IDLE") -> microseconds of ONE step, sorted by name, so that the
         order of keys in a file changes nothing. The device rows of one GPU, idle included, add up to about the step
         as it ran under the profiler.
-    meta : what the recorder knew about the step.
     source_format : name of the format it was read from.
     ignored : what the file held and the profile leaves out, one short text each.
-    steps : training steps the file covers; `operations` are their mean.
+    steps, steps_basis : training steps the file covers, of which `operations` are the mean, and how that is known.
     warnings : what makes the times less sure, one sentence each, shown before any number.
-    steps_basis : how `steps` is known.
     refusal : why no latency may be predicted from this profile, and what to do: one line; empty if one may.
     may_be_cut : False for a whole trace; totals may come from statistics that list the 500 costliest operations a side.
     """
@@ -139,13 +145,34 @@ class Profile:
         return self.operations.get(UNKNOWN_DEVICE_OPERATION, 0.0) / busy_us if busy_us > 0 else 0.0
 
 
-def running(profile: Profile) -> Profile:
-    """`profile`, refused if nothing in it took any time; no step if it holds none of a network's work.
+def no_times() -> defaultdict[str, float]:
+    """Sums of nothing yet: every name has 0."""
+    return defaultdict(float)
+
+
+def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attributes: Any) -> Profile:
+    """The profile of one mean step, refused if it holds none of a network's work.
+
+    Parameters
+    ----------
+    totals_us : operation name ("Device_Conv2D") -> microseconds over all `steps`.
+    attributes : those of `Profile`; `steps_basis` is "assumed" if not given.
 
     Raises
     ------
-    ProfileError : every operation took less than half a picosecond.
+    ProfileError : no operation, too many, times that no step takes, or no time at all.
     """
+    if not totals_us:
+        raise ProfileError(NO_OPERATION)
+    check_operations(len(totals_us))
+    if any(map(_TPU.match, totals_us)):
+        raise ProfileError(TPU)
+    means_us = {name: total_us / steps for name, total_us in totals_us.items()}
+    for name, mean_us in means_us.items():
+        if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:
+            raise ProfileError(f"{name} adds up to an implausible time: record the profile again.")
+    attributes.setdefault("steps_basis", "assumed")
+    profile = Profile(means_us, steps=steps, **attributes)
     if profile.device_total_us + profile.host_total_us == 0:
         raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
     # One of a CPU has no number in any case, and is told so.

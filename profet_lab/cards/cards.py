@@ -14,7 +14,7 @@ from profet_core.manycore.models import XEON_PHI_7120P
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT, PUBLISHED_SPEEDUP
 from profet_core.precision.model import PrecisionModel
 from profet_core.prediction.checks import TYPICAL_RATIO
-from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
+from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_lab.cards.render import render
 from profet_lab.classes.boosted import REPEATS
 from profet_lab.documented.baseline import WITHOUT_TWIN_MAPE

@@ -13,7 +13,7 @@ import pyarrow  # noqa: F401  (reads the tables: missing, it is named before any
 
 from profet_core.errors import InputError, ProfetError
 from profet_core.files import sha256_hex
-from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
+from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 DATA_VARIABLE = "PROFET_DATA"

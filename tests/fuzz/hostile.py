@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import json
-import os
 from collections.abc import Callable, Iterable
-
-from tests.fuzz.damage import zipped
 
 _WIDE = "\U0001f600"
 _MIB = 2**20
@@ -34,6 +30,10 @@ def hostile_files() -> dict[str, tuple[Callable[[], bytes], str]]:
         "xplane, fields without end": (
             lambda: _field(1, _field(2, b"/host:CPU") + b"\x08\x00" * 2_000_000),
             "more than 1,000,000 parts",
+        ),
+        "xplane, streams": (
+            lambda: _field(1, _field(2, b"/device:GPU:0") + _field(3, b"") * 20_001),
+            "damaged or truncated",
         ),
         "xplane, operations on one thread": (
             lambda: _line(
@@ -63,18 +63,17 @@ def hostile_files() -> dict[str, tuple[Callable[[], bytes], str]]:
             "10,000 different names or threads",
         ),
         "statistics CSV, rows": (lambda: _TABLE + b"1,Device,Conv2D,a,1,5\n" * 21_000, "more than 20,000 rows"),
-        "statistics CSV, an open quote": (lambda: _TABLE + b'"' + b"a" * _MIB, "is damaged"),
-        "PROFET JSON, digits": (lambda: b'{"Device_A":' + b"9" * (3 * _MIB), "digits"),
-        "PROFET JSON, 1,001 types": (
-            lambda: json.dumps({f"Device_Z{number}": 1 for number in range(1_001)}).encode(),
-            "More than 1,000 operation types",
+        "statistics JSON, too large": (
+            lambda: b'{"cols": [{"id": "host_or_device"}]}' + b" " * (5 * _MIB),
+            "more than 4 MB",
         ),
+        "PyTorch trace, 20,001 names": (
+            lambda: _trace(_PYTORCH, (_event(f"aten::{n}", n, cat="cpu_op") for n in range(20_001))),
+            "20,000 different names",
+        ),
+        "PROFET JSON, digits": (lambda: b'{"Device_A":' + b"9" * (3 * _MIB), "digits"),
         "PROFET JSON, too large": (lambda: b'{"Device_A":1,"x":' + b" " * (5 * _MIB) + b"1}", "has more than 4 MB"),
         "a bomb": (lambda: gzip.compress(_PYTORCH + b" " * (20 * _MIB), 9), "more than 100 times its size"),
-        "a bomb in a zip": (lambda: zipped({"a.json": _PYTORCH + b" " * (20 * _MIB)}), "more than 100 times its size"),
-        "archives in archives": (lambda: zipped({"a.zip": zipped({"b.json": b'{"Device_A":1}'})}), "holds no profile"),
-        "packed twice": (lambda: gzip.compress(gzip.compress(b'{"Device_A":1}')), "compressed twice"),
-        "noise": (lambda: b"\x93" + os.urandom(1000), "not a supported profile"),
     }
 
 

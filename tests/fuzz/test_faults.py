@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import resource
-import shutil
 import subprocess
 import sys
 import time
@@ -73,19 +72,3 @@ def test_a_full_disk_changes_nothing(home, limit):
         assert done.returncode in (1, 2) and not done.stdout
         assert done.stderr.startswith("profet: ") and done.stderr.count("\n") == 1
         assert {path: path.read_bytes() for path in home.glob("*/*")} == before
-
-
-@pytest.mark.parametrize("how", ["cut short", "a bit", "gone"])
-def test_a_damaged_model_is_one_line(tmp_path, how):
-    models = tmp_path / "models"
-    shutil.copytree(REPOSITORY / "models", models)
-    for path in sorted(path for path in (models / "g3s.xlarge").rglob("*") if path.is_file()):
-        data = bytearray(path.read_bytes())
-        data[len(data) // 2] ^= 1
-        if how == "gone":
-            path.unlink()
-        else:
-            path.write_bytes(data if how == "a bit" else data[: len(data) // 2])
-    done = profet(*QUESTION, "--models", str(models))
-    assert done.returncode == 2 and not done.stdout
-    assert done.stderr.startswith("profet: ") and done.stderr.count("\n") == 1

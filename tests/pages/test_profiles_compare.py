@@ -8,7 +8,7 @@ from pages.compare.listing import Candidate, as_said, compare
 from pages.compare.side_by_side import bars, offer_rows, table_row
 from profet_core import predict, read_profile
 from profet_core.advice.advise import ORIGINAL
-from profet_core.profiles.profet_json.writer import write_profile
+from profet_core.profiles.profet_json import write_profile
 from tests.pages.conftest import (
     as_version_1,
     as_version_2,

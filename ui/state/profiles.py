@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 import streamlit as st
 
 from profet_core import InputError, Profile, ProfileError
-from profet_core.profiles.profet_json.link_text import profile_of_link_text, profile_to_link_text
+from profet_core.profiles.profet_json import profile_of_link_text, profile_to_link_text
 from ui.state.link import PARAMETER, forget_given, given_by_link
 from ui.state.records import Held, OwnProfile
 from ui.state.resources import Resources

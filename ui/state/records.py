@@ -8,7 +8,7 @@ from profet_core import Catalog, Profile
 from profet_core.artifacts.samples import Sample
 from profet_core.catalog import Instance
 from profet_core.prediction.checks import read_as
-from profet_core.profiles.profet_json.reader import VERSION_1
+from profet_core.profiles.profet_json import VERSION_1
 
 
 @dataclass(frozen=True, slots=True)

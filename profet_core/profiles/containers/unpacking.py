@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import io
+import tarfile
+import time
+import zipfile
 import zlib
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, BinaryIO
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.watch import Watch
-from profet_core.profiles.limits import MAX_RATIO, MAX_STREAMED_BYTES, MAX_UNCHECKED_RATIO_BYTES, MAX_WHOLE_BYTES
+from profet_core.profiles.limits import (
+    MAX_RATIO,
+    MAX_SECONDS,
+    MAX_SMALL_SECONDS,
+    MAX_STREAMED_BYTES,
+    MAX_UNCHECKED_RATIO_BYTES,
+    MAX_WHOLE_BYTES,
+    SMALL_BYTES,
+)
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -19,8 +30,14 @@ RATIO_REFUSAL = (
     f"The compressed file unpacks to more than {MAX_RATIO} times its size, which is too much for a profile: record the "
     "profile again."
 )
+_EMPTY = "The file is empty: upload the profile of one training step."
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 256 * 2**10
+#: What the libraries raise where a zip or tar archive is damaged, and the line for it.
+ARCHIVE_ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, ValueError)
+DAMAGED_ARCHIVE = "The archive is damaged: pack or download it again."
+
+Progress = Callable[[float], None]
 
 
 def unpacks_too_well(unpacked_bytes: int, packed_bytes: int) -> bool:
@@ -28,20 +45,33 @@ def unpacks_too_well(unpacked_bytes: int, packed_bytes: int) -> bool:
     return unpacked_bytes > max(MAX_UNCHECKED_RATIO_BYTES, MAX_RATIO * packed_bytes)
 
 
-class Source(Protocol):
-    """Where bytes come from: a binary file, or what behaves as one."""
+class Watch:
+    """Processor time and progress of reading one upload, over all streams that are opened for it."""
 
-    def read(self, size: int = -1, /) -> bytes:
-        """At most `size` bytes, all that are left if it is negative."""
+    def __init__(self, progress: Progress | None = None) -> None:
+        self._progress = progress
+        self._reported = 0.0
+        # Of this thread: what other sessions of a server do does not count, nor does waiting for a disk.
+        self._begun = time.thread_time()
+        self._seconds = MAX_SECONDS
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to a place; where that is, from the start."""
+    def shorten(self, uploaded_bytes: int) -> None:
+        """Allow a small upload less time."""
+        if uploaded_bytes <= SMALL_BYTES:
+            self._seconds = min(MAX_SMALL_SECONDS, MAX_SECONDS)
 
-    def seekable(self) -> bool:
-        """False for a pipe."""
+    def check_time(self) -> None:
+        """Raise ProfileError if reading has taken too long."""
+        if time.thread_time() > self._begun + self._seconds:
+            raise ProfileError(
+                f"Reading took more than {self._seconds:.0f} s of processor time and was stopped: record fewer steps."
+            )
 
-    def close(self) -> None:
-        """No more is read."""
+    def report(self, share: float) -> None:
+        """Report the share that is read; forwards only, and a hundred times: a reader may open the content twice."""
+        if self._progress and (share >= self._reported + 0.01 or share >= 1 > self._reported):
+            self._reported = share
+            self._progress(min(share, 1.0))
 
 
 class Content:
@@ -52,11 +82,13 @@ class Content:
     source : the bytes, or a binary file.
     watch : that of the upload; progress is reported to it from `follow` on.
     head_bytes : length of `head`, at most.
+    size : bytes of the source, where finding out would read it.
 
     Attributes
     ----------
     head : the first bytes, at most `head_bytes` of them; all of a small file.
     size : bytes of the source, packed as they are.
+    is_packed : the bytes that are read are not those of the source.
 
     Raises
     ------
@@ -64,22 +96,26 @@ class Content:
         the time.
     """
 
-    def __init__(self, source: bytes | Source, *, watch: Watch | None = None, head_bytes: int = HEAD_BYTES) -> None:
-        self._source: Source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
-        self.size = self._source.seek(0, io.SEEK_END)
+    def __init__(
+        self,
+        source: bytes | BinaryIO,
+        *,
+        watch: Watch | None = None,
+        head_bytes: int = HEAD_BYTES,
+        size: int | None = None,
+    ) -> None:
+        self._source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
+        self.size = self._source.seek(0, io.SEEK_END) if size is None else size
         self.watch = watch or Watch()
         self._is_followed = False
         start = self._block(0, 4)
-        if not start:
-            raise _empty()
-        #: The bytes that are read are not those of the source.
         self.is_packed = start.startswith(_GZIP_MAGIC)
         if not self.is_packed and self.size > MAX_STREAMED_BYTES:
             raise ProfileError(_too_large(MAX_STREAMED_BYTES))
         with self.open() as stream:
-            self.head = stream.read(head_bytes)
+            self.head = stream.read(head_bytes) if start else b""
         if not self.head.strip():
-            raise _empty()
+            raise ProfileError(_EMPTY)
         if self.is_packed and self.head.startswith(_GZIP_MAGIC):
             raise ProfileError("The file is compressed twice: unpack it once (gunzip) and upload that.")
 
@@ -100,9 +136,9 @@ class Content:
             raise ProfileError(too_large or _too_large(max_bytes))
         return data
 
-    def open(self, start: int = 0) -> BinaryIO:
-        """A new stream over the unpacked bytes, from `start`; its reads raise ProfileError."""
-        return io.BufferedReader(_Unpacked(self, start), _BLOCK_BYTES)
+    def open(self) -> BinaryIO:
+        """A new stream over the unpacked bytes; its reads raise ProfileError, and going back starts anew."""
+        return io.BufferedReader(_Unpacked(self), _BLOCK_BYTES)
 
     def close(self) -> None:
         """Close the source, for who opened it."""
@@ -114,8 +150,13 @@ class Content:
 
     def _block(self, position: int, size: int) -> bytes:
         """Bytes of the source as it is, packed or not."""
-        self._source.seek(position)
-        data = self._source.read(size)
+        try:
+            self._source.seek(position)
+            data = self._source.read(size)
+        except ProfileError:
+            raise
+        except ARCHIVE_ERRORS:
+            raise ProfileError(DAMAGED_ARCHIVE) from None
         if self._is_followed:
             self.watch.report((position + len(data)) / max(self.size, 1))
         return data
@@ -124,21 +165,36 @@ class Content:
 class _Unpacked(io.RawIOBase):
     """Unpacked bytes of a content; holds one block at a time."""
 
-    def __init__(self, content: Content, start: int) -> None:
+    def __init__(self, content: Content) -> None:
         super().__init__()
         self._content = content
-        self._position = 0
-        self._produced = 0
+        self._start()
+
+    def _start(self) -> None:
+        # The place in the source, and in what is unpacked of it.
+        self._position = self._produced = 0
         # zlib stops at max_length, so a bomb never unfolds beyond `size`.
-        self._inflater = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS) if content.is_packed else None
-        if self._inflater is None:
-            self._position = start
-        else:
-            while start > 0 and (passed := len(self._next(min(start, _BLOCK_BYTES)))):
-                start -= passed
+        self._inflater = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS) if self._content.is_packed else None
 
     def readable(self) -> bool:
         return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._produced
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        target = offset + (0, self._produced, self._content.size)[whence]
+        if self._inflater is None:
+            self._position = self._produced = target
+            return target
+        if target < self._produced:
+            self._start()
+        while self._produced < target and self._next(min(target - self._produced, _BLOCK_BYTES)):
+            pass
+        return self._produced
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
@@ -173,27 +229,21 @@ class _Unpacked(io.RawIOBase):
                 return data
             if not packed and not inflater.eof:
                 raise ProfileError("The compressed file is truncated: compress or download it again.")
-        self._check_tail(inflater.unused_data)
-        return b""
-
-    def _check_tail(self, rest: bytes) -> None:
+        rest = inflater.unused_data
         while rest:
             if rest.strip(b"\x00"):
                 raise ProfileError("The compressed file holds more than one file: unpack it and upload one profile.")
             rest = self._taken(_BLOCK_BYTES)
+        return b""
 
 
-def _seekable(source: Source) -> Source:
+def _seekable(source: BinaryIO) -> BinaryIO:
     if source.seekable():
         return source
     data = source.read(MAX_WHOLE_BYTES + 1)
     if len(data) > MAX_WHOLE_BYTES:
         raise ProfileError(f"More than {MAX_WHOLE_BYTES // 2**20} MB came through a pipe: use a file instead.")
     return io.BytesIO(data)
-
-
-def _empty() -> ProfileError:
-    return ProfileError("The file is empty: upload the profile of one training step.")
 
 
 def _too_large(max_bytes: int) -> str:

@@ -28,7 +28,7 @@ MAX_OTHERS = 1_000
 MAX_TIME_US = 1e18
 
 #: A process and a thread; their numbers may be texts ("Spans").
-Thread: TypeAlias = tuple[int | str | None, int | str | None]
+Where: TypeAlias = tuple[int | str | None, int | str | None]
 #: The duration of an event that has none.
 NO_DURATION = -math.inf
 

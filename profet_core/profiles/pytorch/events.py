@@ -4,55 +4,20 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypedDict, TypeVar
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, Event, Thread
+from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, Event, Where
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_NAMES, MAX_STEPS, MAX_THREADS, NamesKept
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
 OPTIMIZER_STEP = "Optimizer.step#"
-
-_GRADIENT_DESCENT, _MOMENTUM = "ResourceApplyGradientDescent", "ResourceApplyMomentum"
-_ADAM = "ResourceApplyAdam"
-#: What the name of an optimizer's class holds, small letters, those that say more first.
-_BY_NAME = (
-    ("adagrad", "ResourceApplyAdagradV2"),
-    ("adadelta", "ResourceApplyAdadelta"),
-    ("adamax", "ResourceApplyAdaMax"),
-    ("adam", _ADAM),
-    ("lamb", _ADAM),
-    ("adan", _ADAM),
-    ("rmsprop", "ResourceApplyRMSProp"),
-    ("ftrl", "ResourceApplyFtrl"),
-)
-
-
-def update_operation(label: str, operations: Collection[str]) -> str:
-    """TensorFlow's type of the update that an optimizer's step makes.
-
-    Parameters
-    ----------
-    label : "Optimizer.step#Adam.step".
-    operations : names of PyTorch's operations inside: a running mean of the gradients takes a product, the mean of
-        their squares a root.
-    """
-    name = label.removeprefix(OPTIMIZER_STEP).partition(".")[0].lower()
-    if known := next((kind for part, kind in _BY_NAME if part in name), None):
-        return known
-    parts = [operation.removeprefix("aten::").strip("_").removeprefix("foreach_") for operation in operations]
-    if "sgd" not in name and any(part.startswith(("sqrt", "addcdiv", "fused_adam")) for part in parts):
-        return _ADAM
-    return _MOMENTUM if "mul" in parts else _GRADIENT_DESCENT
-
-
 #: Different kernels, each of which is searched for what it tells; a large network has hundreds.
 MAX_KERNEL_NAMES = 5_000
 MAX_NAME_CHARACTERS = 500
 _MAX_DEVICE = 1_000
-
 #: What stands for every label of `record_function` but an optimizer's.
 LABEL = "user_annotation"
 _DATA_LOADER = "enumerate(DataLoader)"
@@ -63,11 +28,14 @@ BACKWARD_NODE = re.compile(
 )
 _STEP_NAME = "ProfilerStep#"
 _STEP = re.compile(_STEP_NAME + r"(\d{1,15})", re.ASCII)
-#: What PyTorch calls its events, now and in 2021.
-_HOST = frozenset({"cpu_op", "operator"})
-_NOTES = frozenset({"user_annotation"})
-_CALLS = frozenset({"cuda_runtime", "cuda_driver", "runtime", "driver"})
-_DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"})
+#: What PyTorch calls its events, now and in 2021, in small letters.
+_HOST, _CALLS, _DEVICE = "host", "calls", "device"
+_KINDS = {
+    LABEL: LABEL,
+    **dict.fromkeys(("cpu_op", "operator"), _HOST),
+    **dict.fromkeys(("cuda_runtime", "cuda_driver", "runtime", "driver"), _CALLS),
+    **dict.fromkeys(("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"), _DEVICE),
+}
 #: What PyTorch writes with `profile_memory` at each allocation, and the number that it has for CUDA's devices.
 _MEMORY, _CUDA = "[memory]", 1
 _MOST_BYTES = 2**50
@@ -78,7 +46,6 @@ _OLD_PROCESSES = frozenset({"CPU functions", "CUDA functions"})
 _PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm"})
 
 Name = TypeVar("Name", bound=Hashable)
-
 
 #: The arguments of events that are looked at; any of them may hold anything.
 Args = TypedDict(
@@ -118,18 +85,17 @@ class Spans:
     threads: array[int] = field(default_factory=lambda: array("i"))
     links: array[int] = field(default_factory=lambda: array("q"))
 
-    def add(self, events: Sequence[TraceEvent], keys: Sequence[int]) -> None:
-        """Add events of these keys, whose threads and links were added."""
+    def add(
+        self, events: Sequence[TraceEvent], keys: Iterable[int], threads: Iterable[int], links: Iterable[int] = ()
+    ) -> None:
+        """Add events."""
         self.begins_us.extend([event.ts for event in events])
         self.durations_us.extend([event.dur for event in events])
         self.keys.extend(keys)
+        self.threads.extend(threads)
+        self.links.extend(links)
         if len(self.keys) > MAX_KEPT_EVENTS:
             raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
-
-    def rows(self, rows: Iterable[int]) -> Spans:
-        """Some of the events."""
-        kept = {name: getattr(self, name) for name in self.__slots__}
-        return Spans(**{name: array(values.typecode, (values[row] for row in rows)) for name, values in kept.items()})
 
 
 class Names(Generic[Name]):
@@ -152,19 +118,8 @@ class Names(Generic[Name]):
                 )
         return number
 
-    def numbers(self, names: Sequence[Name]) -> list[int]:
-        """The number of each of `names`."""
-        known = self._numbers
-        try:
-            return [known[name] for name in names]
-        except KeyError:
-            return [self.number(name) for name in names]
-
     def __iter__(self) -> Iterator[Name]:
         return iter(self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
 
 
 class PyTorchEvents:
@@ -196,47 +151,42 @@ class PyTorchEvents:
         self.input_types: set[str] = set()
         self.channels_last: int | None = None
         self.first_input: tuple[int, ...] | None = None
-        self.first_input_us = float("inf")
+        self._first_input_us = float("inf")
         self.peak_bytes: dict[int, int] = {}
         self.old_exports = 0
         self.untimed = 0
-        self._threads: Names[Thread] = Names(MAX_THREADS)
+        self._threads: Names[Where] = Names(MAX_THREADS)
         # Operations whose arguments tell nothing: name -> number in `operations`.
         self._plain: dict[str | None, int] = {}
 
     def add(self, events: Iterable[TraceEvent]) -> None:
         """Keep what matters of some events."""
-        host: list[TraceEvent] = []
-        calls: list[TraceEvent] = []
-        device: list[TraceEvent] = []
-
-        def note(event: TraceEvent) -> None:
-            self._name_label(event)
-            host.append(event)
-
-        keep: dict[str | None, Callable[[TraceEvent], None]] = {
-            **dict.fromkeys(_HOST, host.append),
-            **dict.fromkeys(_NOTES, note),
-            **dict.fromkeys(_CALLS, calls.append),
-            **dict.fromkeys(_DEVICE, device.append),
-        }
+        found: dict[str, list[TraceEvent]] = {_HOST: [], _CALLS: [], _DEVICE: []}
         for event in events:
-            kept = keep.get(event.cat)
-            if kept is None and event.cat is not None:
-                kept = keep.get(event.cat.lower())
-            if kept is not None and event.ph == "X":
-                kept(event)
+            kind = _KINDS.get(event.cat or "") or _KINDS.get((event.cat or "").lower())
+            if kind is not None and event.ph == "X":
+                if kind == LABEL:
+                    self._name_label(event)
+                found[_HOST if kind == LABEL else kind].append(event)
             elif event.name == _MEMORY:
                 self._add_memory(event.args or _NO_ARGS)
             elif event.cat is None:
                 self.old_exports += event.pid in _OLD_PROCESSES
-        self._add_host(self._timed(host))
-        self._add_calls(self._timed(calls))
-        device = self._timed(device)
+        host = [(event, key) for event in self._timed(found[_HOST]) if (key := self._operation(event)) >= 0]
+        self.host.add([event for event, _ in host], [key for _, key in host], [self._thread(each) for each, _ in host])
+        calls = [event for event in self._timed(found[_CALLS]) if _correlation(event) >= 0]
+        self.calls.add(calls, [0] * len(calls), map(self._thread, calls), map(_correlation, calls))
+        device = self._timed(found[_DEVICE])
         numbers = (event.args.get("device") if event.args else None for event in device)
-        self.device.threads.extend([n if type(n) is int and 0 <= n < _MAX_DEVICE else -1 for n in numbers])
-        self.device.links.extend(map(_correlation, device))
-        self.device.add(device, self.kernels.numbers([str(event.name)[:MAX_NAME_CHARACTERS] for event in device]))
+        self.device.add(
+            device,
+            [self.kernels.number(str(event.name)[:MAX_NAME_CHARACTERS]) for event in device],
+            [n if type(n) is int and 0 <= n < _MAX_DEVICE else -1 for n in numbers],
+            map(_correlation, device),
+        )
+
+    def _thread(self, event: TraceEvent) -> int:
+        return self._threads.number((event.pid, event.tid))
 
     def _timed(self, events: list[TraceEvent]) -> list[TraceEvent]:
         """Those with a name and a time; PyTorch 2.12 has written 0 for both times for part of a trace."""
@@ -249,23 +199,6 @@ class PyTorchEvents:
         self.untimed += len(events) - len(timed)
         return timed
 
-    def _add_host(self, events: list[TraceEvent]) -> None:
-        plain = self._plain
-        keys = [plain.get(event.name, -1) for event in events]
-        if -1 in keys:
-            keys = [self._operation(event) if key < 0 else key for event, key in zip(events, keys, strict=True)]
-        if -1 in keys:
-            events = [event for event, key in zip(events, keys, strict=True) if key >= 0]
-            keys = [key for key in keys if key >= 0]
-        self.host.threads.extend(self._threads.numbers([(event.pid, event.tid) for event in events]))
-        self.host.add(events, keys)
-
-    def _add_calls(self, events: list[TraceEvent]) -> None:
-        linked = [event for event in events if _correlation(event) >= 0]
-        self.calls.threads.extend(self._threads.numbers([(event.pid, event.tid) for event in linked]))
-        self.calls.links.extend(map(_correlation, linked))
-        self.calls.add(linked, [0] * len(linked))
-
     def _name_label(self, event: TraceEvent) -> None:
         """Rename a person's own label: it may tell what the network is, and only a compiler's is looked for."""
         name = event.name
@@ -275,13 +208,15 @@ class PyTorchEvents:
 
     def _operation(self, event: TraceEvent) -> int:
         """The number of an event's operation; -1 for the mark of a step."""
-        name, args = str(event.name), event.args or _NO_ARGS
-        if (known := self._plain.get(name)) is not None:
+        if (known := self._plain.get(event.name)) is not None:
             return known
+        name, args = str(event.name), event.args or _NO_ARGS
         if step := _STEP.fullmatch(name):
-            self._add_step(int(step[1]), event.ts, event.dur)
+            if len(self.steps) >= MAX_STEPS:
+                raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
+            self.steps.setdefault(int(step[1]), (event.ts, event.ts + event.dur))
             return -1
-        number = self.operations.number((name[:MAX_NAME_CHARACTERS], self._mask(name, args)))
+        number = self.operations.number((name[:MAX_NAME_CHARACTERS], _mask(name, args)))
         is_convolution = "convolution" in name or "conv2d" in name
         if is_convolution or name in _PRODUCTS:
             self._look_at_inputs(is_convolution, args, event.ts)
@@ -292,24 +227,10 @@ class PyTorchEvents:
     def _add_memory(self, args: Args) -> None:
         kind, device, held = args.get("Device Type"), args.get("Device Id"), args.get("Total Allocated")
         # Allocations of a CPU are counted from the profiler's start: no peak of a step.
-        if type(kind) is not int or kind != _CUDA:
+        if not (type(kind) is int and kind == _CUDA and type(device) is int and type(held) is int):
             return
-        if type(device) is int and 0 <= device < _MAX_DEVICE and type(held) is int and 0 < held < _MOST_BYTES:
+        if 0 <= device < _MAX_DEVICE and 0 < held < _MOST_BYTES:
             self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
-
-    def _add_step(self, number: int, begin_us: float, duration_us: float) -> None:
-        if len(self.steps) >= MAX_STEPS:
-            raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
-        self.steps.setdefault(number, (begin_us, begin_us + duration_us))
-
-    @staticmethod
-    def _mask(name: str, args: Args) -> str | None:
-        if "convolution_backward" not in name and "conv2d_backward" not in name:
-            return None
-        inputs = args.get("Concrete Inputs")
-        last = inputs[-1] if isinstance(inputs, list) and inputs else None
-        flags = re.findall(r"\b(true|1|false|0)\b", last.lower()[:100]) if isinstance(last, str) else []
-        return "".join("1" if word in ("true", "1") else "0" for word in flags[:2]) if len(flags) == 3 else None
 
     def _look_at_inputs(self, is_convolution: bool, args: Args, begin_us: float) -> None:
         # PyTorch 1.8 wrote them with a small letter.
@@ -323,8 +244,17 @@ class PyTorchEvents:
         # A tensor of one channel or one pixel is both.
         if strides is not None and shape[1] > 1 and shape[2] * shape[3] > 1:
             self.channels_last = (self.channels_last or 0) + (1 if strides[1] == 1 else -1)
-        if begin_us < self.first_input_us:
-            self.first_input, self.first_input_us = shape, begin_us
+        if begin_us < self._first_input_us:
+            self.first_input, self._first_input_us = shape, begin_us
+
+
+def _mask(name: str, args: Args) -> str | None:
+    if "convolution_backward" not in name and "conv2d_backward" not in name:
+        return None
+    inputs = args.get("Concrete Inputs")
+    last = inputs[-1] if isinstance(inputs, list) and inputs else None
+    flags = re.findall(r"\b(true|1|false|0)\b", last.lower()[:100]) if isinstance(last, str) else []
+    return "".join("1" if word in ("true", "1") else "0" for word in flags[:2]) if len(flags) == 3 else None
 
 
 def _four(lists: object, most: int) -> tuple[int, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from profet_core.errors import ProfileError
@@ -11,8 +11,7 @@ from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import ChromeTrace, is_chrome_trace
 from profet_core.profiles.limits import is_short_text
 from profet_core.profiles.pytorch.events import Args, PyTorchEvents
-from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.profiles.totals import profile_from_totals
+from profet_core.profiles.record import Profile, ProfileMeta, profile_from_totals
 from profet_core.profiles.trace_events.precision_signs import read_signs
 from profet_core.units import US_PER_MS
 
@@ -28,6 +27,14 @@ TRANSLATED_WARNING = (
 FORWARD_ONLY = (
     "This is a forward pass (inference) without gradients or an optimizer: profile a whole training step, with "
     "loss.backward() and optimizer.step()."
+)
+_NOTHING = (
+    "This Chrome trace has no PyTorch operation (cpu_op) and no kernel: record a training step with "
+    "torch.profiler, activities CPU and CUDA."
+)
+_OLD_EXPORT = (
+    "This is a list of PyTorch's function events (the export of torch.autograd.profiler up to 1.8, or of "
+    "prof.events()), which has no kernels: upload what the export_chrome_trace() of torch.profiler.profile writes."
 )
 #: Above this share of GPU time without an operation the profile says so.
 _UNLINKED_SHARE = 0.1
@@ -83,7 +90,24 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
     from profet_core.profiles.pytorch.work import reduce_events  # late: it needs numpy
 
     totals = reduce_events(events, check_time)
-    properties = _device(entries, totals.gpu_number) if len(events.device.keys) else {}
+    # Properties of the GPU that worked, else of the first one.
+    known, properties = entries.get("deviceProperties"), dict[str, object]()
+    if len(events.device.keys) and isinstance(known, list):
+        devices = [device for device in known if isinstance(device, dict)]
+        worked = [device for device in devices if _whole(device.get("id")) == totals.gpu_number]
+        properties = next(iter(worked or devices), properties)
+    name = properties.get("name")
+    info = entries.get("distributedInfo")
+    processes = (_whole(info.get("world_size")) or 1) if isinstance(info, dict) else 1
+    version = next((entries[name] for name in _VERSION_ENTRIES if name in entries), None)
+    found = _VERSION.match(version) if isinstance(version, str) else None
+    # Where the trace doesn't number the GPU, memory is that of the only one.
+    peaks, number = events.peak_bytes, totals.gpu_number
+    peak_bytes = (
+        next(iter(peaks.values()))
+        if number is None and len(peaks) == 1
+        else peaks.get(-1 if number is None else number)
+    )
     signs = read_signs(
         totals.kernels_us,
         [*(name for name, _ in events.operations), *events.labels],
@@ -91,53 +115,31 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
         _whole(properties.get("computeMajor")),
         None if events.channels_last is None else events.channels_last > 0,
     )
-    batch, height, width = _first_input(events)
+    batch, _, height, width = events.first_input or (None,) * 4
     return profile_from_totals(
-        {name: us * totals.steps for name, us in totals.totals_us.items()},
+        {name: us * totals.steps for name, us in (*totals.host_us.items(), *totals.device_us.items())},
+        totals.steps,
         source_format=NAME,
-        steps=totals.steps,
         steps_basis=totals.basis,
         meta=ProfileMeta(
-            gpu=_text(properties.get("name")),
-            framework=_framework(entries),
+            gpu=(name.strip() or None) if is_short_text(name) else None,
+            framework=f"PyTorch {found[0]}" if found else "PyTorch",
             precision=signs.precision,
             compiled=signs.compiled or None,
             channels_last=signs.channels_last or None,
             batch_size=batch,
             pixels=width if width == height else None,
-            peak_memory_mib=_peak_memory_mib(events.peak_bytes, totals.gpu_number),
+            peak_memory_mib=None if peak_bytes is None else round(peak_bytes / _BYTES_PER_MIB, 1),
         ),
         ignored=tuple(_ignored(events, totals)),
-        warnings=tuple(_warnings(totals, _processes(entries))),
+        warnings=tuple(_warnings(totals, processes)),
         refusal=_refusal(events, totals),
         may_be_cut=False,
     )
 
 
-_NOTHING = (
-    "This Chrome trace has no PyTorch operation (cpu_op) and no kernel: record a training step with "
-    "torch.profiler, activities CPU and CUDA."
-)
-_OLD_EXPORT = (
-    "This is a list of PyTorch's function events (the export of torch.autograd.profiler up to 1.8, or of "
-    "prof.events()), which has no kernels: upload what the export_chrome_trace() of torch.profiler.profile writes."
-)
-
-
-def _peak_memory_mib(peak_bytes: Mapping[int, int], gpu_number: int | None) -> float | None:
-    """The most that tensors held on the profile's GPU; where the trace doesn't number it, on the only one."""
-    if gpu_number is None and len(peak_bytes) == 1:
-        (gpu_number,) = peak_bytes
-    held = None if gpu_number is None else peak_bytes.get(gpu_number)
-    return None if held is None else round(held / _BYTES_PER_MIB, 1)
-
-
-def _first_input(events: PyTorchEvents) -> tuple[int | None, int | None, int | None]:
-    """Batch size, height and width of what the first convolution took."""
-    if events.first_input is None:
-        return None, None, None
-    batch, _, height, width = events.first_input
-    return batch, height, width
+def _whole(value: object) -> int | None:
+    return value if type(value) is int else None
 
 
 def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
@@ -188,35 +190,8 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
         yield (
             f"the length of a profiled step ({totals.step_us / US_PER_MS:.4g} ms): it is shorter without the profiler"
         )
-    _, height, width = _first_input(events)
+    _, _, height, width = events.first_input or (None,) * 4
     if height != width:
         yield f"images of {height} x {width} pixels: the models support square ones only"
     if events.untimed:
         yield f"{events.untimed} events without a valid time"
-
-
-def _device(entries: dict[str, object], worked: int | None) -> dict[str, object]:
-    """Properties of the GPU that worked, else of the first one."""
-    known = entries.get("deviceProperties")
-    devices = [device for device in known if isinstance(device, dict)] if isinstance(known, list) else []
-    return next((device for device in devices if _whole(device.get("id")) == worked), devices[0] if devices else {})
-
-
-def _processes(entries: dict[str, object]) -> int:
-    """How many processes trained together, as far as the trace tells."""
-    info = entries.get("distributedInfo")
-    return (_whole(info.get("world_size")) or 1) if isinstance(info, dict) else 1
-
-
-def _framework(entries: dict[str, object]) -> str:
-    version = next((entries[name] for name in _VERSION_ENTRIES if name in entries), None)
-    found = _VERSION.match(version) if isinstance(version, str) else None
-    return f"PyTorch {found[0]}" if found else "PyTorch"
-
-
-def _whole(value: object) -> int | None:
-    return value if type(value) is int else None
-
-
-def _text(value: object) -> str | None:
-    return (value.strip() or None) if is_short_text(value) else None

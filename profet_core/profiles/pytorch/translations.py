@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
+from typing import NamedTuple
 
+from profet_core.profiles.pytorch.events import OPTIMIZER_STEP
 from profet_core.profiles.record import UNKNOWN
 from profet_core.profiles.trace_events.kernel_names import COLLECTIVE, operation_of_kernel
 
@@ -29,9 +30,21 @@ _PEER_COPY = re.compile(r"memcpy ?(?:ptop|p2p)", re.IGNORECASE)
 #: the GPU change a type or an order.
 COPY, _COPY_ON_GPU, _COPIES_ON_GPU = "_Send", "Cast", ("Transpose", "MemcpyDToD")
 
+_ADAM = "ResourceApplyAdam"
+#: What the name of an optimizer's class holds, small letters, those that say more first.
+_UPDATES = {
+    "adagrad": "ResourceApplyAdagradV2",
+    "adadelta": "ResourceApplyAdadelta",
+    "adamax": "ResourceApplyAdaMax",
+    "adam": _ADAM,
+    "lamb": _ADAM,
+    "adan": _ADAM,
+    "rmsprop": "ResourceApplyRMSProp",
+    "ftrl": "ResourceApplyFtrl",
+}
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+
+class Kernel(NamedTuple):
     """What a kernel's name tells.
 
     Attributes
@@ -59,37 +72,51 @@ def kernel_of(name: str) -> Kernel:
     return Kernel(name, operation, gradient, bool(_DEPTHWISE.search(name)))
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """TensorFlow's types of one operation.
-
-    Attributes
-    ----------
-    types : none if it is left out; the gradients of input and filter if `splits`.
-    """
+class Translation(NamedTuple):
+    """TensorFlow's types of one operation: none if it is left out; the gradients of input and filter if `splits`."""
 
     types: tuple[str, ...]
     splits: bool = False
 
 
-@dataclass(frozen=True)
-class TranslationTable:
-    """The table: exact names first, then patterns in their order."""
+@cache
+def load_translations() -> dict[str, Translation]:
+    """The shipped table: names, and patterns with "*" in their order."""
+    text = resources.files("profet_core.profiles.pytorch").joinpath("translations.csv").read_text(encoding="utf-8")
+    return {
+        row["operation"]: Translation(tuple(filter(None, row["types"].split(";"))), row["share"] == "backward")
+        for row in csv.DictReader(text.splitlines())
+    }
 
-    exact: Mapping[str, Translation]
-    patterns: tuple[tuple[str, Translation], ...]
 
-    def find(self, operation: str) -> Translation:
-        """Where an operation goes; one that isn't in the table keeps its name if it is PyTorch's own.
+def translation_of(operation: str) -> Translation:
+    """Where an operation goes; one that isn't in the table keeps its name if it is PyTorch's own.
 
-        Any other may be a name of the user's, and is not named.
-        """
-        found = self.exact.get(operation)
-        if found is None:
-            found = next((row for pattern, row in self.patterns if fnmatchcase(operation, pattern)), None)
-        if found is None:
-            found = Translation((operation if _PUBLIC_NAME.fullmatch(operation) else UNKNOWN,))
-        return found
+    Any other may be a name of the user's, and is not named.
+    """
+    table = load_translations()
+    if operation in table:
+        return table[operation]
+    patterns = (row for pattern, row in table.items() if "*" in pattern and fnmatchcase(operation, pattern))
+    return next(patterns, None) or Translation((operation if _PUBLIC_NAME.fullmatch(operation) else UNKNOWN,))
+
+
+def update_operation(label: str, operations: Collection[str]) -> str:
+    """TensorFlow's type of the update that an optimizer's step makes.
+
+    Parameters
+    ----------
+    label : "Optimizer.step#Adam.step".
+    operations : names of PyTorch's operations inside: a running mean of the gradients takes a product, the mean of
+        their squares a root.
+    """
+    name = label.removeprefix(OPTIMIZER_STEP).partition(".")[0].lower()
+    if known := next((kind for part, kind in _UPDATES.items() if part in name), None):
+        return known
+    parts = [operation.removeprefix("aten::").strip("_").removeprefix("foreach_") for operation in operations]
+    if "sgd" not in name and any(part.startswith(("sqrt", "addcdiv", "fused_adam")) for part in parts):
+        return _ADAM
+    return "ResourceApplyMomentum" if "mul" in parts else "ResourceApplyGradientDescent"
 
 
 def shares(translation: Translation, kernel: Kernel | None, mask: str | None) -> dict[str, float]:
@@ -116,18 +143,3 @@ def shares(translation: Translation, kernel: Kernel | None, mask: str | None) ->
     if mask in ("10", "01"):
         return {types[mask.index("1")]: 1.0}
     return dict.fromkeys(types, 0.5)
-
-
-@cache
-def load_translations() -> TranslationTable:
-    """The shipped table."""
-    text = resources.files("profet_core.profiles.pytorch").joinpath("translations.csv").read_text(encoding="utf-8")
-    exact, patterns = {}, []
-    for row in csv.DictReader(text.splitlines()):
-        types = tuple(row["types"].split(";")) if row["types"] else ()
-        translation = Translation(types, row["share"] == "backward")
-        if "*" in row["operation"]:
-            patterns.append((row["operation"], translation))
-        else:
-            exact[row["operation"]] = translation
-    return TranslationTable(exact, tuple(patterns))

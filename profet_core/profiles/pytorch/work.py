@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from profet_core.arrays import FloatArray
-from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents, Spans, update_operation
-from profet_core.profiles.pytorch.step_bounds import StepBounds, find_steps
+from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents
+from profet_core.profiles.pytorch.steps import Rows, StepBounds, find_steps
 from profet_core.profiles.pytorch.translations import (
     COPY,
     Kernel,
     Translation,
     kernel_of,
-    load_translations,
     shares,
+    translation_of,
+    update_operation,
 )
-from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX, HOST_IDLE, HOST_PREFIX, UNKNOWN, StepsBasis
-from profet_core.profiles.totals import no_times
+from profet_core.profiles.record import (
+    DEVICE_IDLE,
+    DEVICE_PREFIX,
+    HOST_IDLE,
+    HOST_PREFIX,
+    UNKNOWN,
+    StepsBasis,
+    no_times,
+)
 from profet_core.profiles.trace_events.kernel_names import COLLECTIVE
 from profet_core.profiles.trace_events.nested_times import (
     covered_us,
     covered_within_us,
     gaps_us,
-    in_nesting_order,
     innermost,
     self_times,
 )
@@ -63,6 +71,11 @@ class StepTotals:
     step_us : median length of a marked step on the host; None if none is marked.
     """
 
+    gpu_number: int | None
+    gpus: int
+    steps: int
+    basis: StepsBasis
+    partial: int
     host_us: defaultdict[str, float] = field(default_factory=no_times)
     device_us: defaultdict[str, float] = field(default_factory=no_times)
     dropped_us: float = 0.0
@@ -72,18 +85,8 @@ class StepTotals:
     queued_us: float = 0.0
     communication_us: float = 0.0
     window_us: float = 0.0
-    gpu_number: int | None = None
-    gpus: int = 0
-    steps: int = 1
-    basis: StepsBasis = "assumed"
-    partial: int = 0
     cold_us: float | None = None
     step_us: float | None = None
-
-    @property
-    def totals_us(self) -> dict[str, float]:
-        """Of both sides."""
-        return {**self.host_us, **self.device_us}
 
     @property
     def idle_us(self) -> float:
@@ -95,16 +98,6 @@ class StepTotals:
         """Time of all kernels."""
         return sum(us for name, us in self.device_us.items() if name != DEVICE_IDLE)
 
-    def share_time(self, computed_us: float) -> None:
-        """Scale the operations, communication aside, to the time in which any of them ran."""
-        kept = {DEVICE_IDLE, DEVICE_PREFIX + COLLECTIVE}
-        summed_us = sum(us for name, us in self.device_us.items() if name not in kept)
-        # Below that, kernels overlap by how their times are rounded.
-        if computed_us < (1 - _OVERLAP_SHARE) * summed_us:
-            self.unlinked_us *= computed_us / summed_us
-            for name in self.device_us.keys() - kept:
-                self.device_us[name] *= computed_us / summed_us
-
 
 def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda: None) -> StepTotals:
     """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times.
@@ -113,79 +106,29 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
     ----------
     check_time : called now and then, raises what ends a reading that takes too long.
     """
-    device, number, gpus = _busiest_gpu(events)
-    steps = find_steps(events, device)
+    rows, calls = Rows.of(events.host), Rows.of(events.calls)
+    device, number, gpus = _busiest_gpu(Rows.of(events.device))
+    steps = find_steps(events, rows, device)
     check_time()
-    host = _HostWork(events, check_time)
-    gpu = _GpuWork(device, host.launches, steps)
+    host = _HostWork(events, rows, calls, check_time)
+    gpu = _GpuWork(device, calls, host.call_owners, steps)
     # Where a step's bounds are open, those of the work.
-    span = host.span_us if host.threads else gpu.span_us
-    sides = [np.where(np.isinf(steps.bounds_us[:, side]), span[side], steps.bounds_us[:, side]) for side in (0, 1)]
-    lengths_us = sides[1] - sides[0]
-    totals = StepTotals(
-        gpu_number=number,
-        gpus=gpus,
-        steps=len(steps),
-        basis=steps.basis,
-        partial=steps.partial,
-        cold_us=gpu.first_is_cold(sides[0][0]),
-    )
-    kept = np.ones(len(steps), bool)
+    first, last = host.span_us if host.threads else gpu.span_us
+    begins, ends = steps.bounds_us.T
+    begins, ends = np.where(np.isinf(begins), first, begins), np.where(np.isinf(ends), last, ends)
+    totals = StepTotals(number, gpus, len(begins), steps.basis, steps.partial, cold_us=gpu.first_is_cold(begins[0]))
+    kept = np.ones(len(begins), bool)
     kept[0] = totals.cold_us is None
-    totals.step_us = float(np.median(lengths_us[kept])) if steps.basis == "marked" else None
+    totals.step_us = float(np.median((ends - begins)[kept])) if steps.basis == "marked" else None
     host.add_up(totals, steps, kept)
-    gpu.add_up(totals, kept, lengths_us, [kernel_of(name) for name in events.kernels], host)
+    gpu.add_up(totals, kept, ends - begins, [kernel_of(name) for name in events.kernels], host.shares)
     return totals
 
 
 # --- the host ---------------------------------------------------------------------------------------------------------
 
 
-class _Launches:
-    """Which operation made each call of the CUDA runtime.
-
-    Not by `External id`, which has been seen to name another operation.
-    """
-
-    def __init__(self, calls: Spans) -> None:
-        self._begins = np.frombuffer(calls.begins_us, np.float64)
-        self._links = np.frombuffer(calls.links, np.int64)
-        threads = np.frombuffer(calls.threads, np.int32)
-        self._by_thread = np.lexsort((self._begins, threads))
-        self._sorted_threads = threads[self._by_thread]
-        self._owners = np.full(len(self._begins), _NOBODY, np.int64)
-
-    def find_owners(self, thread: int, begins: np.ndarray, durations: np.ndarray, owners: np.ndarray) -> None:
-        """Note the innermost of one thread's operations (in nesting order) that encloses each of its calls.
-
-        Parameters
-        ----------
-        owners : (operations,), what the calls of each are noted under.
-        """
-        first, last = np.searchsorted(self._sorted_threads, [thread, thread + 1])
-        rows = self._by_thread[first:last]
-        if len(rows):
-            inner = innermost(begins, durations, self._begins[rows])
-            self._owners[rows] = np.where(inner >= 0, owners[np.maximum(inner, 0)], _NOBODY)
-
-    def of(self, links: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Owner and time of the call for work with these correlations, which began then; nobody's keep their time.
-
-        Correlations ascend: work below the first call's was started before the recording, and its time is NaN.
-        """
-        owners, launched = np.full(len(links), _NOBODY, np.int64), begins.copy()
-        if len(self._links):
-            order = np.argsort(self._links, kind="stable")
-            rows = order[np.minimum(np.searchsorted(self._links[order], links), len(order) - 1)]
-            linked = (self._links[rows] == links) & (links >= 0)
-            owners[linked] = self._owners[rows[linked]]
-            launched[linked] = self._begins[rows[linked]]
-            launched[(links >= 0) & (links < self._links.min())] = np.nan
-        return owners, launched
-
-
-@dataclass(frozen=True, slots=True)
-class _Thread:
+class _Thread(NamedTuple):
     """Operations of one thread in nesting order; `owners` numbers the operation and the optimizer it lies in."""
 
     begins: np.ndarray
@@ -195,34 +138,43 @@ class _Thread:
 
 
 class _HostWork:
-    """What the CPU's threads did: self times, and which operation started which work."""
+    """What the CPU's threads did: self times, and which operation made each call of the CUDA runtime.
 
-    def __init__(self, events: PyTorchEvents, check_time: Callable[[], None]) -> None:
+    The calls are found by time, not by `External id`, which has been seen to name another operation.
+    """
+
+    def __init__(self, events: PyTorchEvents, host: Rows, calls: Rows, check_time: Callable[[], None]) -> None:
         self._check_time = check_time
         self._operations = list(events.operations)
-        self._translations = [load_translations().find(name) for name, _ in self._operations]
+        self._translations = [translation_of(name) for name, _ in self._operations]
         marks = np.array([name.startswith(OPTIMIZER_STEP) for name, _ in self._operations], bool)
         named = np.array([bool(BACKWARD_NODE.match(name)) for name, _ in self._operations], bool)
-        backward = _spans_of(events.host, named)
-        self.launches = _Launches(events.calls)
+        backward = _backward_passes(host, named)
+        by_thread = np.lexsort((calls.begins, calls.threads))
+        sorted_threads = calls.threads[by_thread]
+        self.call_owners = np.full(len(calls.begins), _NOBODY, np.int64)
         self.threads: list[_Thread] = []
-        first_us, last_us = np.inf, -np.inf
         inside: dict[int, list[int]] = {}
-        for rows, begins, durations in _threads(events.host):
+        order = np.argsort(host.threads, kind="stable").astype(np.int32)
+        cuts = np.flatnonzero(np.diff(host.threads[order])) + 1
+        for rows in np.split(order, cuts) if len(order) else ():
             check_time()
-            self_us = self_times(begins, durations)
-            keys = np.frombuffer(events.host.keys, np.int32)[rows]
+            rows = host.nested(rows)
+            begins, durations, keys = host.begins[rows], host.durations[rows], host.keys[rows]
             optimizers = _updates(begins, durations, keys, marks, backward)
             owners = keys + optimizers * len(self._operations)
             for owner in np.unique(owners[optimizers > 0]).tolist():
                 mark, key = divmod(owner, len(self._operations))
                 inside.setdefault(mark - 1, []).append(key)
-            self.launches.find_owners(events.host.threads[rows[0]], begins, durations, owners)
-            self.threads.append(_Thread(begins, durations, self_us, owners))
-            first_us, last_us = min(first_us, begins[0]), max(last_us, (begins + durations).max())
+            thread = host.threads[rows[0]]
+            made = by_thread[slice(*np.searchsorted(sorted_threads, [thread, thread + 1]))]
+            if len(made):
+                inner = innermost(begins, durations, calls.begins[made])
+                self.call_owners[made] = np.where(inner >= 0, owners[np.maximum(inner, 0)], _NOBODY)
+            self.threads.append(_Thread(begins, durations, self_times(begins, durations), owners))
         #: From the first operation's start to the last one's end; empty without any.
-        self.span_us = float(first_us), float(last_us)
-        self._updates = {
+        self.span_us = _span(host)
+        self._update_types = {
             mark: update_operation(self._operations[mark][0], [self._operations[key][0] for key in keys])
             for mark, keys in inside.items()
         }
@@ -235,7 +187,8 @@ class _HostWork:
         translation = self._translations[key]
         if optimizer and (kernel is not None or translation.types):
             copies = kernel is not None and kernel.operation == COPY
-            return shares(translation if copies else Translation((self._updates[optimizer - 1],)), kernel, None)
+            update = Translation((self._update_types[optimizer - 1],))
+            return shares(translation if copies else update, kernel, None)
         return shares(translation, kernel, self._operations[key][1])
 
     def add_up(self, totals: StepTotals, steps: StepBounds, kept: np.ndarray) -> None:
@@ -265,25 +218,11 @@ class _HostWork:
             totals.longest_us = max(totals.longest_us, float(heavy.max(initial=0.0)))
 
 
-def _threads(host: Spans) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Of each thread: its rows in nesting order, their starts and durations."""
-    threads = np.frombuffer(host.threads, np.int32)
-    begins, durations = np.frombuffer(host.begins_us, np.float64), np.frombuffer(host.durations_us, np.float64)
-    by_thread = np.argsort(threads, kind="stable").astype(np.int32)
-    ends = np.flatnonzero(np.diff(threads[by_thread])) + 1
-    for rows in np.split(by_thread, ends) if len(by_thread) else ():
-        ordered = rows[in_nesting_order(begins[rows], durations[rows])]
-        yield ordered, begins[ordered], durations[ordered]
-
-
-def _spans_of(host: Spans, named: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _backward_passes(host: Rows, named: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Starts, ascending, and the latest end so far, of the operations on any thread whose key is `named`."""
-    keys = np.frombuffer(host.keys, np.int32)
-    rows = np.flatnonzero(named[keys]) if len(keys) else np.zeros(0, int)
-    begins = np.frombuffer(host.begins_us, np.float64)[rows]
-    ends = begins + np.frombuffer(host.durations_us, np.float64)[rows]
-    order = np.argsort(begins, kind="stable")
-    return begins[order], np.maximum.accumulate(ends[order])
+    rows = np.flatnonzero(named[host.keys]) if len(host.keys) else np.zeros(0, int)
+    rows = rows[np.argsort(host.begins[rows], kind="stable")]
+    return host.begins[rows], np.maximum.accumulate(host.ends[rows])
 
 
 def _updates(
@@ -299,68 +238,58 @@ def _updates(
     end of the last backward pass there is no update.
     """
     found = np.zeros(len(begins), np.int32)
+    backward_begins, backward_ends = backward
     until = -np.inf
     for row in np.flatnonzero(marks[keys]).tolist():
         if begins[row] >= until:
             until = begins[row] + durations[row]
+            first, last = np.searchsorted(backward_begins, [begins[row], until])
+            updates_from = backward_ends[last - 1] if last > first else begins[row]
             last = max(int(np.searchsorted(begins, until)), row + 1)
-            first = max(int(np.searchsorted(begins, _closure_end(begins[row], until, *backward))), row)
-            found[first:last] = keys[row] + 1
+            found[max(int(np.searchsorted(begins, updates_from)), row) : last] = keys[row] + 1
             found[row] = keys[row] + 1
     return found
-
-
-def _closure_end(begin_us: float, end_us: float, backward_begins: np.ndarray, backward_ends: np.ndarray) -> float:
-    """Where the last backward pass that began between two times ended; `begin_us` where none did."""
-    first, last = np.searchsorted(backward_begins, [begin_us, end_us])
-    return float(backward_ends[last - 1]) if last > first else begin_us
 
 
 # --- the GPU ----------------------------------------------------------------------------------------------------------
 
 
-def _busiest_gpu(events: PyTorchEvents) -> tuple[Spans, int | None, int]:
+def _busiest_gpu(device: Rows) -> tuple[Rows, int | None, int]:
     """What ran on the GPU that worked longest, its number (None if the trace has none), and how many worked."""
-    device = events.device
-    numbers = np.frombuffer(device.threads, np.int32)
-    found = np.unique(numbers[numbers >= 0]).tolist()
+    found = np.unique(device.threads[device.threads >= 0]).tolist()
     if len(found) < 2:
         return device, (found[0] if found else None), len(found)
-    begins, durations = np.frombuffer(device.begins_us), np.frombuffer(device.durations_us)
-    order = np.argsort(numbers, kind="stable")
-    cuts = np.searchsorted(numbers[order], [found, np.array(found) + 1])
-    rows = [order[first:last] for first, last in cuts.T]
-    busiest = int(np.argmax([covered_us(begins[some], durations[some]) for some in rows]))
-    return device.rows(np.sort(rows[busiest])), found[busiest], len(found)
+    rows = [np.flatnonzero(device.threads == number) for number in found]
+    busiest = int(np.argmax([covered_us(device.begins[some], device.durations[some]) for some in rows]))
+    return Rows(*(values[rows[busiest]] for values in device)), found[busiest], len(found)
 
 
 class _GpuWork:
     """One GPU's work, each piece with the operation and the step that started it."""
 
-    def __init__(self, kernels: Spans, launches: _Launches, steps: StepBounds) -> None:
-        self.begins = np.frombuffer(kernels.begins_us, np.float64)
-        self.durations = np.frombuffer(kernels.durations_us, np.float64)
-        self.keys = np.frombuffer(kernels.keys, np.int32)
-        self.owners, launched = launches.of(np.frombuffer(kernels.links, np.int64), self.begins)
+    def __init__(self, kernels: Rows, calls: Rows, call_owners: np.ndarray, steps: StepBounds) -> None:
+        self._rows, self._follows = kernels, steps.follows
+        self.span_us = _span(kernels)
+        self._owners, launched = np.full(len(kernels.keys), _NOBODY, np.int64), kernels.begins.copy()
+        if len(calls.links):
+            order = np.argsort(calls.links, kind="stable")
+            rows = order[np.minimum(np.searchsorted(calls.links[order], kernels.links), len(order) - 1)]
+            linked = (calls.links[rows] == kernels.links) & (kernels.links >= 0)
+            self._owners[linked] = call_owners[rows[linked]]
+            launched[linked] = calls.begins[rows[linked]]
+            # Correlations ascend: work below the first call's was started before the recording.
+            launched[(kernels.links >= 0) & (kernels.links < calls.links.min())] = np.nan
         # A kernel belongs to the step that started it, though it may run when the host is further on.
-        times = self.begins if steps.on_device else launched
-        self.steps = steps.step_of(times)
+        times = kernels.begins if steps.on_device else launched
+        self._steps = steps.step_of(times)
         self._queued = np.isnan(times)
-        self._follows = steps.follows
         # Where the GPU ended each step's work up to the place that all steps have: the latest end of what came before.
         order = np.argsort(times, kind="stable")
-        latest = np.maximum.accumulate((self.begins + self.durations)[order])
+        latest = np.maximum.accumulate(kernels.ends[order])
         before = np.searchsorted(times[order], steps.ends_us, side="right")
         self._step_ends = (
             np.where(before > 0, latest[np.maximum(before - 1, 0)], -np.inf) if len(order) else np.zeros(0, float)
         )
-
-    @property
-    def span_us(self) -> tuple[float, float]:
-        """From the first start to the last end; (0, 0) where nothing ran."""
-        if not len(self.keys):
-            return 0.0, 0.0
-        return float(self.begins.min()), float((self.begins + self.durations).max())
 
     def first_is_cold(self, first_begin_us: float) -> float | None:
         """Length of the first step, which began then, if it took far longer than the others; else None."""
@@ -378,7 +307,12 @@ class _GpuWork:
         return windows[np.isfinite(windows).all(axis=1) & (windows[:, 1] > windows[:, 0])]
 
     def add_up(
-        self, totals: StepTotals, kept: np.ndarray, alone_us: FloatArray, kernels: list[Kernel], host: _HostWork
+        self,
+        totals: StepTotals,
+        kept: np.ndarray,
+        alone_us: FloatArray,
+        kernels: list[Kernel],
+        shares_of: Callable[[int, Kernel], dict[str, float]],
     ) -> None:
         """Add the mean of the steps kept.
 
@@ -388,50 +322,60 @@ class _GpuWork:
         alone_us : (steps,), length of each on the host, for steps that follow no other one.
         kernels : what the names of `keys` tell.
         """
-        inside = (self.steps >= 0) & kept[np.maximum(self.steps, 0)]
+        inside = (self._steps >= 0) & kept[np.maximum(self._steps, 0)]
         if not inside.any():
             return
+        begins, durations, keys, *_ = self._rows
         count = int(kept.sum())
-        for key, us in zip(*_summed(self.keys[inside], self.durations[inside]), strict=True):
-            if us:
-                totals.kernels_us[kernels[key].name] = us
-        totals.queued_us = float(self.durations[self._queued].sum())
-        computes = inside & ~np.array([kernel.operation == COLLECTIVE for kernel in kernels])[self.keys]
-        pairs = (self.owners[computes] + 1) * len(kernels) + self.keys[computes]
-        for pair, us in zip(*_summed(pairs, self.durations[computes]), strict=True):
+        sums = zip(*_summed(keys[inside], durations[inside]), strict=True)
+        totals.kernels_us = {kernels[key].name: us for key, us in sums if us}
+        totals.queued_us = float(durations[self._queued].sum())
+        computes = inside & ~np.array([kernel.operation == COLLECTIVE for kernel in kernels])[keys]
+        pairs = (self._owners[computes] + 1) * len(kernels) + keys[computes]
+        for pair, us in zip(*_summed(pairs, durations[computes]), strict=True):
             owner, key = divmod(pair, len(kernels))
             if owner - 1 == _NOBODY:
                 totals.unlinked_us += us / count
-            for kind, share in host.shares(owner - 1, kernels[key]).items():
+            for kind, share in shares_of(owner - 1, kernels[key]).items():
                 totals.device_us[DEVICE_PREFIX + kind] += us * share / count
-        computed_us, busy_us = self._covered_us(computes), self._covered_us(inside)
+        computed_us = covered_us(begins[computes], durations[computes])
+        busy_us = covered_us(begins[inside], durations[inside])
         if computes.sum() < inside.sum():
             # What runs beside computing on another stream keeps nothing up.
             totals.communication_us = (busy_us - computed_us) / count
             totals.device_us[DEVICE_PREFIX + COLLECTIVE] += totals.communication_us
         windows = self._windows(self._follows & kept)
         if len(windows):
-            idle_us = windows[:, 1] - windows[:, 0] - covered_within_us(self.begins, self.durations, windows)
+            idle_us = windows[:, 1] - windows[:, 0] - covered_within_us(begins, durations, windows)
             totals.window_us = float((windows[:, 1] - windows[:, 0]).mean())
             totals.device_us[DEVICE_IDLE] = max(0.0, float(idle_us.mean()))
         else:
-            steps = self.steps[inside]
-            spans = _spans(self.begins[inside], self.durations[inside], steps)
+            # From the first start to the last end in each step that has any.
+            steps = self._steps[inside]
+            order = np.lexsort((begins[inside], steps))
+            firsts = np.flatnonzero(np.diff(steps[order], prepend=-1))
+            ends = np.maximum.reduceat(self._rows.ends[inside][order], firsts)
+            spans = ends - begins[inside][order][firsts]
             totals.window_us = float(np.maximum(spans, alone_us[np.unique(steps)]).sum()) / count
             totals.device_us[DEVICE_IDLE] = max(0.0, totals.window_us - busy_us / count)
         if totals.idle_us < _BOUND_IDLE_SHARE * totals.window_us:
-            # Kernels of several streams share a GPU that hardly waits: each has its part of the time in which any ran.
-            totals.share_time(computed_us / count)
-
-    def _covered_us(self, rows: np.ndarray) -> float:
-        return covered_us(self.begins[rows], self.durations[rows])
+            _share_time(totals, computed_us / count)
 
 
-def _spans(begins: FloatArray, durations: FloatArray, steps: np.ndarray) -> FloatArray:
-    """From the first start to the last end in each step that has any, in the order of steps."""
-    order = np.lexsort((begins, steps))
-    firsts = np.flatnonzero(np.diff(steps[order], prepend=-1))
-    return np.maximum.reduceat((begins + durations)[order], firsts) - begins[order][firsts]
+def _share_time(totals: StepTotals, computed_us: float) -> None:
+    """Scale the operations, communication aside, to the time in which any ran, on a GPU that hardly waits."""
+    kept = {DEVICE_IDLE, DEVICE_PREFIX + COLLECTIVE}
+    summed_us = sum(us for name, us in totals.device_us.items() if name not in kept)
+    # Below that, kernels overlap by how their times are rounded.
+    if computed_us < (1 - _OVERLAP_SHARE) * summed_us:
+        totals.unlinked_us *= computed_us / summed_us
+        for name in totals.device_us.keys() - kept:
+            totals.device_us[name] *= computed_us / summed_us
+
+
+def _span(rows: Rows) -> tuple[float, float]:
+    """From the first start to the last end; (0, 0) where nothing ran."""
+    return (float(rows.begins.min()), float(rows.ends.max())) if len(rows.keys) else (0.0, 0.0)
 
 
 def _summed(keys: np.ndarray, values: FloatArray) -> tuple[list[int], list[float]]:

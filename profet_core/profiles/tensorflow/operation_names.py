@@ -16,7 +16,7 @@ MAX_NAME_CHARACTERS = 4096
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*", re.ASCII)
 _TYPE = re.compile(r"[A-Z_][A-Za-z0-9_]*", re.ASCII)
 _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(?:\[.*\])?", re.ASCII)
-_COPY = re.compile(r"memcpy(HToD|DToH|DToD|HToH)", re.ASCII | re.IGNORECASE)
+_COPY = re.compile(r"memcpy([HD])to([HD])", re.ASCII | re.IGNORECASE)
 #: Labels without a type, of work that has no operation of its own; the statistics show them as names of unknown type.
 _LABELS = {"MakeTensorFromProto": "MemcpyHToD"}
 #: What TensorFlow calls an operation's run outside of any graph; XProf counts none of them.
@@ -27,6 +27,25 @@ _ONEDNN = re.compile(r"_Mkl(?:Native)?(?:PadWith)?([A-Z]\w*?)(?:WithBias)?", re.
 _PLAIN_FUSED = re.compile(r"FusedBatchNorm(?:Grad)?(?:V[23])?")
 #: A type that may be shown. Function names ("__inference_my_layer_12") and a person's own labels pass for types too.
 _PUBLIC_TYPE = re.compile(r"_?[A-Z][A-Za-z0-9_]{0,99}", re.ASCII)
+
+#: The line of steps that a GPU's trace marks, and the lines that repeat what stands in others.
+STEPS_LINE = "Steps"
+_DERIVED_LINES = frozenset(
+    {
+        "Async XLA Ops",
+        "Framework Name Scope",
+        "Framework Ops",
+        "Launch Stats",
+        "Source",
+        "Source code",
+        STEPS_LINE,
+        "TensorFlow Name Scope",
+        "TensorFlow Ops",
+        "XLA Modules",
+        "XLA Ops",
+        "XLA TraceMe",
+    }
+)
 
 
 @remembered(4096)
@@ -42,7 +61,7 @@ def operation_type(full_name: str) -> str | None:
     name, colon, kind = full_name.partition(":")
     if not colon:
         copy = _COPY.match(full_name)
-        return f"Memcpy{_COPY_NAMES[copy[1].lower()]}" if copy else None
+        return f"Memcpy{copy[1].upper()}To{copy[2].upper()}" if copy else None
     if name == "Iterator":
         return DATASET
     if _TYPE.fullmatch(kind) and _NAME.fullmatch(name):
@@ -59,7 +78,7 @@ def eager_type(full_name: str) -> str | None:
     ('Conv2D', None)
     """
     name, _, kind = full_name.partition(": ")
-    return plain_type(kind) if name == _EAGER and _PUBLIC_TYPE.fullmatch(kind) else None
+    return public_type(kind) if name == _EAGER and _PUBLIC_TYPE.fullmatch(kind) else None
 
 
 @remembered(4096)
@@ -82,16 +101,13 @@ def label_type(name: str, kind: str) -> str:
 
 
 def public_type(kind: str) -> str:
-    """`kind` if it is written as TensorFlow writes operation types, without oneDNN's additions, else "Unknown"."""
-    return plain_type(kind) if _PUBLIC_TYPE.fullmatch(kind) else UNKNOWN
+    """`kind` if it is written as TensorFlow writes operation types, without oneDNN's additions, else "Unknown".
 
-
-def plain_type(kind: str) -> str:
-    """The operation that a kernel of oneDNN runs; others as they are.
-
-    >>> plain_type("_MklNativeFusedConv2D"), plain_type("Relu")
-    ('_FusedConv2D', 'Relu')
+    >>> public_type("_MklNativeFusedConv2D"), public_type("Relu"), public_type("my_layer")
+    ('_FusedConv2D', 'Relu', 'Unknown')
     """
+    if not _PUBLIC_TYPE.fullmatch(kind):
+        return UNKNOWN
     onednn = _ONEDNN.fullmatch(kind)
     if onednn is None:
         return kind
@@ -99,29 +115,6 @@ def plain_type(kind: str) -> str:
     return f"_{plain}" if plain.startswith("Fused") and not _PLAIN_FUSED.fullmatch(plain) else plain
 
 
-_COPY_NAMES = {"htod": "HToD", "dtoh": "DToH", "dtod": "DToD", "htoh": "HToH"}
-
-
-#: The line of steps that a GPU's trace marks.
-STEPS_LINE = "Steps"
-DERIVED_LINES = frozenset(
-    {
-        "Async XLA Ops",
-        "Framework Name Scope",
-        "Framework Ops",
-        "Launch Stats",
-        "Source",
-        "Source code",
-        STEPS_LINE,
-        "TensorFlow Name Scope",
-        "TensorFlow Ops",
-        "XLA Modules",
-        "XLA Ops",
-        "XLA TraceMe",
-    }
-)
-
-
 def is_derived_line(name: str) -> bool:
     """True for the name of a derived line; XProf tells of which stream: "Framework Ops - from #14(Compute)"."""
-    return name.partition(" - from #")[0].partition("(")[0].strip(whitespace) in DERIVED_LINES
+    return name.partition(" - from #")[0].partition("(")[0].strip(whitespace) in _DERIVED_LINES

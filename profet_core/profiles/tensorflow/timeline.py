@@ -8,21 +8,18 @@ tell their operation in `args.op`.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from dataclasses import replace
 
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import ChromeTrace, Event, is_chrome_trace
 from profet_core.profiles.limits import NamesKept, check_operations
 from profet_core.profiles.record import Profile
-from profet_core.profiles.tensorflow.gpu_work import GpuWork, widest
 from profet_core.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
     kernel_operation,
     operation_type,
     public_type,
 )
-from profet_core.profiles.tensorflow.steps import TraceContent, has_gradient, trace_profile
+from profet_core.profiles.tensorflow.trace import Gpu, Trace, has_gradient, widest
 from profet_core.profiles.tensorflow.trace_json import Args, times_of
 
 NAME = "TensorFlow 1 Timeline"
@@ -47,42 +44,37 @@ def read(content: Content) -> Profile:
     ------
     ProfileError : one line that says what is wrong and what to do.
     """
-    found, untimed = TraceContent(marked=1), 0
-    gpus: defaultdict[str, GpuWork] = defaultdict(GpuWork)
-    devices: dict[object, tuple[str, str, str]] = {}
+    found, untimed = Trace(marked=1, framework="TensorFlow 1"), 0
+    gpus: dict[str, Gpu] = {}
+    devices: dict[object, tuple[str, ...]] = {}
     names_kept = NamesKept()
     for event in (event for some in ChromeTrace(content, Args).events() for event in some):
         if event.ph == "M" and event.name == "process_name" and event.pid is not None:
             name = (event.args or {}).get("name")
-            device = _DEVICE.search(name[-100:]) if isinstance(name, str) else None
+            device = _DEVICE.search(name[-100:].lower()) if isinstance(name, str) else None
             if device and len(devices) < MAX_PROCESSES:
                 # Processes are named before their events.
                 names_kept.add(str(event.pid))
-                devices[event.pid] = device[1].lower(), device[2], (device[3] or "").lower()
+                devices[event.pid] = device.groups("")
         elif event.ph == "X" and event.pid in devices and event.args is not None:
-            untimed += not _add(found, gpus, devices[event.pid], event, event.args)
+            untimed += not _add(found, gpus, event, *devices[event.pid])
             check_operations(len(found.host_us) + sum(len(gpu.operations_us) for gpu in gpus.values()))
     found.gpus = list(gpus.values())
-    ignored = [f"{untimed} events without a valid time"] if untimed else []
-    profile = trace_profile(found, NAME, _NOTHING, ignored)
-    return replace(profile, meta=replace(profile.meta, framework="TensorFlow 1"))
+    found.ignored = [f"{untimed} events without a valid time"] if untimed else []
+    return found.profile(NAME, _NOTHING)
 
 
-def _add(
-    found: TraceContent, gpus: dict[str, GpuWork], device: tuple[str, str, str], event: Event[Args], args: Args
-) -> bool:
+def _add(found: Trace, gpus: dict[str, Gpu], event: Event[Args], kind: str, number: str, part: str) -> bool:
     """Add an event of a device; False if it has no valid time."""
     if (times_us := times_of(event)) is None:
         return False
     begin_us, duration_us = times_us
-    name, operation = (str(args.get(key, ""))[:MAX_NAME_CHARACTERS] for key in ("name", "op"))
+    name, operation = (str((event.args or {}).get(key, ""))[:MAX_NAME_CHARACTERS] for key in ("name", "op"))
     found.has_gradient |= has_gradient(name)
-    kind, number, part = device
     if not part:
         found.host_us[public_type(operation)] += duration_us
     elif kind == "gpu" and part in _GPU_WORK:
-        gpu = gpus[number]
-        gpu.number = number
+        gpu = gpus.setdefault(number, Gpu(number))
         gpu.kernels_span_us = widest(gpu.kernels_span_us, (begin_us, begin_us + duration_us))
         # Copies are named by what they are.
         type_ = operation_type(operation) or kernel_operation(f"{name}:{operation}")

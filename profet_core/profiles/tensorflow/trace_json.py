@@ -1,17 +1,14 @@
 """Reads `trace.json`, the chrome trace that XProf makes of TensorFlow's profile, by the rules of the xplane reader.
 
 Every event of the host named "name:Type" (in `long_name`, if it has one) counts with its total time, a thread is idle
-for what these leave of its span; a kernel counts for its `tf_op`, or in TensorFlow 2.2 to 2.5 its `annotation`, and the
-device is idle for what these leave of its span. On recorded traces the result is that of the xplane.pb they were made
-from, idle times included. Of several GPUs the busiest is read.
+for what these leave of its span; a kernel counts for its `tf_op`, or in TensorFlow 2.2 to 2.5 its `annotation`. On
+recorded traces the result is that of the xplane.pb they were made from, idle times included.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Hashable, Iterator, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Hashable
 from typing import Any, TypeAlias
 
 from profet_core.errors import ProfileError
@@ -21,12 +18,11 @@ from profet_core.profiles.decoding.chrome_trace import (
     NO_DURATION,
     ChromeTrace,
     Event,
-    Thread,
+    Where,
     is_chrome_trace,
 )
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
 from profet_core.profiles.record import IDLE, UNKNOWN, Profile
-from profet_core.profiles.tensorflow.gpu_work import NO_SPAN, STRAY_COPY_US, GpuWork, Span, widest
 from profet_core.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
@@ -34,7 +30,13 @@ from profet_core.profiles.tensorflow.operation_names import (
     kernel_operation,
     operation_type,
 )
-from profet_core.profiles.tensorflow.steps import TraceContent, is_graph_operation, trace_profile
+from profet_core.profiles.tensorflow.trace import (
+    Gpu,
+    Stream,
+    Thread,
+    Trace,
+    is_graph_operation,
+)
 from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
 
 NAME = "TensorFlow trace.json"
@@ -73,7 +75,7 @@ def read(content: Content) -> Profile:
     for some in ChromeTrace(content, Args).events():
         for event in some:
             events.add(event)
-    return trace_profile(events.found(), NAME, _NOTHING, list(events.ignored()), list(events.warnings()))
+    return events.trace().profile(NAME, _NOTHING)
 
 
 def times_of(event: Event[Any]) -> tuple[float, float] | None:
@@ -82,33 +84,16 @@ def times_of(event: Event[Any]) -> tuple[float, float] | None:
     return (begin_us, duration_us) if abs(begin_us) <= MAX_TIME_US and 0 <= duration_us <= MAX_TIME_US else None
 
 
-@dataclass(slots=True)
-class _Line:
-    """A thread of the host, whose operations and step marks are kept, or a stream of a GPU.
-
-    Attributes
-    ----------
-    long_span_us : without events shorter than `STRAY_COPY_US`.
-    """
-
-    begins_us: array[float] = field(default_factory=lambda: array("d"))
-    durations_us: array[float] = field(default_factory=lambda: array("d"))
-    marks: dict[str, dict[str, None]] = field(default_factory=dict)
-    kernels: set[str] = field(default_factory=set)
-    span_us: Span = NO_SPAN
-    long_span_us: Span = NO_SPAN
-
-
 class _Events:
     """Adds up a trace while its events pass by; processes and threads are named before their events."""
 
     def __init__(self) -> None:
-        self._found = TraceContent()
-        self._gpus: dict[object, GpuWork] = {}
-        self._lines: dict[Thread, _Line] = {}
-        self._others: dict[Thread, None] = {}
+        self._found = Trace()
+        self._gpus: dict[object, Gpu] = {}
+        # None for threads of other processes.
+        self._lines: dict[Where, Thread | Stream | None] = {}
         self._processes: dict[object, str] = {}
-        self._thread_names: dict[Thread, str] = {}
+        self._thread_names: dict[Where, str] = {}
         self._names_kept = NamesKept()
         self._names = self._count = self._kept = self._untimed = 0
 
@@ -125,14 +110,19 @@ class _Events:
             name = event.name or ""
             name = name if len(name) <= MAX_NAME_CHARACTERS else ""
             process = self._processes.get(where[0], "")
-            if process.startswith(DEVICE_PROCESS_PREFIX):
-                self._add_kernel(where, name[:MAX_KERNEL_CHARACTERS], args, *times_us)
-            elif process == HOST_PROCESS:
-                self._add_host(self._line(where), name, args, *times_us)
-            else:
-                self._new(self._others, where, None)
+            is_device = process.startswith(DEVICE_PROCESS_PREFIX)
+            if where not in self._lines:
+                if len(self._lines) >= MAX_THREADS:
+                    raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
+                self._names_kept.add(str(where))
+                self._lines[where] = Stream() if is_device else Thread() if process == HOST_PROCESS else None
+            match self._lines[where]:
+                case Stream() as stream:
+                    self._add_kernel(stream, where, name[:MAX_KERNEL_CHARACTERS], args, *times_us)
+                case Thread() as thread:
+                    self._add_host(thread, name, args, *times_us)
 
-    def _add_name(self, what: object, name: object, where: Thread) -> None:
+    def _add_name(self, what: object, name: object, where: Where) -> None:
         if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
             self._names_kept.add(str(where))
             if what == "process_name":
@@ -140,16 +130,14 @@ class _Events:
             elif what == "thread_name":
                 self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
 
-    def _add_kernel(self, where: Thread, name: str, args: Args, begin_us: float, duration_us: float) -> None:
+    def _add_kernel(
+        self, stream: Stream, where: Where, name: str, args: Args, begin_us: float, duration_us: float
+    ) -> None:
         number = self._processes[where[0]].removeprefix(DEVICE_PROCESS_PREFIX)[:10]
-        gpu = self._gpus.setdefault(where[0], GpuWork(number))
-        line = self._line(where)
-        if is_derived_line(stream := self._thread_names.get(where, "")):
-            gpu.steps += stream == STEPS_LINE
+        gpu = self._gpus.setdefault(where[0], Gpu(number))
+        if is_derived_line(line := self._thread_names.get(where, "")):
+            gpu.steps += line == STEPS_LINE
             return
-        line.span_us = widest(line.span_us, (begin_us, begin_us + duration_us))
-        if duration_us >= STRAY_COPY_US:
-            line.long_span_us = widest(line.long_span_us, (begin_us, begin_us + duration_us))
         kind, operation = None, ""
         for label in (args[key] for key in _LABELS if key in args):
             if isinstance(label, str) and label and kind in (None, UNKNOWN):
@@ -158,10 +146,10 @@ class _Events:
         self._name(gpu.kernels_us, name)
         if kind is not None:
             self._name(gpu.operations_us, kind)
-        line.kernels.add(name)
+        stream.add(name, begin_us, begin_us + duration_us, duration_us)
         gpu.add(name, kind, hash(operation), duration_us)
 
-    def _add_host(self, line: _Line, name: str, args: Args, begin_us: float, duration_us: float) -> None:
+    def _add_host(self, thread: Thread, name: str, args: Args, begin_us: float, duration_us: float) -> None:
         # An event whose name is short already has no long one ("Iterator::Root").
         long_name = args.get("long_name", name)
         if not isinstance(long_name, str) or len(long_name) > MAX_NAME_CHARACTERS:
@@ -174,77 +162,53 @@ class _Events:
                 # By the hash of the name, which is long and tells nothing more.
                 self._name(self._found.runs, hash(long_name))
                 self._found.runs[hash(long_name)] += 1
-            line.begins_us.append(begin_us)
-            line.durations_us.append(duration_us)
+            thread.add(begin_us, duration_us)
             self._kept += 1
             if self._kept > MAX_KEPT_EVENTS:
                 raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
         elif isinstance(number := args.get("step_num"), str | int):
             kind_of_step = without_number(name)
-            if kind_of_step not in line.marks:
+            if kind_of_step not in thread.marks:
                 self._names_kept.add(kind_of_step)
-            marks = line.marks.setdefault(kind_of_step, {})
+            marks = thread.marks.setdefault(kind_of_step, set())
             self._name(marks, str(number)[:100])
-            marks[str(number)[:100]] = None
+            marks.add(str(number)[:100])
 
-    def _line(self, where: Thread) -> _Line:
-        return self._lines.get(where) or self._new(self._lines, where, _Line())
-
-    def _new(self, lines: dict[Thread, Any], where: Thread, line: Any) -> Any:
-        if where not in lines:
-            if len(self._lines) + len(self._others) >= MAX_THREADS:
-                raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
-            self._names_kept.add(str(where))
-            lines[where] = line
-        return lines[where]
-
-    def _name(self, sums: MutableMapping[Any, Any], name: Hashable) -> None:
-        """Count a name that is about to be added to `sums`."""
-        if name not in sums:
+    def _name(self, known: Container[Any], name: Hashable) -> None:
+        """Count a name that is about to be added to those `known`."""
+        if name not in known:
             self._names_kept.add(name if isinstance(name, str) else "")
             self._names += 1
             if self._names > MAX_NAMES:
                 raise ProfileError(f"The trace has more than {MAX_NAMES:,} different names: record fewer steps.")
 
-    def found(self) -> TraceContent:
-        """What the trace holds."""
-        found = self._found
+    def trace(self) -> Trace:
+        """What the trace holds, once all events are added."""
+        found, others = self._found, 0
         for (process, _), line in self._lines.items():
-            if gpu := self._gpus.get(process):
-                gpu.add_stream(line.kernels, line.span_us, line.long_span_us)
-            found.marked = max([found.marked, *map(len, line.marks.values())])
-            if line.begins_us:
-                found.host_us[IDLE] += _idle_us(line)
+            match line:
+                case None:
+                    others += 1
+                case Stream():
+                    self._gpus[process].add_stream(line)
+                case Thread():
+                    found.marked = max([found.marked, *map(len, line.marks.values())])
+                    if line.begins:
+                        found.host_us[IDLE] += line.idle
         found.gpus, found.devices = list(self._gpus.values()), list(self._processes.values())
-        return found
-
-    def ignored(self) -> Iterator[str]:
-        """What the profile leaves out."""
-        if self._others:
-            yield f"{len(self._others)} threads that belong to neither the host nor a GPU"
+        if others:
+            found.ignored.append(f"{others} threads that belong to neither the host nor a GPU")
         if self._untimed:
-            yield f"{self._untimed} events without a valid time"
-
-    def warnings(self) -> Iterator[str]:
-        """What makes the times less sure."""
+            found.ignored.append(f"{self._untimed} events without a valid time")
         if self._count >= XPROF_MAX_EVENTS:
-            yield (
+            found.warnings.append(
                 f"XProf writes at most {XPROF_MAX_EVENTS:,} events, and this trace has that many, so others are "
                 "missing: upload the xplane.pb beside it."
             )
+        return found
 
 
 def without_number(name: str) -> str:
     """The name of a step's mark without its number: "train" of "train #12"."""
     bare = name.rstrip("0123456789")
     return bare.rstrip(" #") if len(bare) < len(name) else name
-
-
-def _idle_us(line: _Line) -> float:
-    """What the operations leave of the time from the first one's start to the last one's end."""
-    import numpy as np  # late: most readers do without
-
-    from profet_core.profiles.trace_events.nested_times import covered_us
-
-    begins_us, durations_us = np.frombuffer(line.begins_us), np.frombuffer(line.durations_us)
-    return float((begins_us + durations_us).max() - begins_us.min() - covered_us(begins_us, durations_us))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from profet_core.files import sha256_hex
-from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
+from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_lab.datasets.dataset import CELLS_FILE, MAX_ROWS, Dataset, Source
 from profet_lab.datasets.parquet import file_bytes, parquet_table

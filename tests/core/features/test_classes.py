@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from profet_core.ensemble.members import step_inputs
@@ -28,12 +27,6 @@ def test_all_55_device_operations_are_in_exactly_one_class():
     assert len(counts) == 55
     assert set(counts.values()) == {1}
     assert all(operation.startswith("Device_") for operation in counts)
-
-
-def test_device_classes_come_before_host_classes():
-    assert CLASSES.names == (*CLASSES.device, *CLASSES.host)
-    assert not set(CLASSES.device) & set(CLASSES.host)
-    assert all(name.startswith("Host_") for names in CLASSES.host.values() for name in names)
 
 
 # --- sums -----------------------------------------------------------------------------------------------------------
@@ -119,15 +112,6 @@ def test_profiles_of_different_operations_are_encoded_in_their_order():
     assert times.times_ms[:, CLASSES.names.index("matrix product")].tolist() == [1, 0, 3]
     assert times.unknown_ms.tolist() == [7, 0, 8]
     assert [len(each.left_out) for each in unknown] == [1, 0, 1]
-
-
-def test_a_table_is_encoded_as_its_profiles_are():
-    operations = ("Device_Conv2D", "Device_Softmax", "Device_Conv3D", "Device_Nothing_like_it", "Host_IDLE")
-    times_us = np.random.default_rng(0).integers(0, 5_000_000, (6, 5)) / 1000 * (np.arange(30).reshape(6, 5) % 4 > 0)
-    table = CLASSES.encode_table(operations, times_us)
-    profiles, _ = CLASSES.encode([Profile(dict(zip(operations, row, strict=True))) for row in times_us])
-    for name in ("times_ms", "unknown_ms", "host_total_ms", "truncated", "severely"):
-        np.testing.assert_allclose(getattr(table, name), getattr(profiles, name), rtol=1e-12, err_msg=name)
 
 
 # --- profiles that were cut -----------------------------------------------------------------------------------------

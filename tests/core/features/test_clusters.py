@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,27 +76,9 @@ def test_idle_time_without_a_column_is_neither_counted_nor_unknown():
     assert unknown == NO_UNKNOWN_OPERATIONS
 
 
-def test_a_profile_of_idle_time_and_nothing_has_no_share():
-    _, unknown = encode_one({"Device_Conv1D": 0, "Host_IDLE": 5})
-    assert unknown.names == ("Device_Conv1D",)
-    assert unknown.share == 0.0
-
-
 NAMES = [f"Device_{name}" for name in ("Conv2D", "Conv3D", "Conv1D", "IDLE", "Relu", "Relux", "Zzzzzz")]
 NAMES += ["Host_Dataset", "Host_IDLE", "Host_Other"]
 operations = st.dictionaries(st.sampled_from(NAMES), st.floats(0, 1e9), min_size=1)
-
-
-@settings(max_examples=30)
-@given(st.lists(operations, max_size=6))
-def test_many_profiles_are_encoded_as_one_by_one(many):
-    profiles = [Profile(each) for each in many]
-    matrix, unknown = SPEC.encode(profiles)
-    assert matrix.shape == (len(profiles), len(SPEC.names)) and len(unknown) == len(profiles)
-    for row, profile in enumerate(profiles):
-        alone, (unknown_alone,) = SPEC.encode([profile])
-        np.testing.assert_allclose(matrix[row], alone[0], rtol=1e-12)
-        assert unknown[row] == unknown_alone
 
 
 @settings(max_examples=50)

@@ -39,18 +39,6 @@ def test_with_a_single_plausible_thread_count_the_step_is_exact():
     assert factor == pytest.approx((STEP_MS - IDLE_MS) / 60, rel=1e-3)
 
 
-def test_a_severely_cut_profile_is_taken_to_lack_more():
-    # Without the latency, 309 ms of host rows may be 2 x 150 ms (device rows: 67 % kept) to 3 x 100 ms (all kept).
-    mild, severe = (factor_of(100, IDLE_MS, 309, severely=severely)[0] for severely in (False, True))
-    assert 1.0 <= mild < severe
-
-
-def test_the_latency_lessens_the_doubt():
-    _, without = factor_of(70, IDLE_MS, 412)
-    _, known = factor_of(70, IDLE_MS, 412, latency_ms=95)
-    assert known < without
-
-
 @pytest.mark.parametrize("latency_ms", [None, 95])
 def test_complete_profiles_and_those_without_host_or_device_time_are_left_exactly_alone(latency_ms):
     assert factor_of(70, 10, 412, latency_ms, truncated=False) == (1.0, 0.0)

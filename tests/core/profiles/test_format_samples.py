@@ -9,7 +9,7 @@ import pytest
 
 from profet_cli.main import main
 from profet_core import read_profile
-from profet_core.profiles.tensorflow.xplane.schema import messages
+from profet_core.profiles.tensorflow.xplane import messages
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,18 +122,6 @@ def test_whoever_leaves_ends_the_reading(started):
         pass
 
 
-def test_whoever_leaves_the_queue_starts_nothing(started):
-    queue, places = ReadingQueue(1), []
-
-    def leave(place: int) -> None:
-        places.append(place)
-        raise LeftError
-
-    with queue.turn(1), pytest.raises(LeftError):
-        read_guarded(LONG, waiting=leave, queue=queue)
-    assert places == [1] and not started
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="processes end by signals")
 @pytest.mark.parametrize(
     ("number", "line"), [(signal.SIGKILL, "more than 250 MB"), (signal.SIGTERM, "ended without a result")]
@@ -145,13 +132,6 @@ def test_a_killed_process_is_one_line(started, number, line):
 
     with pytest.raises(ProfileError, match=rf"^net\.json: .*{line}.*\.$"):
         read_guarded(LONG, "net.json", progress=kill)
-
-
-@pytest.mark.parametrize("module", ["this", "no.such.module"])
-def test_garbage_from_the_process_is_one_line(monkeypatch, module):
-    monkeypatch.setattr(guarded, "TASK", replace(guarded.TASK, module=module))
-    with pytest.raises(ProfileError, match=r"^net: reading it ended without a result.*\.$"):
-        read_guarded(LISTS, "net")
 
 
 def test_the_process_knows_nothing_of_the_servers_environment(monkeypatch):

@@ -77,21 +77,6 @@ def test_version_2_is_read_with_its_meta(data):
     assert profile.source_format == "PROFET JSON, version 2"
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        pytest.param({name: {"0": us} for name, us in OPERATIONS.items()}, id="columns"),
-        pytest.param({"0": OPERATIONS}, id="index"),
-        pytest.param({"step 3": OPERATIONS}, id="index with a name"),
-        pytest.param({"columns": [*OPERATIONS], "index": [0], "data": [[*OPERATIONS.values()]]}, id="split"),
-    ],
-)
-def test_a_table_of_one_row_as_pandas_writes_it_is_read(table):
-    profile = read_profile(json.dumps(table).encode())
-    assert dict(profile.operations) == ONE_STEP
-    assert (profile.source_format, profile.ignored) == ("PROFET JSON, version 1", ())
-
-
 def test_pandas_own_output_is_read():
     frame = pandas.DataFrame([OPERATIONS | {"model": "VGG16"}])
     for orientation in ("records", "columns", "index", "split"):
@@ -158,7 +143,7 @@ HOSTILE = {
     "gzip in gzip": (gzip.compress(gzip.compress(V1)), "compressed twice: unpack it once"),
     "two gzip members": (gzip.compress(V1) + gzip.compress(V1), "more than one file: unpack it"),
     "zip of text": (_zip(b"hello"), "the archive holds no profile among its 1 files: upload an xplane.pb"),
-    "empty zip": (b"PK\x05\x06" + bytes(18), "The archive is damaged: pack or download it again."),
+    "empty zip": (b"PK\x05\x06" + bytes(18), "the archive holds no profile among its 0 files"),
     "zip in gzip": (gzip.compress(_zip(V1)), "a nested archive, not a supported profile: unpack it"),
     "NaN": (b'{"Device_Conv2D": NaN}', "holds NaN, which is not a time: remove that operation or correct it"),
     "Infinity": (b'{"Device_Conv2D": Infinity}', "holds Infinity, which is not a time"),

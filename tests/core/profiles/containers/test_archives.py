@@ -15,7 +15,7 @@ import pytest
 
 from profet_core import Profile, ProfileError, read_profile
 from profet_core.profiles import read_profile_folder
-from profet_core.profiles.containers import unpacking, watch
+from profet_core.profiles.containers import unpacking
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import gpu_step, xplane
@@ -149,14 +149,6 @@ def test_progress_rises_to_one_over_an_archive():
         assert told == sorted(set(told)) and 0 < told[0] <= told[-1] == 1.0
 
 
-def test_a_long_trace_in_an_archive_is_streamed():
-    content = trace([event for number in range(700) for event in cuda_step(number, number * 1000)])
-    assert len(content) > unpacking.HEAD_BYTES
-    expected = read_profile(content)
-    assert read_profile(zipped({"trace.json.gz": gzip.compress(content)})) == expected
-    assert read_profile(PACKINGS["tar.gz"]({"trace.json": content})) == expected
-
-
 # --- hostile archives -------------------------------------------------------------------------------------------------
 
 
@@ -233,6 +225,6 @@ def test_a_folder_without_a_profile_is_refused_by_its_name(tmp_path):
 
 def test_the_time_is_that_of_all_files_together(monkeypatch, tmp_path):
     folder = folder_of(tmp_path, {f"{number}.json": PROFET for number in range(3)})
-    monkeypatch.setattr(watch, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(unpacking, "MAX_SECONDS", 0.0)
     with pytest.raises(ProfileError, match="of processor time and was stopped"):
         read_profile_folder(folder)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from profet_core import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding import chrome_trace
-from profet_core.profiles.decoding.chrome_trace import NO_DURATION, ChromeTrace, Event, is_chrome_trace
+from profet_core.profiles.decoding.chrome_trace import ChromeTrace, Event
 
 
 def events_of(data: bytes, keep: tuple[str, ...] = ()) -> tuple[list[Event], dict]:
@@ -88,12 +88,6 @@ def test_every_cut_of_a_trace_is_noticed(events, data):
         events_of(whole[:cut])
 
 
-def test_a_trace_that_ends_behind_its_first_event_is_truncated():
-    for tail in (b"", b",", b", "):
-        with pytest.raises(ProfileError, match="truncated"):
-            events_of(b'{"traceEvents": [{"a": 1}' + tail)
-
-
 @pytest.mark.parametrize("number", [-5.0771532157509976e16, 12345678])
 def test_a_number_that_a_window_cuts_is_read_whole(number, monkeypatch):
     for window in range(1, 30):
@@ -120,45 +114,3 @@ def test_what_pytorch_and_others_write_beside_the_standard_is_read():
 def test_damage_is_told_from_a_cut(data):
     with pytest.raises(ProfileError, match="not valid JSON"):
         events_of(data)
-
-
-@pytest.mark.parametrize(
-    ("head", "expected"),
-    [
-        (b'{"schemaVersion": 1, "traceEvents": [', True),
-        (b'[{"name": "a", "ph": "X"', True),
-        (b'{"operations": {"Device_A": 1}}', False),
-        (b'[{"Device_A": 1}]', False),
-        (b'{"traceEvents": 5}', False),
-        (b'"traceEvents": [', False),
-    ],
-)
-def test_a_chrome_trace_is_told_by_its_content(head, expected):
-    assert is_chrome_trace(head) is expected
-
-
-@pytest.mark.parametrize(
-    ("value", "time_us"),
-    [
-        ("5", 5.0),
-        ("2.5", 2.5),
-        ("-1", -1.0),
-        ("true", math.nan),
-        ('"5"', math.nan),
-        ("NaN", math.nan),
-        ("null", math.nan),
-        ("1e999", math.inf),
-        ("9" * 400, math.nan),
-    ],
-)
-def test_what_is_a_time(value, time_us):
-    events, _ = events_of(f'[{{"ph": "X", "ts": {value}}}, {{"dur": {value}}}, {{}}]'.encode())
-    assert repr([event.ts for event in events]) == repr([time_us, math.nan, math.nan])
-    assert repr([event.dur for event in events]) == repr([NO_DURATION, time_us, NO_DURATION])
-
-
-@pytest.mark.parametrize("entry", [b"{},", b"null,"])
-def test_entries_that_say_nothing_have_an_end(entry, monkeypatch):
-    monkeypatch.setattr(chrome_trace, "MAX_EVENTS", 1_000)
-    with pytest.raises(ProfileError):
-        events_of(b'{"traceEvents":[' + entry * 1_001 + b"{}]}")

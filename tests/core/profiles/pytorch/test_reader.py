@@ -10,10 +10,8 @@ import pytest
 
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
 from profet_core.features.classes import load_operation_classes
-from profet_core.features.operations import kind_of
 from profet_core.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_core.profiles.pytorch.step_bounds import repetition
-from profet_core.profiles.pytorch.translations import Translation, kernel_of, load_translations, shares
+from profet_core.profiles.pytorch.translations import kernel_of, shares, translation_of
 from profet_core.profiles.record import NO_WORK
 from profet_lab.measurements.tables import data_folder
 from tests.made.chrome_traces import (
@@ -89,29 +87,12 @@ def test_a_trace_that_notes_allocations_tells_the_peak():
     assert read_profile(trace([*two, *cuda_step(1, 0)])).meta.peak_memory_mib is None, "which of the two is not said"
 
 
-def test_a_list_of_events_is_a_trace_too():
-    assert dict(read_profile(json.dumps(cuda_step(1, 0)).encode()).operations) == operations(cuda_step(1, 0))
-
-
-def test_names_of_2021_are_understood():
-    old = {"cpu_op": "Operator", "kernel": "Kernel", "cuda_runtime": "Runtime", "gpu_memcpy": "Memcpy"}
-    events = [made | {"cat": old.get(made["cat"], "Operator")} for made in cuda_step(1, 0)]
-    assert operations(events) == operations(cuda_step(1, 0))
-
-
 def test_a_kernel_counts_for_the_step_that_started_it():
     late = [op("aten::mm", 1900, 50), call(901, 1910), kernel("sgemm", 901, 2100, 60)]
     outside = [op("aten::mm", 2050, 50), call(902, 2060), kernel("sgemm", 902, 2200, 999)]
     found = operations([*cuda_step(1, 0), *cuda_step(2, 1000), *late, *outside])
     assert found["Device_MatMul"] == 30
     assert found["Host_MatMul"] == 25
-
-
-def test_the_step_the_profiler_opens_at_its_end_is_left_out():
-    profile = read_profile(trace([*cuda_step(1, 0), *cuda_step(2, 1000), step(3, 2000, 10), op("aten::mm", 2001, 5)]))
-    assert profile.steps == 2
-    assert "Host_MatMul" not in profile.operations
-    assert "1 ProfilerStep that is not complete" in profile.ignored
 
 
 def test_a_call_at_the_edge_belongs_to_the_innermost_operation_that_is_open():
@@ -130,12 +111,6 @@ def test_a_call_at_the_edge_belongs_to_the_innermost_operation_that_is_open():
     ]
     found = operations(events)
     assert (found["Device_Conv2D"], found["Device_AddV2"], found["Device_Unknown"]) == (1 + 4, 2, 8)
-
-
-def test_a_call_of_another_thread_belongs_to_nothing():
-    found = operations([op("aten::relu", 0, 100), call(1, 50, tid=9), kernel("my_own", 1, 60, 5)])
-    assert found["Device_Unknown"] == 5
-    assert "Device_Relu" not in found
 
 
 def test_kernels_that_no_operation_started_go_by_their_names_and_much_of_it_is_warned_about():
@@ -173,14 +148,6 @@ def test_overlapping_kernels_of_a_gpu_that_never_waits_share_its_time():
     assert (found["Device_MatMul"], found["Device_Relu"], found["Device_IDLE"]) == (30, 30, 2)
 
 
-def test_a_kernel_that_was_queued_before_the_recording_belongs_to_no_step():
-    queued = [kernel("sgemm", 3, 5, 400), kernel("sgemm", 4, 410, 60)]
-    plain = read_profile(trace([*cuda_step(1, 0), *cuda_step(2, 1000)]))
-    profile = read_profile(trace([*queued, *cuda_step(1, 0), *cuda_step(2, 1000)]))
-    assert profile.operations == plain.operations
-    assert "0.46 ms of kernels launched before the recording began" in profile.ignored
-
-
 @pytest.mark.parametrize(
     ("name", "step_ms", "queued"),
     [
@@ -196,12 +163,6 @@ def test_recorded_steps_hold_no_work_from_before_the_recording(name, step_ms, qu
 
 def on_gpu(device: int, events: list[dict]) -> list[dict]:
     return [made | {"args": made["args"] | {"device": device}} for made in events]
-
-
-def test_the_gpu_is_the_one_that_worked():
-    gpus = [{"id": 0, "name": "Tesla T4"}, {"id": 1, "name": "Tesla V100"}]
-    profile = read_profile(trace(on_gpu(1, cuda_step(1, 0)), deviceProperties=gpus))
-    assert (profile.meta.gpu, profile.warnings) == ("Tesla V100", (TRANSLATED_WARNING,))
 
 
 def test_of_several_gpus_the_busiest_counts_and_it_says_so():
@@ -306,13 +267,6 @@ def test_a_first_step_of_start_up_is_told_and_left_out():
     assert "the first step (8.952 ms), in which libraries load; the others count" in profile.ignored
 
 
-def test_repeated_operations_tell_the_number_of_steps():
-    events = [made for number in range(3) for made in cuda_step(number, 1000 * number)[1:]]
-    profile = read_profile(trace(events))
-    assert (profile.steps, profile.steps_basis) == (3, "counted")
-    assert profile.operations == read_profile(trace(cuda_step(0, 0))).operations
-
-
 def test_repeated_gradients_tell_the_number_of_steps_where_other_operations_differ():
     def gradients(number: int) -> list[dict]:
         names = ("NllLossBackward0", "AddmmBackward0", "ConvolutionBackward0", "ConvolutionBackward0")
@@ -351,24 +305,6 @@ def test_without_any_sign_all_of_the_trace_is_one_step_and_nobody_counted():
     names = ["sgemm", "relu", "sgemm", "threshold_", "sgemm", *(5 * [f"functor_{index}" for index in range(9)])]
     alike = read_profile(trace([kernel(name, -1, 90 * i, 50) for i, name in enumerate(names)]))
     assert (alike.steps, alike.steps_basis) == (1, "assumed")
-
-
-@pytest.mark.parametrize(
-    ("text", "min_period", "cold_start", "period"),
-    [
-        ("abcabcabc", 2, False, 3),
-        ("abab", 3, False, None),
-        # Ten layers alike and a head are one step.
-        ("h" + "abc" * 10, 2, False, None),
-        ("xabcdabcd", 4, False, None),
-        ("xabcdabcd", 4, True, 4),
-        ("abcdxyabcdabcd", 4, True, 4),
-        ("abcd" * 2 + "stuvwxyz", 4, True, None),
-        ("", 2, True, None),
-    ],
-)
-def test_repetition(text, min_period, cold_start, period):
-    assert repetition([ord(letter) for letter in text], min_period, cold_start=cold_start) == period
 
 
 # --- optimizers -----------------------------------------------------------------------------------------------------
@@ -545,7 +481,7 @@ def test_a_gradient_is_split_by_what_was_asked_for(mask, expected):
     ],
 )  # fmt: skip
 def test_a_gradient_is_split_by_its_kernel(name, expected):
-    assert shares(load_translations().find("aten::convolution_backward"), kernel_of(name), None) == expected
+    assert shares(translation_of("aten::convolution_backward"), kernel_of(name), None) == expected
 
 
 # --- what the trace tells of the step -------------------------------------------------------------------------------
@@ -556,12 +492,6 @@ def test_batch_and_pixels_are_those_of_the_first_convolution():
     later = {"Input Dims": [[64, 64, 56, 56], [64, 64, 3, 3]], "Input type": ["float", "float"]}
     meta = read_profile(trace([op("aten::conv2d", 50, 5, **later), op("aten::conv2d", 0, 5, **first)])).meta
     assert (meta.batch_size, meta.pixels) == (64, 224)
-
-
-def test_a_label_of_the_users_is_no_convolution_whatever_it_says():
-    sizes = {"Input Dims": [[64, 3, 224, 224]], "Input type": ["c10::Half"]}
-    meta = read_profile(trace([*cuda_step(1, 0), event("user_annotation", "my conv2d", 50, 5, **sizes)])).meta
-    assert (meta.batch_size, meta.pixels, meta.precision) == (None, None, None)
 
 
 def test_pictures_that_are_not_square_have_no_one_size():
@@ -601,13 +531,6 @@ def test_strides_of_a_convolutions_input_tell_its_layout(strides, dims, channels
 
 
 # --- the table ------------------------------------------------------------------------------------------------------
-
-
-def test_what_every_type_of_the_table_does_is_known():
-    types = {kind for row in load_translations().exact.values() for kind in row.types}
-    types |= {kind for _, row in load_translations().patterns for kind in row.types}
-    assert {kind for kind in types if kind_of(kind) is None} == set()
-    assert Translation(("Conv2D",)) in load_translations().exact.values()
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

@@ -69,17 +69,6 @@ def test_a_step_adds_up_as_by_hand():
     assert "secret" not in repr(profile)
 
 
-@pytest.mark.parametrize("job", ["", "/job:worker/replica:0/task:0"])
-def test_devices_may_be_named_as_older_versions_did(job):
-    names = {1: f"{job}/cpu:0 Compute", 5: f"{job}/gpu:0/stream:all Compute"}
-    profile = read_profile(timeline(*STEP, processes=names))
-    assert profile.operations["Device_Conv2D"] == 50 and profile.operations["Host_Conv2D"] == 5
-
-
-def test_a_forward_pass_is_refused():
-    assert read_profile(timeline(op(5, "Conv2D", 0, 5))).refusal.startswith("This is a forward pass")
-
-
 def test_odd_events_break_nothing():
     odd = ({"ts": None}, {"dur": -1}, {"args": 5}, {"pid": [5]}, {"args": {"op": [1]}})
     found = read_profile(timeline(*STEP, *(op(5, "Relu", 0, 0) | change for change in odd))).operations

@@ -29,30 +29,6 @@ def test_the_mean_of_two_steps():
     assert "secret" not in repr(profile)
 
 
-def test_without_marks_the_runs_of_every_operation_tell_the_steps_as_in_the_statistics():
-    def unmarked(*steps: list[dict]):
-        events = [event for step in steps for event in step if not event["name"].startswith("train")]
-        return read_profile(tensorflow_trace(events))
-
-    two = unmarked(tf_step(0, 0), tf_step(1, 1000))
-    assert (two.steps, two.operations["Device_Conv2D"]) == (2, 40)
-    assert two.warnings == ("The trace marks none of its steps, but every operation ran 2 times: divided by 2.",)
-    one = unmarked(tf_step(0, 0))
-    assert (one.steps, one.operations["Device_Conv2D"]) == (1, 40)
-    assert (one.steps_basis, one.warnings) == ("counted", ())
-
-
-def test_a_step_that_began_before_the_profiler_counts_without_its_mark():
-    def steps(*marked: int):
-        events = [tf_event("MatMul", 100 * run, 10, long_name="net/dense/MatMul:MatMul") for run in range(3)]
-        marks = [tf_event(f"train {number}", 100 * number, 90, step_num=str(number)) for number in marked]
-        return read_profile(tensorflow_trace([*marks, *events]))
-
-    assert (steps(1).steps, steps(1).operations["Host_MatMul"]) == (3, 10)
-    assert len(steps(1).warnings) == 1 and "3 times" in steps(1).warnings[0]
-    assert (steps(0, 1, 2).steps, steps(0, 1, 2).warnings) == (3, ())
-
-
 def test_threads_of_other_processes_are_named_as_ignored():
     events = [*tf_step(0, 0), tf_event("Conv2D", 5, 5, pid=8, long_name="a:Conv2D")]
     profile = read_profile(tensorflow_trace(events))
@@ -69,47 +45,12 @@ def test_kernels_without_an_operation_count_by_their_names():
     assert warning.startswith("60% of the GPU time is in kernels that name no operation")
 
 
-def test_annotations_of_tensorflow_2_4_name_the_operations():
-    def of(**labels):
-        kernels = [tf_event("k", 500, 30, pid=1, tid=14, **labels)]
-        return read_profile(tensorflow_trace([*tf_step(0, 0), *kernels])).operations
-
-    assert of(annotation="secret/d/MatMul:MatMul#k=v#::#edge_name=e#")["Device_MatMul"] == 30
-    assert of(annotation="loop", **{"level 0": "loop", "level 1": "secret/d/MatMul:MatMul"})["Device_MatMul"] == 30
-    assert of(annotation="a label")["Device_Unknown"] == 30
-
-
-def test_of_several_gpus_the_busiest_is_read():
-    names = {701: "/host:CPU", 1: "/device:GPU:0", (1, 14): "Stream #14", 2: "/device:GPU:1", (2, 14): "Stream #14"}
-    second = [
-        tf_event("k", 120, 90, pid=2, tid=14, tf_op="a/c:Conv2D"),
-        tf_event("k", 900, 5, pid=2, tid=14, tf_op="b:Relu"),
-    ]
-    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *second], names))
-    assert (profile.operations["Device_Conv2D"], profile.operations["Device_Relu"]) == (90, 5)
-    assert profile.warnings[0].startswith("2 GPUs ran this step. Only GPU 1 is read, with its share of the batch")
-
-
-def test_steps_marked_on_the_device_count_where_the_host_marks_none():
-    names = {1: "/device:GPU:0", (1, 14): "Stream #14", (1, 98): "Steps"}
-    marks = [tf_event(str(number), 100 * number, 90, pid=1, tid=98) for number in range(4)]
-    profile = read_profile(
-        tensorflow_trace([*marks, tf_event("k", 0, 40, pid=1, tid=14, tf_op="a/c:Conv2DBackpropInput")], names)
-    )
-    assert (profile.steps, profile.steps_basis, profile.operations["Device_Conv2DBackpropInput"]) == (4, "marked", 10)
-
-
 def test_a_forward_pass_and_a_jax_trace_are_refused_by_name():
     assert read_profile(tensorflow_trace(tf_step(0, 0))).refusal.startswith("This is a forward pass")
     gradient = tf_event("k", 500, 5, pid=1, tid=14, tf_op="gradient_tape/secret/d/MatMul:MatMul")
     assert read_profile(tensorflow_trace([*tf_step(0, 0), gradient])).refusal == ""
     with pytest.raises(ProfileError, match="This is a JAX profile"):
         read_profile(tensorflow_trace([tf_event("PjitFunction(f)", 0, 10), tf_event("a", 0, 1, pid=1, tid=14)]))
-
-
-def test_the_number_of_a_step_is_no_part_of_its_name():
-    names = {"train #12": "train", "train 12": "train", "train": "train", "a#b": "a#b", "step 1 of": "step 1 of"}
-    assert {name: reader.without_number(name) for name in names} == names
 
 
 def test_a_trace_that_xprof_cut_says_so(monkeypatch):

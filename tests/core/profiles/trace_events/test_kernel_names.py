@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel, operation_of_kernel
+from profet_core.profiles.trace_events.kernel_names import operation_of_kernel
 
 KERNELS = {
     # Copies and memory.
@@ -67,13 +67,3 @@ KERNELS = {
 
 def test_a_kernels_name_tells_its_operation():
     assert {name: operation_of_kernel(name) for name in KERNELS} == KERNELS
-
-
-def test_convolutions_are_told_from_conversions():
-    assert is_convolution_kernel("sm80_xmma_fprop_implicit_gemm")
-    assert not is_convolution_kernel("void Eigen::TensorConversionOp<float>")
-
-
-def test_names_of_any_length_are_read():
-    for name in ("a" * 10_000, "poolbw" * 10_000, "_A" * 10_000):
-        assert operation_of_kernel(name) in (None, "MaxPoolGrad")

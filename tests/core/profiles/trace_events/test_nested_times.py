@@ -19,31 +19,6 @@ from profet_core.profiles.trace_events.nested_times import (
 )
 
 
-def nested(*spans: tuple[float, float]) -> tuple[list[float], list[int]]:
-    begins, durations = np.array([s[0] for s in spans]), np.array([s[1] for s in spans])
-    order = in_nesting_order(begins, durations)
-    begins, durations = begins[order], durations[order]
-    # What an event starts in is open just before it.
-    parents = [int(innermost(begins[:index], durations[:index], at)[0]) for index, at in enumerate(begins[:, None])]
-    return self_times(begins, durations).tolist(), parents
-
-
-@pytest.mark.parametrize(
-    ("spans", "self_us", "parents"),
-    [
-        ([(0, 10), (2, 3), (5, 1)], [6, 3, 1], [-1, 0, 0]),
-        ([(0, 10), (2, 6), (3, 2)], [4, 4, 2], [-1, 0, 1]),
-        ([(0, 4), (0, 10)], [6, 4], [-1, 0]),
-        ([(0, 10), (0, 10)], [0, 10], [-1, 0]),
-        # A child that outlasts its parent takes only what is inside it.
-        ([(0, 10), (8, 4)], [8, 4], [-1, 0]),
-        ([(0, 10), (3, 0)], [10, 0], [-1, 0]),
-    ],
-)
-def test_self_times(spans, self_us, parents):
-    assert nested(*spans) == (self_us, parents)
-
-
 def test_bottomless_nesting_is_refused():
     begins = np.arange(1001.0)
     assert self_times(begins[:1000], 3000 - 2 * begins[:1000]).tolist() == [2] * 999 + [1002]

@@ -49,29 +49,6 @@ def test_the_format_of_most_16_bit_kernels_or_of_all_inputs_counts():
     assert read_signs({}, input_types=["c10::Half", "c10::BFloat16"]).precision == "amp"
 
 
-def test_operations_of_autocast_and_of_the_loss_scaler_tell_mixed_precision():
-    assert read_signs({}, ["aten::_autocast_to_reduced_precision"]).precision == "amp"
-    assert read_signs({}, ["aten::_amp_foreach_non_finite_check_and_unscale_"]).precision == "amp"
-    assert read_signs({}, compute_capability=7) == PrecisionSigns(None, False), "nothing tells nothing"
-
-
-@pytest.mark.parametrize(
-    ("kernels", "operations", "compiled"),
-    [
-        (["triton_poi_fused_relu_0"], [], True),
-        (["loop_fusion.12"], [], True),
-        (["fusion_3"], [], True),
-        (["input_fusion_reduce"], [], False),
-        ([], ["CompiledFunctionBackward"], True),
-        ([], ["Torch-Compiled Region: 0/0"], True),
-        ([], ["XlaLaunch"], True),
-        (["volta_sgemm"], ["Conv2D", "aten::mm"], False),
-    ],
-)
-def test_a_compilers_names_are_known(kernels, operations, compiled):
-    assert read_signs(dict.fromkeys(kernels, 1.0), operations).compiled is compiled
-
-
 #: Kernels of torch.compile in today's and older releases, of TorchScript, and of XLA, as published traces have them.
 COMPILED = (
     "triton_poi_fused__native_batch_norm_legit_functional_relu_63",
@@ -104,6 +81,14 @@ def test_a_compilers_kernel_tells_of_it_in_a_part_of_the_step_worth_it(kernel):
     assert read_signs({kernel: 4.0, "volta_sgemm": 96.0}).compiled is False
 
 
+def test_operations_on_the_host_tell_of_autocast_and_compilers():
+    for name in ("aten::_autocast_to_reduced_precision", "aten::_amp_foreach_non_finite_check_and_unscale_"):
+        assert read_signs({}, [name]).precision == "amp"
+    for name in ("CompiledFunctionBackward", "Torch-Compiled Region: 0/0", "XlaLaunch"):
+        assert read_signs({}, [name]).compiled is True
+    assert read_signs({}, ["Conv2D", "aten::mm"], compute_capability=7) == PrecisionSigns(None, False)
+
+
 #: Kernels that need NHWC tensors; kernels that libraries also run on converted NCHW tensors; and neither.
 NHWC_TENSORS = (
     "void cudnn::batchnorm_fwtr_nhwc_semiPersist<__half, float, float, float, 1, 512, 4>",
@@ -119,14 +104,6 @@ NHWC_KERNELS = (
     "turing_h1688cudnn_256x64_ldg8_relu_exp_small_nhwc_tn_v1",
     "cutlass_tensorop_f16_s16816fprop_optimized_f16_128x128_32x4_nhwc_align8",
     "igemm_wrw_gtcx3_nhwc_bf16_bx0_ex1_bt64x256x32_wt32x32x8",
-)
-NCHW = (
-    "volta_scudnn_128x64_relu_interior_nn_v1",
-    "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1>",
-    "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16_stage4",
-    "void tensorflow::BiasNHWCKernel<float>(int, float const*, float const*, float*, int)",
-    "void tensorflow::BiasGradNHWC_SharedAtomics<float>(int, float const*, float*, int)",
-    "void at::native::(anonymous namespace)::max_pool_forward_nchw<float, float>(int, float const*)",
 )
 CONVERSIONS = (
     "void cudnn::ops::nchwToNhwcKernel<__half, __half, float, false, true, (cudnnKernelDataType_t)0>",
@@ -147,11 +124,6 @@ def test_many_nhwc_kernels_without_conversions_tell_channels_last(kernel):
     assert read_signs({kernel: 19.0, "volta_sgemm": 81.0}).channels_last is False
     for conversion in CONVERSIONS:
         assert read_signs({kernel: 90.0, conversion: 5.0}).channels_last is False
-
-
-@pytest.mark.parametrize("kernel", NCHW)
-def test_other_kernels_do_not(kernel):
-    assert read_signs({kernel: 100.0}).channels_last is False
 
 
 def test_strides_of_inputs_decide_where_the_trace_has_them():

@@ -1,13 +1,16 @@
-"""The operation statistics as CSV and as JSON: old and new columns, several steps, cut lists, damaged tables."""
+"""The operation statistics as CSV, JSON and tensorflow_stats.pb: columns, several steps, cut lists, damaged tables."""
 
 from __future__ import annotations
 
 import codecs
+import gzip
 import json
 
 import pytest
 
 from profet_core import ProfileError, read_profile
+from profet_core.profiles.tensorflow import statistics as reader
+from tests.made.tensorflow_stats import tensorflow_stats
 
 NEW = "Rank,Host/device,Operation Type,Operation Name,#Occurrences,Total time (us),Total self-time (us)"
 OLD = "Rank,Host/device,Type,Operation,#Occurrences,Total time (us),Total self-time (us)"
@@ -84,11 +87,6 @@ def test_the_json_table_gives_the_same_and_may_stand_alone_and_lack_labels():
 def test_numbers_may_be_written_with_thousands():
     for cell, us in (('"1,012.5"', 1012.5), ('"12,345,678"', 12345678), ("1.5e3", 1500)):
         assert read_profile(csv_of(f"1,Host,IDLE,IDLE,0,{cell},0")).operations == {"Host_IDLE": us}
-
-
-def test_types_that_may_be_names_are_not_told():
-    rows = ["1,Host,IDLE,IDLE,0,1,1", "2,Host,secret_op,x,1,2,2", "3,Host,__inference_secret_4,y,1,3,3"]
-    assert read_profile(csv_of(*rows)).operations == {"Host_IDLE": 1, "Host_Unknown": 5}
 
 
 def test_steps_are_counted_from_how_often_operations_ran():
@@ -169,3 +167,56 @@ def test_a_table_without_idle_time_says_so():
 )
 def test_what_can_not_be_summed_is_refused_in_one_line(data, says):
     assert says in refusal(data)
+
+
+RECORDS = [
+    ("Device", "IDLE", "IDLE", 0, 300.0),
+    ("Device", "Conv2D", "secret_net/a/Conv2D", 2, 100.5),
+    ("Device", "Conv2D", "secret_net/b/Conv2D", 4, 20.0),
+    ("Device", "ResourceApplyAdam", "Adam/Adam/update/ResourceApplyAdam", 2, 8.0),
+    ("Device", "Unknown", "MakeTensorFromProto", 2, 4.0),
+    ("Host", "Dataset", "Iterator::Root", 17, 50.0),
+    ("Host", "IDLE", "IDLE", 0, 7.0),
+]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_times_are_those_of_one_step(pack):
+    profile = read_profile(pack(tensorflow_stats(RECORDS)))
+    assert dict(profile.operations) == {
+        "Device_Conv2D": 60.25,
+        "Device_IDLE": 150.0,
+        "Device_MemcpyHToD": 2.0,
+        "Device_ResourceApplyAdam": 4.0,
+        "Host_Dataset": 25.0,
+        "Host_IDLE": 3.5,
+    }
+    assert (profile.steps, profile.steps_basis) == (2, "counted")
+    assert (profile.source_format, profile.meta.framework) == ("TensorFlow tensorflow_stats.pb", "TensorFlow")
+    assert profile.refusal == "" and "secret" not in repr(profile)
+
+
+def test_the_table_without_idle_time_is_read_where_there_is_no_other():
+    database = reader.messages().Database.FromString(tensorflow_stats(RECORDS))
+    database.ClearField("with_idle")
+    profile = read_profile(database.SerializeToString())
+    assert profile.operations["Device_Conv2D"] == 60.25 and "Device_IDLE" not in profile.operations
+    assert any("exclude idle time" in warning for warning in profile.warnings)
+
+
+def test_a_bomb_of_empty_records_is_refused():
+    database = tensorflow_stats([("Host", "Mul", "a", 1, 1.0)])
+    record = database[2 : 2 + database[1]]
+    table = record + b"\x0a\x00" * 100_000
+    size, length = len(table), bytearray()
+    while size > 0x7F:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    with pytest.raises(ProfileError, match="neither Host nor Device"):
+        read_profile(bytes([0x22, *length, size]) + table)
+
+
+@pytest.mark.parametrize("kind", ["TPUExecute", "_TPUCompileMlir", "InfeedEnqueueTuple"])
+def test_a_tpus_statistics_are_refused_by_name(kind):
+    with pytest.raises(ProfileError, match="TPU"):
+        read_profile(tensorflow_stats([("Device", "Conv2D", "c", 1, 50.0), ("Host", kind, "t", 1, 9.0)]))

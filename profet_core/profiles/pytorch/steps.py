@@ -7,12 +7,15 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents, Spans
 from profet_core.profiles.record import StepsBasis
 from profet_core.profiles.trace_events.kernel_names import operation_of_kernel
+from profet_core.profiles.trace_events.nested_times import in_nesting_order
 
 #: A ProfilerStep with fewer operations than this share of the fullest one was cut off: the profiler opens one more at
 #: the end.
@@ -23,8 +26,33 @@ _PARTIAL_SHARE = 0.3
 _ADJACENT_SHARE = 0.5
 #: A sequence that repeats within fewer kernels may be layers that follow each other.
 _MIN_KERNELS = 8
-
 _HEAVY = ("Conv", "DepthwiseConv", "MatMul")
+
+
+class Rows(NamedTuple):
+    """`Spans` as arrays, each (events,)."""
+
+    begins: FloatArray
+    durations: FloatArray
+    keys: np.ndarray
+    threads: np.ndarray
+    links: np.ndarray
+
+    @classmethod
+    def of(cls, spans: Spans) -> Rows:
+        """The same numbers, not copied."""
+        kept = (spans.begins_us, spans.durations_us, spans.keys, spans.threads, spans.links)
+        return cls(*(np.frombuffer(values, values.typecode) for values in kept))
+
+    @property
+    def ends(self) -> FloatArray:
+        """Ends, microseconds."""
+        return self.begins + self.durations
+
+    def nested(self, rows: np.ndarray) -> np.ndarray:
+        """`rows` in the order in which every event is behind those it lies in: by start, the longer first."""
+        ordered: np.ndarray = rows[in_nesting_order(self.begins[rows], self.durations[rows])]
+        return ordered
 
 
 @dataclass(frozen=True)
@@ -48,50 +76,33 @@ class StepBounds:
     on_device: bool = False
     partial: int = 0
 
-    def __len__(self) -> int:
-        return len(self.bounds_us)
-
     def step_of(self, times_us: np.ndarray) -> np.ndarray:
         """Index of the step that each time lies in, -1 where it lies in none."""
         step = np.searchsorted(self.bounds_us[:, 0], times_us, side="right") - 1
         return np.where((step >= 0) & (times_us < self.bounds_us[np.maximum(step, 0), 1]), step, -1)
 
 
-def find_steps(events: PyTorchEvents, kernels: Spans) -> StepBounds:
-    """The steps of a trace.
-
-    Parameters
-    ----------
-    kernels : what ran on one GPU.
-    """
-    if marked := _profiler_steps(events):
+def find_steps(events: PyTorchEvents, host: Rows, kernels: Rows) -> StepBounds:
+    """The steps of a trace; `kernels` is what ran on one GPU."""
+    if marked := _profiler_steps(events, host):
         return marked
-    host = events.host
-    for ends_us in (_optimizer_ends(events), _gradient_ends(events)):
+    names = [name for name, _ in events.operations]
+    for ends_us in (_optimizer_ends(names, host), _gradient_ends(names, host)):
         if ends_us is not None:
-            return _counted(ends_us, *_as_arrays(host))
+            return _counted(ends_us, host)
     ends_us = _kernel_ends(events, kernels)
     if ends_us is not None:
-        return _counted(ends_us, *_as_arrays(kernels), on_device=True)
-    return StepBounds(
-        bounds_us=np.array([[-np.inf, np.inf]]),
-        ends_us=np.array([np.inf]),
-        follows=np.array([False]),
-        basis="assumed",
-        on_device=not len(host.keys),
-    )
+        return _counted(ends_us, kernels, on_device=True)
+    whole, last = np.array([[-np.inf, np.inf]]), np.array([np.inf])
+    return StepBounds(whole, last, np.array([False]), "assumed", on_device=not len(host.keys))
 
 
-def _as_arrays(spans: Spans) -> tuple[np.ndarray, np.ndarray]:
-    return np.frombuffer(spans.begins_us, np.float64), np.frombuffer(spans.durations_us, np.float64)
-
-
-def _profiler_steps(events: PyTorchEvents) -> StepBounds | None:
+def _profiler_steps(events: PyTorchEvents, host: Rows) -> StepBounds | None:
     """Each complete ProfilerStep."""
     if not events.steps:
         return None
     bounds = np.array(sorted(events.steps.values()))
-    begins = np.sort(np.frombuffer(events.host.begins_us, np.float64))
+    begins = np.sort(host.begins)
     counts = np.searchsorted(begins, bounds[:, 1]) - np.searchsorted(begins, bounds[:, 0])
     complete = (counts > 0) & (counts >= COMPLETE_SHARE * counts.max())
     if not complete.any():
@@ -103,38 +114,30 @@ def _profiler_steps(events: PyTorchEvents) -> StepBounds | None:
     return StepBounds(kept, kept[:, 1], follows, "marked", partial=int((~complete).sum()))
 
 
-def _counted(
-    ends_us: np.ndarray, begins_us: np.ndarray, durations_us: np.ndarray, on_device: bool = False
-) -> StepBounds:
+def _counted(ends_us: np.ndarray, events: Rows, on_device: bool = False) -> StepBounds:
     """Steps that end, but for what follows the last one, at `ends_us`; the events tell where that ends."""
     count, partial, tail_us, last_end = len(ends_us), 0, 0.0, np.inf
     if count > 1:
         # What a person's loop does behind the optimizer belongs to its step, in every step as in the last one.
-        before = np.searchsorted(np.sort(begins_us), ends_us, side="right")
-        behind = len(begins_us) - before[-1]
-        if behind > _PARTIAL_SHARE * np.median(np.diff(before)):
+        before = np.searchsorted(np.sort(events.begins), ends_us, side="right")
+        if len(events.begins) - before[-1] > _PARTIAL_SHARE * np.median(np.diff(before)):
             partial, last_end = 1, ends_us[-1]
         else:
-            tail_us = max(float((begins_us + durations_us).max() - ends_us[-1]), 0.0)
+            tail_us = max(float(events.ends.max() - ends_us[-1]), 0.0)
             tail_us = tail_us if tail_us < np.diff(ends_us).min() else 0.0
     cuts = ends_us[:-1] + tail_us
     bounds = np.column_stack([np.concatenate([[-np.inf], cuts]), np.concatenate([cuts, [last_end]])])
     return StepBounds(bounds, ends_us, np.arange(count) > 0, "counted", on_device, partial)
 
 
-def _optimizer_ends(events: PyTorchEvents) -> np.ndarray | None:
+def _optimizer_ends(names: list[str], host: Rows) -> np.ndarray | None:
     """Where an optimizer has made its step, once in each: marks that lie inside each other count once."""
-    marks = [key for key, (name, _) in enumerate(events.operations) if name.startswith(OPTIMIZER_STEP)]
-    keys = np.frombuffer(events.host.keys, np.int32)
-    rows = np.flatnonzero(np.isin(keys, marks)) if marks else np.zeros(0, int)
-    begins, durations = _as_arrays(events.host)
-    rows = rows[np.lexsort((-durations[rows], begins[rows]))]
-    labels = [name for name, _ in events.operations]
+    marks = [key for key, name in enumerate(names) if name.startswith(OPTIMIZER_STEP)]
     found: dict[str, list[float]] = {}
-    for row in rows.tolist():
-        ends = found.setdefault(labels[keys[row]], [])
-        if not ends or begins[row] >= ends[-1]:
-            ends.append(begins[row] + durations[row])
+    for row in host.nested(np.flatnonzero(np.isin(host.keys, marks))).tolist() if marks else ():
+        ends = found.setdefault(names[host.keys[row]], [])
+        if not ends or host.begins[row] >= ends[-1]:
+            ends.append(host.begins[row] + host.durations[row])
     if not found:
         return None
     # Two optimizers a step are as many each; one that runs several times a step has a multiple of the other's.
@@ -144,44 +147,35 @@ def _optimizer_ends(events: PyTorchEvents) -> np.ndarray | None:
     return np.array(next(ends for ends in found.values() if len(ends) == steps))
 
 
-def _gradient_ends(events: PyTorchEvents) -> np.ndarray | None:
+def _gradient_ends(names: list[str], host: Rows) -> np.ndarray | None:
     """Ends of the repetitions of autograd's nodes, on the thread that has most of them."""
-    nodes = [key for key, (name, _) in enumerate(events.operations) if BACKWARD_NODE.match(name)]
-    keys = np.frombuffer(events.host.keys, np.int32)
-    rows = np.flatnonzero(np.isin(keys, nodes)) if nodes else np.zeros(0, int)
+    nodes = [key for key, name in enumerate(names) if BACKWARD_NODE.match(name)]
+    rows = np.flatnonzero(np.isin(host.keys, nodes)) if nodes else np.zeros(0, int)
     if not len(rows):
         return None
-    threads = np.frombuffer(events.host.threads, np.int32)[rows]
-    rows = rows[threads == Counter(threads.tolist()).most_common(1)[0][0]]
-    return _repeated_ends(events.host, rows, keys, 2)
+    threads = host.threads[rows]
+    return _repeated_ends(host, rows[threads == Counter(threads.tolist()).most_common(1)[0][0]], 2)
 
 
-def _kernel_ends(events: PyTorchEvents, kernels: Spans) -> np.ndarray | None:
+def _kernel_ends(events: PyTorchEvents, kernels: Rows) -> np.ndarray | None:
     """Ends of the repetitions of a GPU's kernels; the first step may differ, as libraries try their kernels in it."""
-    keys = np.frombuffer(kernels.keys, np.int32)
     # Not an optimizer alone, which does the same for each weight.
     heavy = np.array([(operation_of_kernel(name) or "").startswith(_HEAVY) for name in events.kernels], bool)
-    return _repeated_ends(kernels, np.arange(len(keys)), keys, _MIN_KERNELS, must_hold=heavy, cold_start=True)
+    return _repeated_ends(kernels, np.arange(len(kernels.keys)), _MIN_KERNELS, heavy)
 
 
 def _repeated_ends(
-    spans: Spans,
-    rows: np.ndarray,
-    keys: np.ndarray,
-    min_period: int,
-    *,
-    must_hold: np.ndarray | None = None,
-    cold_start: bool = False,
+    events: Rows, rows: np.ndarray, min_period: int, must_hold: np.ndarray | None = None
 ) -> np.ndarray | None:
-    begins, durations = _as_arrays(spans)
-    rows = rows[np.lexsort((-durations[rows], begins[rows]))]
-    period = repetition(keys[rows], min_period, cold_start=cold_start)
-    if period is None or (must_hold is not None and not must_hold[keys[rows[-period:]]].any()):
+    rows = events.nested(rows)
+    keys = events.keys[rows]
+    period = repetition(keys, min_period, cold_start=must_hold is not None)
+    if period is None or (must_hold is not None and not must_hold[keys[-period:]].any()):
         return None
     last = np.arange(len(rows) - 1, -1, -period)[::-1]
     if len(rows) % period:
         last = last[1:]  # the first step has some more
-    ends = np.maximum.accumulate(begins[rows] + durations[rows])[last]
+    ends = np.maximum.accumulate(events.ends[rows])[last]
     return ends if (np.diff(ends) > 0).all() else None
 
 
@@ -217,6 +211,6 @@ def repetition(sequence: Sequence[int], min_period: int, *, cold_start: bool = F
             rest = count - length
             if rest == 0 and count % period == 0:
                 return period
-            if cold_start and length >= 2 * period and rest <= 1.5 * period:
+            if cold_start and rest <= 1.5 * period:
                 best = period
     return best

@@ -1,1 +1,0 @@
-"""PROFET JSON, versions 1 and 2: read and written."""

@@ -1,1 +1,0 @@
-"""TensorFlow's and XProf's operation statistics, in each of their files."""

@@ -1,1 +1,0 @@
-"""`*.xplane.pb`, the trace that TensorFlow writes today."""
