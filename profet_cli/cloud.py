@@ -8,11 +8,8 @@ from pathlib import Path
 
 from profet_cli.arguments import names
 from profet_cli.output import print_json, print_table
-from profet_collect.cloud.bucket import bucket_of
-from profet_collect.cloud.choice import MARKETS, cheapest_of, named
-from profet_collect.cloud.folder import check_new, write_folder
-from profet_collect.cloud.plan import CloudTask, cloud_tasks
-from profet_collect.cloud.texts import fetch_text, launch_text, task_text
+from profet_collect.cloud.files import bucket_of, check_new, fetch_text, launch_text, task_text, write_folder
+from profet_collect.cloud.fleet import MARKETS, CloudTask, accelerator_of, cheapest_of, cloud_tasks, named
 from profet_collect.grid import Grid
 from profet_collect.run import Protocol
 from profet_core.catalog import load_catalog
@@ -73,7 +70,7 @@ def run_cloud(options: argparse.Namespace, grid: Grid, protocol: Protocol) -> No
         fleet = cheapest_of(catalog, options.gpu, market, [name.lower() for name in options.provider or ()])
     if not fleet:
         raise InputError("Name at least one GPU: --gpu V100,T4.")
-    tasks = cloud_tasks(fleet, grid, protocol, is_quick=options.quick)
+    tasks = cloud_tasks(catalog, fleet, grid, protocol, is_quick=options.quick)
     folder = Path(options.cloud).expanduser()
     if not options.plan:
         _write(options, grid, tasks, folder, market)
@@ -108,9 +105,9 @@ def _show(options: argparse.Namespace, tasks: Sequence[CloudTask], folder: Path,
         ("instance", "GPU", "cloud", "cells", "time", "spot", "on demand"),
         [
             (
-                one.instance,
-                one.rented.gpu.model,
-                one.rented.machine.infra,
+                one.offer.name,
+                one.gpu.model,
+                one.offer.provider,
                 str(len(one.cells)),
                 format_duration(one.seconds),
                 _price(one, SPOT),
@@ -134,10 +131,10 @@ def _show(options: argparse.Namespace, tasks: Sequence[CloudTask], folder: Path,
 def _document(task: CloudTask) -> Document:
     return {
         "name": task.name,
-        "instance": task.instance,
-        "gpu": task.rented.gpu.name,
-        "provider": task.rented.machine.infra,
-        "accelerator": task.rented.machine.accelerator,
+        "instance": task.offer.name,
+        "gpu": task.gpu.name,
+        "provider": task.offer.provider,
+        "accelerator": accelerator_of(task.offer),
         "cells": len(task.cells),
         "minutes": round(task.seconds / 60, 1),
         "usd_spot": _rounded(task.usd(SPOT)),

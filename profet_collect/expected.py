@@ -27,6 +27,7 @@ LAYER_S: Mapping[Framework, float] = {"pytorch": 0.005, "tensorflow": 0.06}
 _MORE_STEPS = 2
 #: Multiply-adds of forward and backward together, over those of forward.
 _FORWARD_AND_BACKWARD = 3
+_FP32_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Expected:
                 + CPU_GIGAFLOP_MS * others / 1e9
                 + CPU_DEPTHWISE_MS * depthwise / 1e9
                 + CPU_PARAMETER_MS * counts.parameters / 1e6
-                + CPU_ACTIVATION_MS * counts.activation_bytes() * batch / 1e6
+                + CPU_ACTIVATION_MS * _FP32_BYTES * counts.activation_elements * batch / 1e6
             )
         peak, bandwidth = self.sheet.fp32_tflops, self.sheet.bandwidth_gb_per_s
         if cell.precision != "fp32" and self.sheet.tf32_tensor_dense_tflops:
@@ -103,8 +104,8 @@ class Expected:
             + LAYER_MS * counts.layers
             + FLOPS_FACTOR * others / peak / 1e9
             + DEPTHWISE_PASSES * depthwise / bandwidth / 1e6
-            + ACTIVATION_PASSES * counts.activation_bytes() * batch / bandwidth / 1e6
-            + PARAMETER_PASSES * counts.parameter_bytes() / bandwidth / 1e6
+            + ACTIVATION_PASSES * _FP32_BYTES * counts.activation_elements * batch / bandwidth / 1e6
+            + PARAMETER_PASSES * _FP32_BYTES * counts.parameters / bandwidth / 1e6
             + COPY_MS_PER_MB * cell.pixels**2 * 12 * batch / 1e6
         )
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from profet_recorder.errors import RecorderError
-    from profet_recorder.keras.callback import ProfileCallback
+    from profet_recorder.keras_callback import ProfileCallback
     from profet_recorder.loops import StepRecorder, record_step, record_steps
 
 __all__ = ["ProfileCallback", "RecorderError", "StepRecorder", "record_step", "record_steps"]
 
 _WHERE = {
-    "ProfileCallback": "keras.callback",
+    "ProfileCallback": "keras_callback",
     "RecorderError": "errors",
     "StepRecorder": "loops",
     "record_step": "loops",

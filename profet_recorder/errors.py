@@ -1,9 +1,22 @@
-"""Errors of a recording, and the end of a recorded script."""
+"""What is said of a recording: lines on how far it is, and errors."""
 
 from __future__ import annotations
 
+import os
+import sys
+
 from profet_core.errors import ProfetError
-from profet_recorder.progress import print_progress
+
+
+def is_first_process() -> bool:
+    """False in all but the first of the processes that a launcher such as torchrun started: one speaks and writes."""
+    return os.environ.get("RANK", "0") in ("", "0")
+
+
+def print_progress(text: str) -> None:
+    """One line on stderr: stdout belongs to the user's training."""
+    if is_first_process():
+        print(f"profet: {text}", file=sys.stderr, flush=True)
 
 
 class RecorderError(ProfetError):

@@ -6,16 +6,15 @@ everything passes through. Nothing here ends the training: what can't be recorde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
 from profet_recorder.engines.choose import choose_engine
-from profet_recorder.errors import say_and_go_on
+from profet_recorder.errors import print_progress, say_and_go_on
 from profet_recorder.plan import absolute, record_plan
-from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
 
 Batch = TypeVar("Batch")
@@ -44,36 +43,28 @@ class StepRecorder:
 
     def begin(self) -> None:
         """A training step begins."""
-        if not self.done:
-            try:
-                self._recording.begin_step()
-            except Exception as error:
-                self._fail(error)
+        self._try(self._recording.begin_step)
 
     def end(self, batch: object = None) -> None:
         """The training step has ended."""
-        if not self.done:
-            try:
-                self._recording.end_step(batch)
-            except Exception as error:
-                self._fail(error)
+        self._try(self._recording.end_step, batch)
 
     def leave(self, where: str) -> None:
         """The loop has ended: say so if it was too short, and undo every switch until the next one."""
         if not self.done:
-            self._abort()
+            self._try(self._recording.abort)
             print_progress(f"{self._recording.shortage(where)}; the next loop with this output goes on with it")
 
-    def _fail(self, error: Exception) -> None:
-        self._failed = True
-        self._abort()
-        say_and_go_on(error)
-
-    def _abort(self) -> None:
+    def _try(self, observe: Callable[..., object], *arguments: object) -> None:
+        """Observe a step that is still to be recorded; the training goes on if that fails."""
+        if self.done:
+            return
         try:
-            self._recording.abort()
+            observe(*arguments)
         except Exception as error:
             self._failed = True
+            with suppress(Exception):
+                self._recording.abort()
             say_and_go_on(error)
 
 

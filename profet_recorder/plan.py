@@ -11,8 +11,7 @@ from typing import Any
 from profet_core.profiles.limits import is_short_text
 from profet_core.units import whole_number
 from profet_core.whole_files import write_whole
-from profet_recorder.errors import RecorderError
-from profet_recorder.progress import is_first_process
+from profet_recorder.errors import RecorderError, is_first_process
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING
 
 from profet_core.profiles import write_profile
 from profet_core.units import MS_PER_S
-from profet_recorder.errors import RecorderError
+from profet_recorder.errors import RecorderError, print_progress
 from profet_recorder.plan import RecordPlan
-from profet_recorder.progress import print_progress
 from profet_recorder.recorded_profile import TimedSteps, recorded_profile, summary
-
-if TYPE_CHECKING:
-    from profet_recorder.engines.choose import Engine
 
 if TYPE_CHECKING:
     from profet_recorder.engines.choose import Engine

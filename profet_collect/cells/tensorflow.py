@@ -10,7 +10,7 @@ from profet_collect.cells.recorded import measured, plan_of
 from profet_collect.cells.task import Measured, Seen, Task
 from profet_collect.networks.graph import network_graph
 from profet_collect.networks.keras import build, load_keras
-from profet_recorder.keras.callback import recording_callback
+from profet_recorder.keras_callback import recording_callback
 
 LEARNING_RATE = 1e-3
 #: What a cell may end with; a full memory is an OpError.

@@ -9,8 +9,7 @@ from typing import Any
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
 from profet_core.layers.networks import build_named
-from profet_core.layers.rules import Layer
-from profet_core.layers.shapes import Padding, Shape
+from profet_core.layers.rules import Layer, Padding, Shape
 
 #: Of the values that a dropout gets; it takes the same time at any share.
 DROPPED_SHARE = 0.5

@@ -199,14 +199,18 @@ def reached_ms(known: Mapping[str, KnownSteps], amounts: StepAmounts, log_speed:
             for one, gain in zip(known.values(), gains, strict=True)
         ]
     )
-    nearness = np.exp(-WEIGHTS.nearness * np.abs(gains))
-    weights = nearness / nearness.sum(axis=0)
-    least_ms: FloatArray = np.exp((weights * logs).sum(axis=0)).min(axis=0)
+    least_ms: FloatArray = np.exp((_nearness(gains) * logs).sum(axis=0)).min(axis=0)
     return least_ms
 
 
 def speed_weights(known: Mapping[str, GpuCosts], log_speed: float) -> dict[str, float]:
     """Measured instance -> its weight in the geometric mean."""
-    nearness = {name: float(np.exp(-WEIGHTS.nearness * abs(log_speed - one.log_speed))) for name, one in known.items()}
-    total = sum(nearness.values())
-    return {name: value / total for name, value in nearness.items()}
+    gains = np.array([log_speed - one.log_speed for one in known.values()])
+    return dict(zip(known, _nearness(gains).tolist(), strict=True))
+
+
+def _nearness(gains: FloatArray) -> FloatArray:
+    """Weights of measured GPUs by their distance in log speed, (GPUs, ...), 1 in sum."""
+    nearness = np.exp(-WEIGHTS.nearness * np.abs(gains))
+    weights: FloatArray = nearness / nearness.sum(axis=0)
+    return weights

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from profet_core.from_layers.model import (
 )
 from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
 from profet_core.layers.counts import Counts
-from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, MemoryNeed, Verdict
+from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
 from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
 from profet_core.messages import Code, Note
 from profet_core.precision.names import AS_PROFILED, FP32, asked_precision, is_half
@@ -82,14 +83,9 @@ def counted_fit(
     """Whether the step fits in a GPU's nominal memory, and the largest batch that does."""
     need = counted_need(model, network, batch_size, state_copies, activation_share)
     chance = need.probability(memory_gib, 1.0)
-    verdict = Verdict.CANT_TELL
-    if chance >= model.certain:
-        verdict = Verdict.FITS
-    elif chance <= 1 - model.certain:
-        verdict = Verdict.DOES_NOT_FIT
     largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, LARGEST_BATCH) * (1 + 1e-12))
     why = f"needs about {need.needed_gib(1.0):.2g} of {memory_gib:g} GiB, from its layers"
-    return FitAnswer(verdict, chance, largest if largest >= 1 else None, why)
+    return FitAnswer(verdict_of(model, chance), chance, largest if largest >= 1 else None, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +118,8 @@ def disagreements(rows: Iterable[InstancePrediction], profiled: Prediction) -> t
         if other is None or other.latency_ms is None or row.latency_ms is None or row.interval is None:
             continue
         # A measurement has no interval but is a single latency.
-        low, high = (
-            (other.interval.low_ms, other.interval.high_ms)
-            if other.interval is not None
-            else (other.latency_ms, other.latency_ms)
-        )
+        within = other.interval
+        low, high = (within.low_ms, within.high_ms) if within else (other.latency_ms, other.latency_ms)
         overlap = low <= row.interval.high_ms and row.interval.low_ms <= high
         found.append(Disagreement(row.instance, row.latency_ms, other.latency_ms, overlap))
     return tuple(found)
@@ -140,14 +133,12 @@ def disagreement_words(found: Sequence[Disagreement]) -> str:
     """
     if not found:
         return "The estimate and the profile have no offer in common."
-    off = sorted(100 * (math.exp(abs(math.log(row.ratio))) - 1) for row in found)
-    middle = len(off) // 2
-    median = off[middle] if len(off) % 2 else (off[middle - 1] + off[middle]) / 2
+    off = [100 * (math.exp(abs(math.log(row.ratio))) - 1) for row in found]
     overlapping = sum(row.overlap is True for row in found)
     several = "offer" if len(found) == 1 else "offers"
     return (
-        f"The estimate and the profile differ by {format_significant(median)}% (the median of {len(found)} "
-        f"{several}, {format_significant(off[-1])}% at most); their ranges overlap on {overlapping} of them."
+        f"The estimate and the profile differ by {format_significant(median(off))}% (the median of {len(found)} "
+        f"{several}, {format_significant(max(off))}% at most); their ranges overlap on {overlapping} of them."
     )
 
 
@@ -183,30 +174,37 @@ FRAMEWORK_LOG_SD = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """One step, as estimated on every GPU."""
+class Step:
+    """The step to estimate; fields as `estimate` takes them."""
 
-    model: EstimateModel
-    transfer: TransferModel
     network: Counts
     name: str
     batch_size: int
-    method: str
-    tf32: bool
+    method: str = DEFAULT
+    tf32: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One step, as estimated on every GPU; its method is one of `METHODS`."""
+
+    model: EstimateModel
+    transfer: TransferModel
+    step: Step
     amounts: StepAmounts
     known: Mapping[str, Mapping[str, KnownSteps]]
 
     def regime(self, *, gpu_measured: bool) -> Regime:
-        return regime_of(self.network, self.name, self.batch_size, gpu_measured=gpu_measured)
+        return regime_of(self.step.network, self.step.name, self.step.batch_size, gpu_measured=gpu_measured)
 
     def log_sd(self, regime: Regime) -> float:
         """Standard deviation of the validation split and between frameworks.
 
         A batch beyond the measured ones counts as unmeasured.
         """
-        widths = [self.model.log_half_widths[regime][self.method]]
-        if regime is not Regime.LARGER_BATCH and self.batch_size > BATCHES[1]:
-            widths.append(self.model.log_half_widths[Regime.LARGER_BATCH][self.method])
+        widths = [self.model.log_half_widths[regime][self.step.method]]
+        if regime is not Regime.LARGER_BATCH and self.step.batch_size > BATCHES[1]:
+            widths.append(self.model.log_half_widths[Regime.LARGER_BATCH][self.step.method])
         return float(combined_sd(log_sd_of(combined_sd(*widths)), FRAMEWORK_LOG_SD))
 
 
@@ -270,17 +268,6 @@ def estimate(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The step to estimate; fields as `estimate` takes them."""
-
-    network: Counts
-    name: str
-    batch_size: int
-    method: str = DEFAULT
-    tf32: bool = True
-
-
 def estimated_step(model: EstimateModel, transfer: TransferModel, step: Step, placed: Placed) -> Estimate:
     """Estimate one step on a GPU in a host, with or without an offer."""
     return _on_gpu(_asked(model, transfer, step), placed).step
@@ -289,8 +276,7 @@ def estimated_step(model: EstimateModel, transfer: TransferModel, step: Step, pl
 def _asked(model: EstimateModel, transfer: TransferModel, step: Step) -> _Question:
     amounts = step_amounts([step.network], [step.batch_size])
     known = {one: model.known_steps(amounts, one) for one in METHODS}
-    method = model.method(step.method)
-    return _Question(model, transfer, step.network, step.name, step.batch_size, method, step.tf32, amounts, known)
+    return _Question(model, transfer, replace(step, method=model.method(step.method)), amounts, known)
 
 
 def _batch(batch_size: int) -> int:
@@ -329,8 +315,8 @@ def _in_precision(models: Models, question: _Question, placed: Placed, asked: st
         return found
     model, _ = precision_of(models)
     if from_tf32:
-        found = _on_gpu(replace(question, tf32=True), placed)
-    step, counts = found.step, question.network
+        found = _on_gpu(replace(question, step=replace(question.step, tf32=True)), placed)
+    step, counts = found.step, question.step.network
     work = counts.convolution_flops + counts.dense_flops
     shares = model.shares_of(work / max(counts.activation_elements, 1.0), class_counts(counts))
     factors = model.tf32(gpu) if from_tf32 else model.amp(gpu, asked)
@@ -359,7 +345,7 @@ def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
     by_method = {name: _measured_ms(question, name, instance, placed) for name in METHODS}
     reach, share = _reach(question, {instance: 1.0}, instance, 0.0, placed)
     step = Estimate(
-        latency_ms=by_method[question.method],
+        latency_ms=by_method[question.step.method],
         log_sd=question.log_sd(regime),
         basis=Basis.MEASURED,
         notes=(_note(regime),),
@@ -390,11 +376,11 @@ def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
             for name, known in question.known[one].items()
             if name in law.instances
         }
-        return derive(law, there, gpu, question.tf32).at(0)
+        return derive(law, there, gpu, question.step.tf32).at(0)
 
     by_method = {name: derived(name).latency_ms for name in METHODS}
     # The known latencies' errors belong to this network, not to its profile, so the error of the ratio is unknown.
-    step = replace(derived(question.method), relative=None)
+    step = replace(derived(question.step.method), relative=None)
     return _OnGpu(step, by_method, question.regime(gpu_measured=False))
 
 
@@ -402,7 +388,7 @@ def _on_other(question: _Question, placed: Placed) -> _OnGpu:
     """Estimate on a GPU without measurements: the analytical model at its speed."""
     gpu, host = placed
     regime = question.regime(gpu_measured=False)
-    _, speed = target_of(question.transfer, gpu, host, question.tf32)
+    _, speed = target_of(question.transfer, gpu, host, question.step.tf32)
     costs = question.model.costs
     log_speed = speed.log_speed + costs[question.transfer.reference].log_speed
     by_method = {
@@ -412,7 +398,7 @@ def _on_other(question: _Question, placed: Placed) -> _OnGpu:
     nearest = max(weights, key=lambda name: weights[name])
     reach, share = _reach(question, weights, nearest, log_speed - costs[nearest].log_speed, placed)
     step = Estimate(
-        latency_ms=by_method[question.method],
+        latency_ms=by_method[question.step.method],
         log_sd=combined_sd(question.log_sd(regime), speed.log_sd * (1 - share), host.log_sd * share),
         basis=Basis.TRANSFERRED,
         # Of a GPU whose own steps were measured, the regime of other GPUs says nothing true.

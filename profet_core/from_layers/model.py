@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -82,23 +81,6 @@ def feature_matrix(
     return np.stack(columns, axis=1).astype(np.float32).astype(float)
 
 
-class Correction(Protocol):
-    """Correction of one method."""
-
-    def log_ratio(self, features: FloatArray) -> FloatArray:
-        """log(latency / analytical model), (steps, features) -> (steps,)."""
-        ...
-
-
-@dataclass(frozen=True)
-class NoCorrection:
-    """No correction of the analytical model."""
-
-    def log_ratio(self, features: FloatArray) -> FloatArray:
-        """Zeros, (steps,)."""
-        return np.zeros(len(features))
-
-
 @dataclass(frozen=True)
 class LogLinear:
     """The documented regression: log latency as a weighted sum of features.
@@ -119,15 +101,8 @@ class LogLinear:
         return self.intercept + log_ms - features[:, self.law]
 
 
-@dataclass(frozen=True)
-class BoostedTrees:
-    """Sum of boosted trees, stored as arrays."""
-
-    trees: TreeStack
-
-    def log_ratio(self, features: FloatArray) -> FloatArray:
-        """log(latency / analytical model), (steps, features) -> (steps,)."""
-        return self.trees.run(features)[0, :, 0]
+#: Of the methods that correct the analytical model; the trees put out log(latency / analytical model).
+Correction = LogLinear | TreeStack
 
 
 #: Measured batch and image sizes.
@@ -200,14 +175,14 @@ class EstimateModel:
     Attributes
     ----------
     costs : measured instance -> cost of its GPU per unit of work.
-    corrections : method -> correction of the model. default : the method that inner folds chose most often; one method
-        for all splits, so that estimates don't jump between splits.
+    corrections : method -> correction of the model, None for none.
+    default : the method that inner folds chose most often; one for all splits, so that estimates don't jump.
     log_half_widths : split -> method -> bound of 90% of its errors on data held out in that split.
     fitted_on : file -> hash of the data, and the number of workloads. checksum : of the file's content.
     """
 
     costs: Mapping[str, GpuCosts]
-    corrections: Mapping[str, Correction]
+    corrections: Mapping[str, Correction | None]
     default: str
     log_half_widths: Mapping[Regime, Mapping[str, float]]
     fitted_on: Mapping[str, str]
@@ -241,7 +216,12 @@ class EstimateModel:
         found = {}
         for name, costs in self.costs.items():
             features = feature_matrix(amounts, name, costs, costs.latency_ms(amounts), self.instances)
-            found[name] = KnownSteps(costs, correction.log_ratio(features))
+            log_ratio = np.zeros(len(amounts))
+            if isinstance(correction, TreeStack):
+                log_ratio = correction.run(features)[0, :, 0]
+            elif correction is not None:
+                log_ratio = correction.log_ratio(features)
+            found[name] = KnownSteps(costs, log_ratio)
         return found
 
     def measured_ms(self, amounts: StepAmounts, instance: str, method: str) -> FloatArray:
@@ -309,12 +289,11 @@ def estimate_model(content: JsonObject, trees: Mapping[str, TreeStack]) -> Estim
     """
     costs = {str(name): _costs(row) for name, row in content["instances"].items()}
     columns = {feature.name: place for place, feature in enumerate(features_of(tuple(costs)))}
-    corrections: dict[str, Correction] = {LAW: NoCorrection()}
-    corrections[LOG_LINEAR] = _log_linear(content["methods"][LOG_LINEAR], columns)
     for name in (XGBOOST, LIGHTGBM):
         if trees[name].inputs != len(columns) or trees[name].models != 1:
             raise ValueError(f"trees of other features: {name}")
-        corrections[name] = BoostedTrees(trees[name])
+    line = _log_linear(content["methods"][LOG_LINEAR], columns)
+    corrections = {LAW: None, LOG_LINEAR: line, XGBOOST: trees[XGBOOST], LIGHTGBM: trees[LIGHTGBM]}
     widths = {regime: {name: _width(content["regimes"][regime][name]) for name in METHODS} for regime in Regime}
     if content["default"] not in METHODS:
         raise ValueError("no default method")

@@ -7,8 +7,7 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.shapes import Padding, Shape
+from profet_core.layers.rules import Kind, Layer, Padding, Shape
 
 #: Of a network; the deepest that is published has some thousands.
 MAX_LAYERS = 20_000
@@ -23,6 +22,7 @@ class Builder:
     Attributes
     ----------
     activation : what `elementwise` of one layer computes where nothing else is said.
+    norm_scales : whether batch normalizations scale.
 
     Raises
     ------
@@ -32,6 +32,7 @@ class Builder:
     def __init__(self) -> None:
         self.layers: list[Layer] = []
         self.activation = "relu"
+        self.norm_scales = True
 
     def put(
         self, layer: Layer, kind: str = "", inputs: tuple[Shape, ...] = (), *, name: str = "", **settings: Any
@@ -106,8 +107,9 @@ class Builder:
         layer = rules.global_pooling(shape, keep_sides=keep_sides)
         return self.put(layer, "global pooling", (shape,), keep_sides=keep_sides)
 
-    def batch_norm(self, shape: Shape, *, scale: bool = True) -> Shape:
+    def batch_norm(self, shape: Shape) -> Shape:
         """Batch normalization."""
+        scale = self.norm_scales
         return self.put(rules.normalization(shape, scale=scale), "batch normalization", (shape,), scale=scale)
 
     def layer_norm(self, shape: Shape) -> Shape:
@@ -121,19 +123,19 @@ class Builder:
         """
         return self.put(rules.elementwise(*shapes), function or ("add" if len(shapes) > 1 else self.activation), shapes)
 
-    def batch_norm_relu(self, shape: Shape, *, scale: bool = True) -> Shape:
+    def batch_norm_relu(self, shape: Shape) -> Shape:
         """Both, one after another."""
-        return self.elementwise(self.batch_norm(shape, scale=scale))
+        return self.elementwise(self.batch_norm(shape))
 
     def concatenate(self, *shapes: Shape) -> Shape:
         """Channels side by side."""
         return self.put(rules.concatenation(shapes), "concatenate", shapes)
 
-    def squeeze_excite(self, shape: Shape, squeezed: int) -> Shape:
+    def squeeze_excite(self, shape: Shape, squeezed: int, *, bias: bool = True) -> Shape:
         """Channels weighed: pooled, two convolutions of 1 x 1 with activations, and multiplied to each channel."""
         weights = self.global_pool(shape, keep_sides=True)
-        weights = self.elementwise(self.convolution(weights, squeezed, 1), function="relu")
-        weights = self.elementwise(self.convolution(weights, shape[-1], 1), function="sigmoid")
+        weights = self.elementwise(self.convolution(weights, squeezed, 1, bias=bias), function="relu")
+        weights = self.elementwise(self.convolution(weights, shape[-1], 1, bias=bias), function="sigmoid")
         return self.elementwise(shape, weights, function="multiply")
 
     def flatten(self, shape: Shape) -> Shape:

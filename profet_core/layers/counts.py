@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.shapes import elements
-
-#: Bytes of one value, and a gradient, in single precision.
-FP32_BYTES = 4
-_WEIGHTED = frozenset({Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.DENSE})
+from profet_core.layers.rules import Kind, Layer, elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,50 +54,31 @@ class Counts:
         """All FLOPs of one image, forward."""
         return self.convolution_flops + self.depthwise_flops + self.dense_flops
 
-    def activation_bytes(self, value_bytes: int = FP32_BYTES) -> float:
-        """Bytes of all layers' outputs for one image."""
-        return self.activation_elements * value_bytes
-
-    def parameter_bytes(self, value_bytes: int = FP32_BYTES) -> int:
-        """Bytes of all parameters."""
-        return self.parameters * value_bytes
-
-    def gradient_bytes(self, value_bytes: int = FP32_BYTES) -> int:
-        """Bytes of one step's gradients, which data-parallel training exchanges."""
-        return self.trainable_parameters * value_bytes
-
 
 def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> Counts:
     """What the layers ask for one image of `pixels` x `pixels`; without `classes` the last layer's width is taken."""
-    parameters = trainable = activations = weighted = number = width = 0
-    flops = dict.fromkeys(Kind, 0)
-    numbers = dict.fromkeys(Kind, 0)
-    dense_parameters = 0
+    layers = list(layers)
+    numbers = Counter(layer.kind for layer in layers)
+    sizes, flops, parameters = Counter[Kind](), Counter[Kind](), Counter[Kind]()
     for layer in layers:
-        number += 1
-        parameters += layer.parameters
-        trainable += layer.trainable
+        sizes[layer.kind] += elements(layer.output)
         flops[layer.kind] += layer.flops
-        numbers[layer.kind] += 1
-        dense_parameters += layer.parameters if layer.kind is Kind.DENSE else 0
-        width = layer.output[-1] if layer.output else 1
-        size = elements(layer.output)
-        activations += size
-        weighted += size if layer.kind in _WEIGHTED else 0
+        parameters[layer.kind] += layer.parameters
+    activations = sizes.total()
     return Counts(
         pixels=pixels,
-        classes=width if classes is None else classes,
-        parameters=parameters,
-        trainable_parameters=trainable,
+        classes=(layers[-1].output or (1,))[-1] if classes is None else classes,
+        parameters=parameters.total(),
+        trainable_parameters=sum(layer.trainable for layer in layers),
         convolution_flops=flops[Kind.CONVOLUTION],
         depthwise_flops=flops[Kind.DEPTHWISE],
         dense_flops=flops[Kind.DENSE] + flops[Kind.PRODUCT],
         activation_elements=activations,
-        other_elements=activations - weighted,
+        other_elements=activations - sizes[Kind.CONVOLUTION] - sizes[Kind.DEPTHWISE] - sizes[Kind.DENSE],
         convolutions=numbers[Kind.CONVOLUTION] + numbers[Kind.DEPTHWISE],
         dense_layers=numbers[Kind.DENSE],
         normalizations=numbers[Kind.NORMALIZATION],
         pools=numbers[Kind.POOLING],
-        layers=number,
-        dense_parameters=dense_parameters,
+        layers=len(layers),
+        dense_parameters=parameters[Kind.DENSE],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.shapes import MAX_SETTING
+from profet_core.layers.rules import MAX_SETTING
 
 _MAX_NAME = 60
 #: Layers that one caveat names.

@@ -50,7 +50,6 @@ Build = Callable[[Builder, int, int], None]
 #: Image sizes that a network by name is built at.
 MIN_PIXELS, MAX_PIXELS = 1, 4096
 MAX_CLASSES = 1_000_000
-
 #: Those of the measurements.
 MEASURED_PIXELS = (32, 64, 128, 224, 256)
 
@@ -198,10 +197,9 @@ def counts_of(name: str, pixels: int, classes: int | None = None) -> Counts:
     name = network_name(name)
     if pixels not in MEASURED_PIXELS or classes not in (None, classes_at(pixels)):
         return count(layers_of(name, pixels, classes), pixels)
-    key = name, pixels
-    if key not in _COUNTED:
-        _COUNTED[key] = count(layers_of(name, pixels), pixels)
-    return _COUNTED[key]
+    if (name, pixels) not in _COUNTED:
+        _COUNTED[name, pixels] = count(layers_of(name, pixels), pixels)
+    return _COUNTED[name, pixels]
 
 
 @cache

@@ -8,8 +8,7 @@ from typing import BinaryIO
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.given import packing_problem
-from profet_core.layers.keras.document import MAX_JSON_BYTES
-from profet_core.layers.keras.reader import read_archive, read_description
+from profet_core.layers.keras.reader import MAX_JSON_BYTES, read_archive, read_description
 from profet_core.layers.network import Network
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import Kind
@@ -57,6 +56,8 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
         return _checked(_read(Content(source), shown, pixels))
     except OSError as error:
         raise InputError(f"{shown}: it can't be read: {error.strerror}.") from None
+    except RecursionError:
+        raise InputError(f"{shown}: it is nested too deeply to be a network.") from None
     except InputError as error:
         raise InputError(f"{shown}: {error}") from None
     except ProfileError as error:

@@ -39,9 +39,7 @@ def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) ->
     """
     framework = (profile.meta.framework or "tensorflow").lower()
     gpu = anchor_sheet(catalog, gpus, anchor)
-    if gpu is None:
-        return None
-    if not framework.startswith("tensorflow"):
+    if gpu is None or not framework.startswith("tensorflow"):
         return None
     classes = load_operation_classes()
     encoded = classes.encode([profile])[0]
@@ -249,6 +247,13 @@ class FitAnswer:
     why: str
 
 
+def verdict_of(model: MemoryModel, chance: float) -> Verdict:
+    """What a probability that it fits means."""
+    if chance >= model.certain:
+        return Verdict.FITS
+    return Verdict.DOES_NOT_FIT if chance <= 1 - model.certain else Verdict.CANT_TELL
+
+
 def does_not_fit(answer: FitAnswer | None) -> bool:
     """Whether the step is known not to fit."""
     return answer is not None and answer.verdict is Verdict.DOES_NOT_FIT
@@ -380,20 +385,11 @@ class _KnownStep:
             return FitAnswer(
                 Verdict.CANT_TELL, None, None, f"{beyond}, and the profile does not show how much memory it needs"
             )
-        chance = self._chance(self.need, growth, self.need.probability(self.anchor_gib, 1.0))
-        needed = f"needs about {self.need.needed_gib(growth):.2g} of {self.target_gib:g} GiB"
-        return FitAnswer(self._verdict(chance), chance, None, f"{needed}, from {self.need.source}")
-
-    def _chance(self, need: MemoryNeed, growth: float, ran: float) -> float:
-        """Probability that it fits; `ran`: the probability for the anchor from the need alone."""
-        chance = need.probability(self.target_gib, growth)
         # It ran on the anchor, so only needs that fit there remain possible.
-        return min(chance / max(ran, chance), self.model.ran_probability)
-
-    def _verdict(self, chance: float) -> Verdict:
-        if chance >= self.model.certain:
-            return Verdict.FITS
-        return Verdict.DOES_NOT_FIT if chance <= 1 - self.model.certain else Verdict.CANT_TELL
+        chance, ran = self.need.probability(self.target_gib, growth), self.need.probability(self.anchor_gib, 1.0)
+        chance = min(chance / max(ran, chance), self.model.ran_probability)
+        needed = f"needs about {self.need.needed_gib(growth):.2g} of {self.target_gib:g} GiB"
+        return FitAnswer(verdict_of(self.model, chance), chance, None, f"{needed}, from {self.need.source}")
 
     def largest_batch(self, recorded: int, area: float) -> int | None:
         """Largest batch that fits after image area grows by `area`; None if none is known to."""
@@ -402,7 +398,7 @@ class _KnownStep:
         return min(largest, LARGEST_BATCH) if largest >= 1 else None
 
     def _known_to_fit(self, recorded: float) -> int:
-        """Largest batch with a high enough probability; `_chance` solved for the batch."""
+        """Largest batch with a high enough probability; `answer` solved for the batch."""
         need, certain = self.need, self.model.certain
         if need is None or self.model.ran_probability < certain:
             return 0

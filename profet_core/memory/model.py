@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 
-from profet_core.files import JsonObject, damaged, default_models_folder, finite_number, read_coefficients
+from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 
 MEMORY_NAME = "memory.json"
 MEMORY_VERSION = 1
@@ -110,17 +110,6 @@ class PeakRelation:
         return self.fixed_gib + self.per_parameter * parameters * GIB_PER_VALUE
 
 
-#: Default for a file without the relation: arithmetic without a fit to measurements.
-ASSUMED_PEAK = PeakRelation(
-    fixed_gib=0.5,
-    per_parameter=0.25,
-    per_peak=1.0,
-    log_scale=0.1,
-    log_scale_a_doubling=0.04,
-    unsplit_log_scale_a_doubling=0.15,
-)
-
-
 @dataclass(frozen=True)
 class MemoryModel:
     """All coefficients.
@@ -138,7 +127,7 @@ class MemoryModel:
     certain: float
     ran_probability: float
     fitted_on: Mapping[str, str]
-    peak: PeakRelation = ASSUMED_PEAK
+    peak: PeakRelation
     checksum: str = ""
 
 
@@ -149,12 +138,7 @@ def load_memory(folder: Path | str | None = None) -> MemoryModel:
     ------
     ArtifactError : the file is missing, damaged, changed, or has another version.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / MEMORY_NAME
-    content = read_coefficients(path, MEMORY_VERSION)
-    try:
-        return memory_model(content)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise damaged(path) from None
+    return load_coefficients(models_folder(folder) / MEMORY_NAME, MEMORY_VERSION, memory_model)
 
 
 def memory_model(content: JsonObject) -> MemoryModel:
@@ -172,8 +156,8 @@ def memory_model(content: JsonObject) -> MemoryModel:
         certain=finite_number(content["certain"]),
         ran_probability=finite_number(content["ran_probability"]),
         fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
-        peak=PeakRelation(**_positive(PeakRelation, content["peak"])) if "peak" in content else ASSUMED_PEAK,
-        checksum=str(content.get("checksum", "")),
+        peak=PeakRelation(**_positive(PeakRelation, content["peak"])),
+        checksum=str(content["checksum"]),
     )
 
 

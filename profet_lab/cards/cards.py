@@ -9,7 +9,7 @@ from typing import Any
 from profet_core.from_layers.costs import WORK
 from profet_core.from_layers.estimate import FRAMEWORK_LOG_SD
 from profet_core.from_layers.model import METHODS
-from profet_core.manycore.checks import CheckRow, mean_apart_percent
+from profet_core.manycore.answer import CheckRow, mean_apart_percent
 from profet_core.manycore.models import XEON_PHI_7120P
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT, PUBLISHED_SPEEDUP
 from profet_core.precision.model import PrecisionModel
@@ -29,7 +29,7 @@ def estimate_card(report: Report, coefficients: Report) -> str:
     return render(
         "estimate_card.md.j2",
         report=report,
-        methods=(*METHODS, "log-linear without the law"),
+        methods=METHODS,
         instances=coefficients["instances"],
         work=WORK,
         selected=coefficients["methods"]["log-linear"]["selected"],

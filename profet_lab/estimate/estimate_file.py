@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from profet_core.ensemble.fitted import written
+from profet_core.ensemble.fitted import TreeStack, written
 from profet_core.files import sha256_hex
 from profet_core.from_layers.costs import WORK, GpuCosts
 from profet_core.from_layers.model import (
@@ -16,7 +16,6 @@ from profet_core.from_layers.model import (
     LIGHTGBM,
     LOG_LINEAR,
     XGBOOST,
-    BoostedTrees,
     EstimateModel,
     Regime,
     features_of,
@@ -25,7 +24,7 @@ from profet_core.from_layers.model import (
 from profet_core.whole_files import write_whole
 from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.estimate.fit import fit_correction, select, training_of
-from profet_lab.estimate.judge import Inside, Judge, default_method
+from profet_lab.estimate.report import Inside, Judge, default_method
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.progress import Progress
@@ -60,7 +59,7 @@ def write_estimate(
     """
     training = training_of(rows)
     names = [feature.name for feature in features_of(tuple(training.costs))]
-    selected = select(training, with_law=True)
+    selected = select(training)
     methods: dict[str, dict] = {
         LOG_LINEAR: {
             "intercept": selected.intercept,
@@ -72,9 +71,9 @@ def write_estimate(
     }
     for method in (XGBOOST, LIGHTGBM):
         correction = fit_correction(training, method)
-        if not isinstance(correction, BoostedTrees):
+        if not isinstance(correction, TreeStack):
             raise TypeError(method)
-        data, name = written(correction.trees), f"{TREES_FOLDER}/{method}.npz"
+        data, name = written(correction), f"{TREES_FOLDER}/{method}.npz"
         (out / TREES_FOLDER).mkdir(parents=True, exist_ok=True)
         write_whole(out / name, data)
         methods[method] = {"file": name, "sha256": sha256_hex(data), "splits": splits_by_feature(correction, names)}
@@ -94,9 +93,8 @@ def write_estimate(
     return load_estimate(out)
 
 
-def splits_by_feature(correction: BoostedTrees, names: list[str]) -> dict[str, float]:
+def splits_by_feature(trees: TreeStack, names: list[str]) -> dict[str, float]:
     """Feature -> share of the trees' splits that ask for it, the most first."""
-    trees = correction.trees
     columns = trees.features[trees.steps > 0].tolist()
     shares = {name: columns.count(column) / max(len(columns), 1) for column, name in enumerate(names)}
     return {name: share for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share}

@@ -1,12 +1,16 @@
-"""Fits every method on some of the measured steps."""
+"""Fit the analytical model and every method that corrects it on some of the measured steps."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import lightgbm
 import numpy as np
+import xgboost
 
+from profet_core.ensemble.fitted import TreeStack
 from profet_core.from_layers.costs import GpuCosts
 from profet_core.from_layers.model import (
     BY_LAW,
@@ -15,22 +19,55 @@ from profet_core.from_layers.model import (
     LOG_LINEAR,
     METHODS,
     XGBOOST,
-    BoostedTrees,
     Correction,
     EstimateModel,
     LogLinear,
-    NoCorrection,
     feature_matrix,
     features_of,
 )
-from profet_lab.estimate.boosted import fit_lightgbm, fit_xgboost
 from profet_lab.estimate.law import fit_costs
 from profet_lab.estimate.log_linear import Selected, forward_selection
 from profet_lab.estimate.rows import EstimateRows
+from profet_lab.export import boosted_stack, xgboost_stack
 
-#: The regression on single features, the analytical model's time not among them: judged, not served.
-DOCUMENTED = "log-linear without the law"
-JUDGED = (*METHODS, DOCUMENTED)
+ROUNDS = 300
+_LIGHTGBM = {
+    "objective": "regression",
+    "num_leaves": 31,
+    "learning_rate": 0.05,
+    "min_data_in_leaf": 6,
+    "lambda_l2": 1.0,
+    "use_missing": False,
+    "num_threads": 1,
+    "deterministic": True,
+    "force_col_wise": True,
+    "verbosity": -1,
+}
+_XGBOOST = {
+    "objective": "reg:squarederror",
+    "max_depth": 5,
+    "eta": 0.05,
+    "min_child_weight": 3,
+    "lambda": 1.0,
+    "tree_method": "hist",
+    "nthread": 1,
+    "base_score": 0.0,
+    "seed": 0,
+}
+
+
+def fit_lightgbm(features: np.ndarray, values: np.ndarray, rises: Sequence[bool]) -> TreeStack:
+    """lightgbm's trees, as arrays."""
+    data = lightgbm.Dataset(features, values, params={"verbosity": -1})
+    parameters = {**_LIGHTGBM, "monotone_constraints": [int(one) for one in rises]}
+    return boosted_stack([lightgbm.train(parameters, data, ROUNDS)])
+
+
+def fit_xgboost(features: np.ndarray, values: np.ndarray, rises: Sequence[bool]) -> TreeStack:
+    """xgboost's trees, as arrays."""
+    parameters = {**_XGBOOST, "monotone_constraints": "(" + ",".join(str(int(one)) for one in rises) + ")"}
+    booster = xgboost.train(parameters, xgboost.DMatrix(features, values), ROUNDS)
+    return xgboost_stack([json.loads(tree) for tree in booster.get_dump(dump_format="json")], features.shape[1])
 
 
 @dataclass(frozen=True)
@@ -73,31 +110,25 @@ def law_latency_ms(costs: dict[str, GpuCosts], rows: EstimateRows) -> np.ndarray
     return found
 
 
-def fit_methods(rows: EstimateRows, methods: Collection[str] = JUDGED) -> EstimateModel:
+def fit_methods(rows: EstimateRows) -> EstimateModel:
     """Fit every method on these rows, without a default or interval widths."""
     training = training_of(rows)
-    corrections = {name: fit_correction(training, name) for name in methods}
+    corrections = {name: fit_correction(training, name) for name in METHODS}
     return EstimateModel(training.costs, corrections, LAW, {}, {})
 
 
-def fit_correction(training: Training, method: str) -> Correction:
+def fit_correction(training: Training, method: str) -> Correction | None:
     """One method's correction."""
     if method == LAW:
-        return NoCorrection()
-    if method in (LOG_LINEAR, DOCUMENTED):
-        return log_linear(training, select(training, with_law=method == LOG_LINEAR))
+        return None
+    if method == LOG_LINEAR:
+        selected = select(training)
+        return LogLinear(selected.columns, selected.weights, selected.intercept, training.law_column)
     fit = {XGBOOST: fit_xgboost, LIGHTGBM: fit_lightgbm}[method]
-    return BoostedTrees(fit(training.features, training.log_ratios, training.rises))
+    return fit(training.features, training.log_ratios, training.rises)
 
 
-def select(training: Training, *, with_law: bool) -> Selected:
-    """Features of the regression, with or without the analytical model's latency."""
-    law = training.law_column
-    logs = training.log_ratios + training.features[:, law]
-    without = () if with_law else (law,)
-    return forward_selection(training.features, logs, training.rises, training.networks, without=without)
-
-
-def log_linear(training: Training, selected: Selected) -> LogLinear:
-    """The regression on them."""
-    return LogLinear(selected.columns, selected.weights, selected.intercept, training.law_column)
+def select(training: Training) -> Selected:
+    """Features of the log-linear regression."""
+    logs = training.log_ratios + training.features[:, training.law_column]
+    return forward_selection(training.features, logs, training.rises, training.networks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,11 +32,7 @@ class Selected:
 
 
 def forward_selection(
-    features: np.ndarray,
-    values: np.ndarray,
-    rises: Sequence[bool],
-    networks: np.ndarray,
-    without: Collection[int] = (),
+    features: np.ndarray, values: np.ndarray, rises: Sequence[bool], networks: np.ndarray
 ) -> Selected:
     """Select features of `features` (rows, features), one after the other, that predict `values` (rows,).
 
@@ -44,7 +40,7 @@ def forward_selection(
 
     Parameters
     ----------
-    networks : of each row; folds leave whole networks out. without : columns that are no candidates.
+    networks : of each row; folds leave whole networks out.
     """
     names = sorted(set(networks.tolist()))
     fold_of = np.array([names.index(name) % FOLDS for name in networks])
@@ -64,7 +60,7 @@ def forward_selection(
     chosen: list[int] = []
     errors = [score(chosen)]
     while len(chosen) < MOST_FEATURES:
-        left = [column for column in range(features.shape[1]) if column not in (*chosen, *without)]
+        left = [column for column in range(features.shape[1]) if column not in chosen]
         best = min((score([*chosen, column]), column) for column in left)
         if best[0] > errors[-1] * (1 - LEAST_GAIN):
             break

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_expit
 
 from profet_core.memory.fit import HELD_COPIES
-from profet_core.memory.model import ASSUMED_PEAK, GIB_PER_VALUE, PeakRelation
+from profet_core.memory.model import GIB_PER_VALUE, PeakRelation
 from profet_lab.memory.law import most_likely
 
 #: The most bytes that the tensors of one step of plain SGD held at once, in blocks of 512 bytes as PyTorch's allocator
@@ -27,6 +27,15 @@ RECORDED_BATCH = 16
 #: How far a peak at the size that is asked would be from the memory that another GPU needs, where libraries choose
 #: their workspace by what is free. Assumed: the cells only tell what a doubling adds.
 LOG_SCALE = 0.04
+#: Arithmetic without a fit to measurements.
+ASSUMED_PEAK = PeakRelation(
+    fixed_gib=0.5,
+    per_parameter=0.25,
+    per_peak=1.0,
+    log_scale=0.1,
+    log_scale_a_doubling=0.04,
+    unsplit_log_scale_a_doubling=0.15,
+)
 _COEFFICIENTS = ("fixed_gib", "per_parameter", "per_peak")
 #: Activations are at the least this share of a peak, as where one is asked.
 _SMALLEST_SHARE = 0.01

@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from profet_recorder.engines.batches import ObservedSizes
+from profet_recorder.engines.engine import ObservedSizes
 
 #: A step calls a few networks; a loop that makes a new one each time is not followed.
 _MOST_NETWORKS = 1_000

@@ -7,19 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from profet_recorder.engines.batches import ObservedSizes, either
 from profet_recorder.engines.engine import (
     BYTES_PER_MIB,
     PRECISIONS,
     TF32_CAPABILITY,
+    ObservedSizes,
     StepFacts,
+    either,
     several_optimizers,
 )
 from profet_recorder.engines.frameworks import keras_flavour
-from profet_recorder.engines.pytorch_calls import ObservedCalls
-from profet_recorder.engines.pytorch_profilers import OTHER_PROFILERS
-from profet_recorder.errors import RecorderError
-from profet_recorder.progress import print_progress
+from profet_recorder.engines.pytorch_calls import OTHER_PROFILERS, ObservedCalls
+from profet_recorder.errors import RecorderError, print_progress
 
 _TRACE_NAME = "recorded.pt.trace.json"
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from profet_recorder.engines.batches import ObservedSizes, either
 from profet_recorder.engines.engine import (
     BYTES_PER_MIB,
     PRECISIONS,
     TF32_CAPABILITY,
+    ObservedSizes,
     StepFacts,
+    either,
     several_optimizers,
 )
 from profet_recorder.engines.frameworks import keras_flavour
 from profet_recorder.engines.keras_calls import ObservedKeras, weights_of
-from profet_recorder.errors import RecorderError
-from profet_recorder.progress import print_progress
+from profet_recorder.errors import RecorderError, print_progress
 
 #: Name of a Keras policy -> precision; one that is not plain float32 goes before it, in this order.
 _POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mixed bf16"}

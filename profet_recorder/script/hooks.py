@@ -15,11 +15,10 @@ from typing import Any
 from profet_recorder.engines.choose import choose_engine
 from profet_recorder.engines.frameworks import PYTORCH, TENSORFLOW, framework_of
 from profet_recorder.engines.keras_calls import ObservedKeras, restored
-from profet_recorder.engines.pytorch_profilers import OTHER_PROFILERS
-from profet_recorder.errors import RecorderError, said, say_and_go_on
-from profet_recorder.keras.callback import RecordingCallback, check_model, recording_callback
+from profet_recorder.engines.pytorch_calls import OTHER_PROFILERS
+from profet_recorder.errors import RecorderError, print_progress, said, say_and_go_on
+from profet_recorder.keras_callback import RecordingCallback, check_model, recording_callback
 from profet_recorder.plan import RecordPlan
-from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
 from profet_recorder.script.marks import MakeEngine, StepMarks
 
@@ -307,11 +306,6 @@ class ScriptHooks:
 
     def _hook_torch(self, torch: ModuleType) -> None:
         optimizers, autograd = sys.modules["torch.optim.optimizer"], torch.autograd
-        if not hasattr(optimizers, "register_optimizer_step_post_hook"):
-            print_progress(
-                f"PyTorch {torch.__version__} is too old to be recorded from outside (2.0 is needed): use record_steps"
-            )
-            return
         self._undo.append(optimizers.register_optimizer_step_post_hook(self._after_optimizer).remove)
         OTHER_PROFILERS.watch(torch)
         backward = autograd.backward

@@ -6,19 +6,18 @@ import builtins
 import os
 import runpy
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.machinery import SourceFileLoader
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, TracebackType
 
 from profet_core.errors import ProfetError
-from profet_recorder.errors import RecorderError, RecordingDone
+from profet_recorder.errors import RecorderError, RecordingDone, print_progress
 from profet_recorder.plan import RecordPlan
-from profet_recorder.progress import print_progress
-from profet_recorder.script.after_import import after_import
 from profet_recorder.script.hooks import ScriptHooks
-from profet_recorder.script.nothing_trained import LAUNCHERS, why_nothing_trained
 
 _RECORDER = str(Path(__file__).resolve().parents[1])
 #: Python's own status of a script that ends with an exception or a text.
@@ -141,3 +140,101 @@ def _scripts_own(traceback: TracebackType | None) -> TracebackType | None:
     if file.startswith(_RECORDER) or file == "<frozen runpy>":
         return rest
     return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+
+
+#: Modules that start the training in other processes.
+LAUNCHERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
+#: Seconds of a child process' work from which on it may have trained: importing a framework takes as long.
+_CHILD_WORK_S = 1.0
+
+
+def why_nothing_trained(script: str) -> str:
+    """One line, at the end of a script in which no training step was seen."""
+    return f"{_way_out(script)} Nothing was recorded."
+
+
+def _way_out(script: str) -> str:
+    if _has_worked_in_children():
+        return (
+            f"{script} itself made no training step, its child processes may have: start each of them with profet, "
+            f"torchrun --no-python --nproc-per-node N profet profile {script}, or put profet_recorder.record_step "
+            "around the loop of the function that mp.spawn or multiprocessing starts."
+        )
+    if "torch" in sys.modules:
+        return (
+            f"{script} imported PyTorch, but no optimizer of torch.optim made a step and no backward() ran: put "
+            "profet_recorder.record_steps around its loader."
+        )
+    # Whoever trains with JAX may load their data with TensorFlow.
+    if {"keras", "tf_keras"} & set(sys.modules) or ("tensorflow" in sys.modules and "jax" not in sys.modules):
+        return (
+            f"{script} called neither Keras' fit nor train_on_batch, and took no gradients with tf.GradientTape: put "
+            "profet_recorder.record_step around its training loop."
+        )
+    if "jax" in sys.modules:
+        return (
+            f"{script} uses JAX, whose steps can't be recorded: XLA fuses all of their operations. Record the same "
+            "network's step with Keras or PyTorch."
+        )
+    return f"{script} used neither Keras nor PyTorch."
+
+
+def _has_worked_in_children() -> bool:
+    multiprocessing = sys.modules.get("multiprocessing")
+    living = multiprocessing.active_children() if multiprocessing is not None else []
+    if any(process.name.startswith("SpawnProcess") for process in living):
+        return True
+    try:
+        import resource
+    except ImportError:
+        # Windows.
+        return False
+    worked = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return worked.ru_utime + worked.ru_stime >= _CHILD_WORK_S
+
+
+OnImport = Callable[[ModuleType], None]
+
+
+@contextmanager
+def after_import(on_import: Mapping[str, OnImport]) -> Iterator[None]:
+    """Inside the block, call `on_import[name](module)` once each top-level module `name` is imported, or already is."""
+    finder = _Finder(dict(on_import))
+    for name in list(finder.waiting):
+        if name in sys.modules:
+            finder.waiting.pop(name)(sys.modules[name])
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _Finder(MetaPathFinder):
+    """Finds nothing itself: it asks the others, and has the loader call back."""
+
+    def __init__(self, waiting: dict[str, OnImport]) -> None:
+        self.waiting = waiting
+        self._asking: set[str] = set()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in self.waiting or fullname in self._asking:
+            return None
+        self._asking.add(fullname)
+        try:
+            spec = find_spec(fullname)
+        finally:
+            self._asking.discard(fullname)
+        if spec is not None and spec.loader is not None:
+            # Only an import runs the module: TensorFlow asks for Keras' spec long before it imports Keras.
+            execute = spec.loader.exec_module
+
+            def execute_and_call(module: ModuleType) -> None:
+                execute(module)
+                if on_import := self.waiting.pop(fullname, None):
+                    on_import(module)
+
+            spec.loader.exec_module = execute_and_call  # type: ignore[method-assign]  # this one loader's
+        return spec

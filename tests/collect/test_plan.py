@@ -6,9 +6,19 @@ import pytest
 
 from profet_collect.cells.task import Seen
 from profet_collect.expected import Expected, Timed
-from profet_collect.grid import BATCH_SIZES, NEWER, PIXELS, Grid, cells_of, measurable, models_of
+from profet_collect.grid import (
+    BATCH_SIZES,
+    NEWER,
+    PIXELS,
+    Grid,
+    cells_of,
+    known_error,
+    measurable,
+    models_of,
+    quick_cells,
+    quick_workloads,
+)
 from profet_collect.machine import Machine
-from profet_collect.quick import known_error, quick_cells, quick_workloads
 from profet_collect.run import print_result
 from profet_core.catalog import load_gpus
 from profet_core.collected.record import Cell, CellResult

@@ -148,20 +148,6 @@ def test_a_script_that_may_go_on_ends_as_it_would_have_with_xla_on_again(run):
 
 
 @needs("tensorflow", "keras")
-def test_a_loop_of_train_on_batch_is_recorded(run):
-    code = """
-model.compile(optimizer="sgd", loss=loss)
-for step in range(40):
-    model.train_on_batch(images[:8], labels[:8])
-"""
-    done = run(NETWORK.format(keras="keras") + code, "--timed", 4, "--profiled", 2, "--keep-trace", "kept")
-    assert done.status == 0, done.err
-    profile = done.profile()
-    assert (profile.steps, recorded_steps(done)) == (1, (2, "marked")), "what is written is the mean step"
-    assert (profile.meta.batch_size, profile.meta.pixels, profile.meta.parameters) == (8, 32, PARAMETERS)
-
-
-@needs("tensorflow", "keras")
 def test_a_training_that_ends_too_early_says_how_many_steps_it_saw(run):
     done = run(NETWORK.format(keras="keras") + FIT, "--timed", 100)
     assert done.status == 2

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK
-from profet_recorder.engines.batches import BatchSizes
-from profet_recorder.engines.engine import StepFacts
+from profet_recorder.engines.engine import BatchSizes, StepFacts
 from profet_recorder.errors import RecorderError
 from profet_recorder.plan import record_plan
 from profet_recorder.recorded_profile import ON_CPU, STAND_IN, TimedSteps, recorded_profile, summary

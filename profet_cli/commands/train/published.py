@@ -60,8 +60,8 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_lab.memory.memory_file import memory_content
         from profet_lab.precision.pairs import has_pairs
         from profet_lab.precision.precision_file import precision_content
+        from profet_lab.scaleout.folds import scaleout_content
         from profet_lab.scaleout.rows import has_scale_rows
-        from profet_lab.scaleout.scaleout_file import scaleout_content
         from profet_lab.scalers.growth import growth_content, measured_sizes
         from profet_lab.transfer.transfer_file import transfer_content
     return {

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from profet_cli.lab import training_set
 from profet_cli.output import print_json, print_markdown
 from profet_core.files import models_folder
-from profet_core.manycore.checks import check_rows, speedup_row
+from profet_core.manycore.answer import check_rows, speedup_row
 from profet_core.whole_files import write_whole
 
 

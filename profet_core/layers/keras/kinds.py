@@ -3,212 +3,230 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.given import whole
-from profet_core.layers.keras.document import Settings
-from profet_core.layers.rules import Layer
-from profet_core.layers.shapes import MAX_DIMENSIONS, Shape, elements, shape_text
-
-#: From settings and the inputs' shapes to the layers that it is: one, or several that work one after another.
-Rule = Callable[[Settings, tuple[Shape, ...]], list[Layer]]
+from profet_core.layers.given import shown, whole
+from profet_core.layers.rules import MAX_DIMENSIONS, Layer, Padding, Shape, elements, shape_text
 
 
-def _window(settings: Settings, sides: int) -> dict[str, Any]:
-    """Strides, padding and dilation of a convolution."""
-    # Causal padding puts all of it before a sequence, of which as much is left as with "same".
-    is_causal = sides == 1 and settings.values.get("padding") == "causal"
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The `config` of one layer; each method raises `InputError` where what it asks for isn't there or makes no sense.
+
+    Attributes
+    ----------
+    values : as the file has them.
+    """
+
+    values: Mapping[str, Any]
+
+    def whole(self, key: str, least: int = 1) -> int:
+        """A whole number."""
+        return whole(self.values.get(key), key, least)
+
+    def wholes(self, key: str, length: int, default: int | None = None, least: int = 1) -> Shape:
+        """So many whole numbers; one number stands for all, `default` if missing."""
+        value = self.values.get(key)
+        if value is None and default is not None:
+            value = default
+        if isinstance(value, list):
+            if len(value) != length:
+                raise InputError(f"its {key} has {len(value):,} numbers, {length} are needed.")
+            return tuple(whole(each, key, least) for each in value)
+        return (whole(value, key, least),) * length
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            raise InputError(f"its {key} is neither true nor false.")
+        return value
+
+    def padding(self) -> Padding:
+        """ "same" or "valid", the default."""
+        value = self.values.get("padding", "valid")
+        match value.lower() if isinstance(value, str) else value:
+            case "same":
+                return "same"
+            case "valid":
+                return "valid"
+        raise InputError(f"its padding is {shown(value)}: same and valid are known.")
+
+    def margins(self, key: str, length: int) -> tuple[tuple[int, int], ...]:
+        """(before, after) of so many sides: one number, one a side, or two a side."""
+        value = self.values.get(key, 1)
+        if length == 1 and isinstance(value, list) and len(value) == 2 and not isinstance(value[0], list):
+            value = [value]
+        sides = value if isinstance(value, list) else [value] * length
+        if len(sides) != length:
+            raise InputError(f"its {key} has {len(sides):,} sides, {length} are needed.")
+        pairs = [side if isinstance(side, list) else [side, side] for side in sides]
+        if any(len(pair) != 2 for pair in pairs):
+            raise InputError(f"its {key} has sides of other than two numbers.")
+        return tuple((whole(pair[0], key, 0), whole(pair[1], key, 0)) for pair in pairs)
+
+
+#: From settings and the input's shape to the layers that it is: one, or several that work one after another.
+Rule = Callable[[Settings, Shape], Layer | list[Layer]]
+
+
+def counted(rule: Rule, settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    """The layers that a layer of one input is."""
+    made = rule(settings, rules.only(shapes))
+    return made if isinstance(made, list) else [made]
+
+
+def _window(settings: Settings) -> dict[str, Any]:
+    """Strides, padding, dilation and bias of a convolution."""
     return {
-        "strides": settings.wholes("strides", sides, 1),
-        "padding": "same" if is_causal else settings.padding(),
-        "dilation": settings.wholes("dilation_rate", sides, 1),
+        "strides": settings.wholes("strides", 2, 1),
+        "padding": settings.padding(),
+        "dilation": settings.wholes("dilation_rate", 2, 1),
+        "bias": settings.flag("use_bias", True),
     }
 
 
-def _convolution(sides: int) -> Rule:
-    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        filters, kernel = settings.whole("filters"), settings.wholes("kernel_size", sides)
-        groups, bias = whole(settings.values.get("groups", 1), "groups"), settings.flag("use_bias", True)
-        window = _window(settings, sides)
-        return [rules.convolution(rules.only(shapes), filters, kernel, **window, groups=groups, bias=bias)]
-
-    return rule
+def _convolution(settings: Settings, shape: Shape) -> Layer:
+    filters, kernel = settings.whole("filters"), settings.wholes("kernel_size", 2)
+    groups = whole(settings.values.get("groups", 1), "groups")
+    return rules.convolution(shape, filters, kernel, **_window(settings), groups=groups)
 
 
-def _depthwise(sides: int, *, is_separable: bool = False) -> Rule:
-    """One or more filters per channel; `is_separable` : a convolution of one pixel follows, and has the bias."""
-
-    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        shape = rules.only(shapes)
-        channels, bias = shape[-1] if shape else 1, settings.flag("use_bias", True)
-        filters, kernel = channels * settings.whole("depth_multiplier"), settings.wholes("kernel_size", sides)
-        window = _window(settings, sides)
-        first = rules.convolution(shape, filters, kernel, **window, groups=channels, bias=bias and not is_separable)
-        if not is_separable:
-            return [first]
-        return [first, rules.convolution(first.output, settings.whole("filters"), (1,) * sides, bias=bias)]
-
-    return rule
+def _depthwise(settings: Settings, shape: Shape) -> Layer:
+    channels = shape[-1] if shape else 1
+    filters, kernel = channels * settings.whole("depth_multiplier"), settings.wholes("kernel_size", 2)
+    return rules.convolution(shape, filters, kernel, **_window(settings), groups=channels)
 
 
-def _transposed(sides: int) -> Rule:
-    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        kernel, window, extra = settings.wholes("kernel_size", sides), _window(settings, sides), None
-        if settings.values.get("output_padding") is not None:
-            extra = settings.wholes("output_padding", sides, least=0)
-            if window["padding"] == "same":
-                # With an output padding Keras takes half the window away on each side, not what keeps the size.
-                reaches = [(size - 1) * apart + 1 for size, apart in zip(kernel, window["dilation"], strict=True)]
-                window["padding"] = tuple((reach // 2, reach // 2) for reach in reaches)
-        filters, bias = settings.whole("filters"), settings.flag("use_bias", True)
-        return [
-            rules.transposed_convolution(rules.only(shapes), filters, kernel, **window, output_padding=extra, bias=bias)
-        ]
-
-    return rule
+def _separable(settings: Settings, shape: Shape) -> list[Layer]:
+    """A depthwise convolution, and one of a pixel that has the bias."""
+    first = _depthwise(Settings({**settings.values, "use_bias": False}), shape)
+    bias = settings.flag("use_bias", True)
+    return [first, rules.convolution(first.output, settings.whole("filters"), (1, 1), bias=bias)]
 
 
-def _dense(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.dense(rules.only(shapes), settings.whole("units"), bias=settings.flag("use_bias", True))]
+def _transposed(settings: Settings, shape: Shape) -> Layer:
+    filters, kernel = settings.whole("filters"), settings.wholes("kernel_size", 2)
+    window, extra = _window(settings), None
+    if settings.values.get("output_padding") is not None:
+        extra = settings.wholes("output_padding", 2, least=0)
+        if window["padding"] == "same":
+            # With an output padding Keras takes half the window away on each side, not what keeps the size.
+            reaches = [(size - 1) * apart + 1 for size, apart in zip(kernel, window["dilation"], strict=True)]
+            window["padding"] = tuple((reach // 2, reach // 2) for reach in reaches)
+    return rules.transposed_convolution(shape, filters, kernel, **window, output_padding=extra)
 
 
-def _pooling(sides: int) -> Rule:
-    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        size = settings.wholes("pool_size", sides, 2)
-        strides = size if settings.values.get("strides") is None else settings.wholes("strides", sides)
-        return [rules.pooling(rules.only(shapes), size, strides, settings.padding())]
-
-    return rule
+def _dense(settings: Settings, shape: Shape) -> Layer:
+    return rules.dense(shape, settings.whole("units"), bias=settings.flag("use_bias", True))
 
 
-def _global_pooling(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.global_pooling(rules.only(shapes), keep_sides=settings.flag("keepdims", False))]
+def _pooling(settings: Settings, shape: Shape) -> Layer:
+    size = settings.wholes("pool_size", 2, 2)
+    strides = size if settings.values.get("strides") is None else settings.wholes("strides", 2)
+    return rules.pooling(shape, size, strides, settings.padding())
 
 
-def _axis(settings: Settings, shape: Shape, default: int = -1) -> int:
+def _global_pooling(settings: Settings, shape: Shape) -> Layer:
+    return rules.global_pooling(shape, keep_sides=settings.flag("keepdims", False))
+
+
+def _axis(value: Any, shape: Shape) -> int:
     """The axis a layer works on, counted without the batch."""
-    value: Any = settings.values.get("axis", default)
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if isinstance(value, bool) or not isinstance(value, int) or not -len(shape) <= value <= len(shape) or value == 0:
         raise InputError(f"its axis doesn't fit an input of {shape_text(shape)}.")
     return value - 1 if value > 0 else value % len(shape)
 
 
-def _batch_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = rules.only(shapes)
-    return [_normalized(settings, shape, shape[_axis(settings, shape)], averages=True)]
+def _batch_norm(settings: Settings, shape: Shape) -> Layer:
+    features = shape[_axis(settings.values.get("axis", -1), shape)]
+    return rules.normalization(shape, **_scale_and_center(settings), features=features)
 
 
-def _layer_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = rules.only(shapes)
+def _layer_norm(settings: Settings, shape: Shape) -> Layer:
     if settings.flag("rms_scaling", False):
-        return _rms_norm(settings, shapes)
-    return [_normalized(settings, shape, _features(settings, shape), averages=False)]
+        return _rms_norm(settings, shape)
+    features = _features(settings, shape)
+    return rules.normalization(shape, **_scale_and_center(settings), averages=False, features=features)
 
 
-def _rms_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = rules.only(shapes)
-    return [rules.normalization(shape, center=False, averages=False, features=_features(settings, shape))]
+def _rms_norm(settings: Settings, shape: Shape) -> Layer:
+    return rules.normalization(shape, center=False, averages=False, features=_features(settings, shape))
 
 
-def _normalized(settings: Settings, shape: Shape, features: int, *, averages: bool) -> Layer:
-    scale, center = settings.flag("scale", True), settings.flag("center", True)
-    return rules.normalization(shape, scale=scale, center=center, averages=averages, features=features)
+def _scale_and_center(settings: Settings) -> dict[str, bool]:
+    return {name: settings.flag(name, True) for name in ("scale", "center")}
 
 
 def _features(settings: Settings, shape: Shape) -> int:
     """How many values the sides have that a normalization works on."""
     axes = settings.values.get("axis", -1)
-    if not isinstance(axes, list):
-        return shape[_axis(settings, shape)]
-    if len(axes) > MAX_DIMENSIONS:
-        raise InputError("its axis has more sides than any input.")
-    sides = {_axis(Settings({"axis": axis}), shape) for axis in axes}
+    sides = {_axis(axis, shape) for axis in (axes if isinstance(axes, list) else [axes])}
     return elements(tuple(shape[side] for side in sides))
 
 
-def _elementwise(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.elementwise(*shapes)]
-
-
-def _prelu(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = rules.only(shapes)
+def _prelu(settings: Settings, shape: Shape) -> Layer:
     shared = settings.values.get("shared_axes") or []
-    if not isinstance(shared, list) or len(shared) > len(shape):
+    if not isinstance(shared, list):
         raise InputError("its shared_axes don't fit its input.")
-    sides = {_axis(Settings({"axis": axis}), shape) for axis in shared}
+    sides = {_axis(axis, shape) for axis in shared}
     weights = elements(tuple(1 if side in sides else size for side, size in enumerate(shape)))
-    return [rules.elementwise(shape, parameters=weights)]
+    return rules.elementwise(shape, parameters=weights)
 
 
-def _input_normalization(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = rules.only(shapes)
+def _input_normalization(settings: Settings, shape: Shape) -> Layer:
     if settings.values.get("mean") is not None:
-        return [rules.elementwise(shape)]
+        return rules.elementwise(shape)
     # No axis: one mean for all, which Keras writes as an empty list.
     features = 1 if settings.values.get("axis", -1) is None else _features(settings, shape)
     # Mean, variance, and how many values they were made from.
-    return [rules.elementwise(shape, parameters=2 * features + 1, trainable=0)]
+    return rules.elementwise(shape, parameters=2 * features + 1, trainable=0)
 
 
-def _concatenate(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    return [rules.concatenation(shapes, _axis(settings, shapes[0]) if shapes else -1)]
-
-
-def _reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+def _reshape(settings: Settings, shape: Shape) -> Layer:
     target = settings.values.get("target_shape")
     if not isinstance(target, list) or len(target) > MAX_DIMENSIONS:
         raise InputError("its target_shape is missing.")
-    sides = tuple(-1 if side in (-1, None) else whole(side, "target_shape") for side in target)
-    return [rules.reshaping(rules.only(shapes), sides)]
+    return rules.reshaping(shape, tuple(-1 if side in (-1, None) else whole(side, "target_shape") for side in target))
 
 
-def _operation_reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+def _operation_reshape(settings: Settings, shape: Shape) -> Layer:
     """`keras.ops.reshape`, whose shape has the batch."""
     target = settings.values.get("newshape")
     if not isinstance(target, list) or not 2 <= len(target) <= MAX_DIMENSIONS + 1 or target[0] not in (-1, None):
         raise InputError("it reshapes a batch other than image by image, which isn't counted: reshape with -1 first.")
-    return _reshape(Settings({"target_shape": target[1:]}), shapes)
+    return _reshape(Settings({"target_shape": target[1:]}), shape)
 
 
-def _transpose(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+def _transpose(settings: Settings, shape: Shape) -> Layer:
     """`keras.ops.transpose`, whose axes have the batch, which has to stay first."""
     axes = settings.values.get("axes")
     if not isinstance(axes, list) or axes[:1] != [0]:
         raise InputError("it moves the batch, which isn't counted: transpose with axis 0 first.")
-    return _permute(Settings({"dims": axes[1:]}), shapes)
+    return _permute(Settings({"dims": axes[1:]}), shape)
 
 
-def _permute(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = rules.only(shapes)
-    order = settings.wholes("dims", len(shape))
-    return [rules.permutation(shape, tuple(side - 1 for side in order))]
+def _permute(settings: Settings, shape: Shape) -> Layer:
+    return rules.permutation(shape, tuple(side - 1 for side in settings.wholes("dims", len(shape))))
 
 
-def _zero_padding(sides: int) -> Rule:
-    return lambda settings, shapes: [rules.margins(rules.only(shapes), settings.margins("padding", sides))]
+def _cropping(settings: Settings, shape: Shape) -> Layer:
+    return rules.margins(shape, tuple((-before, -after) for before, after in settings.margins("cropping", 2)))
 
 
-def _cropping(sides: int) -> Rule:
-    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-        margins = settings.margins("cropping", sides)
-        return [rules.margins(rules.only(shapes), tuple((-before, -after) for before, after in margins))]
-
-    return rule
-
-
-def _up_sampling(sides: int) -> Rule:
-    return lambda settings, shapes: [rules.enlargement(rules.only(shapes), settings.wholes("size", sides, 2))]
-
-
-def _resizing(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = rules.only(shapes)
+def _resizing(settings: Settings, shape: Shape) -> Layer:
     if len(shape) != 3:
         raise InputError(f"it needs an image, and its input is {shape_text(shape)}.")
-    return [rules.resized((settings.whole("height"), settings.whole("width"), shape[-1]))]
+    return rules.resized((settings.whole("height"), settings.whole("width"), shape[-1]))
+
+
+def _concatenate(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    return [rules.concatenation(shapes, _axis(settings.values.get("axis", -1), shapes[0]) if shapes else -1)]
 
 
 def _attention(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
@@ -241,7 +259,7 @@ def _words(text: str) -> frozenset[str]:
 
 _ELEMENTWISE = _words("""
 Activation ReLU LeakyReLU ELU Softmax ThresholdedReLU Identity
-Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D AlphaDropout GaussianDropout GaussianNoise StochasticDepth
+Dropout SpatialDropout2D AlphaDropout GaussianDropout GaussianNoise StochasticDepth
 ActivityRegularization UnitNormalization
 Add Subtract Multiply Average Maximum Minimum CustomScaleLayer
 Rescaling
@@ -260,9 +278,7 @@ LogSigmoid LogSoftmax Softmax Mish Abs Absolute Exp Log Negative Power Sqrt Rsqr
 Add Subtract Multiply Divide TrueDivide Maximum Minimum
 """)
 #: Those that have rules of their own.
-OPERATION_RULES: Mapping[str, Rule] = MappingProxyType(
-    {"Concatenate": _concatenate, "Reshape": _operation_reshape, "Transpose": _transpose}
-)
+OPERATION_RULES: Mapping[str, Rule] = MappingProxyType({"Reshape": _operation_reshape, "Transpose": _transpose})
 #: The same in TensorFlow's files (Keras 2), by the function's name.
 FUNCTIONS = _words("""
 nn.relu nn.relu6 nn.sigmoid nn.tanh nn.silu nn.swish nn.gelu nn.elu nn.softmax nn.leaky_relu nn.softplus
@@ -272,38 +288,41 @@ __operators__.add clip_by_value cast identity convert_to_tensor
 keras.activations.relu keras.activations.sigmoid keras.backend.relu
 """)
 
-_SIDES = (1, 2, 3)
+#: Classes of one input.
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
-        **dict.fromkeys(_ELEMENTWISE, _elementwise),
-        **dict.fromkeys(AUGMENTATION, _elementwise),
-        **{f"Conv{sides}D": _convolution(sides) for sides in _SIDES},
-        **{f"DepthwiseConv{sides}D": _depthwise(sides) for sides in (1, 2)},
-        **{f"SeparableConv{sides}D": _depthwise(sides, is_separable=True) for sides in (1, 2)},
-        **{f"Conv{sides}DTranspose": _transposed(sides) for sides in _SIDES},
-        **{f"{kind}Pooling{sides}D": _pooling(sides) for kind in ("Max", "Average") for sides in _SIDES},
-        **{f"Global{kind}Pooling{sides}D": _global_pooling for kind in ("Max", "Average") for sides in _SIDES},
-        **{f"ZeroPadding{sides}D": _zero_padding(sides) for sides in _SIDES},
-        **{f"Cropping{sides}D": _cropping(sides) for sides in _SIDES},
-        **{f"UpSampling{sides}D": _up_sampling(sides) for sides in _SIDES},
+        "Conv2D": _convolution,
+        "DepthwiseConv2D": _depthwise,
+        "SeparableConv2D": _separable,
+        "Conv2DTranspose": _transposed,
+        "MaxPooling2D": _pooling,
+        "AveragePooling2D": _pooling,
+        **{f"Global{kind}Pooling{sides}D": _global_pooling for kind in ("Max", "Average") for sides in (1, 2)},
+        "ZeroPadding2D": lambda settings, shape: rules.margins(shape, settings.margins("padding", 2)),
+        "Cropping2D": _cropping,
+        "UpSampling2D": lambda settings, shape: rules.enlargement(shape, settings.wholes("size", 2, 2)),
         "Dense": _dense,
         "BatchNormalization": _batch_norm,
-        "BatchNormalizationV1": _batch_norm,
-        "BatchNormalizationV2": _batch_norm,
         "LayerNormalization": _layer_norm,
         "GroupNormalization": _layer_norm,
         "RMSNormalization": _rms_norm,
         "Normalization": _input_normalization,
         "PReLU": _prelu,
-        "LayerScale": lambda _, shapes: [rules.scaling(rules.only(shapes))],
-        "Concatenate": _concatenate,
-        "Flatten": lambda _, shapes: [rules.flattening(rules.only(shapes))],
+        "LayerScale": lambda _, shape: rules.scaling(shape),
+        "Flatten": lambda _, shape: rules.flattening(shape),
         "Reshape": _reshape,
         "Permute": _permute,
-        "RepeatVector": lambda settings, shapes: [rules.resized((settings.whole("n"), *rules.only(shapes)))],
+        "RepeatVector": lambda settings, shape: rules.resized((settings.whole("n"), *shape)),
         "Resizing": _resizing,
         "CenterCrop": _resizing,
         "RandomCrop": _resizing,
+    }
+)
+#: Classes of several.
+JOINING: Mapping[str, Callable[[Settings, tuple[Shape, ...]], list[Layer]]] = MappingProxyType(
+    {
+        **dict.fromkeys(_ELEMENTWISE | AUGMENTATION, lambda _, shapes: [rules.elementwise(*shapes)]),
+        "Concatenate": _concatenate,
         "MultiHeadAttention": _attention,
     }
 )

@@ -9,14 +9,7 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers.given import shown
-from profet_core.layers.shapes import MAX_DIMENSIONS
-
-#: Calls of layers in one file, those of models in models among them.
-MAX_CALLS = 20_000
-#: Layers, calls and tensors that are followed in one file, those of a model in a model each time that it is called.
-MAX_PASSED = 200_000
-_MAX_DEPTH = 20
-_MAX_SETTINGS = 1_000
+from profet_core.layers.rules import MAX_DIMENSIONS
 
 #: A call: the layer's name and which of its calls it is.
 Call = tuple[str, int]
@@ -69,12 +62,6 @@ class ModelRecord:
     inputs: list[Tensor]
     outputs: list[Tensor]
 
-    @property
-    def size(self) -> int:
-        """Layers, calls and tensors that are passed when it is followed once."""
-        calls = [call for layer in self.layers for call in layer.calls]
-        return len(self.layers) + len(calls) + sum(map(len, calls)) + len(self.inputs) + len(self.outputs)
-
 
 def model_record(config: object) -> ModelRecord:
     """The model that a config describes.
@@ -84,8 +71,7 @@ def model_record(config: object) -> ModelRecord:
     InputError : it has no layers, or one that is not written as Keras writes them.
     """
     if not isinstance(config, dict):
-        # Keras 1 wrote a sequence's layers as its whole config.
-        return ModelRecord(layer_records(config), [], [])
+        raise InputError("it has no layers: save a model that was built.")
     # A tensor, a list of them, or a record of them.
     tensors = (list(_tensors(config.get(key))) for key in ("input_layers", "output_layers"))
     return ModelRecord(layer_records(config.get("layers")), *tensors)
@@ -100,8 +86,6 @@ def layer_records(layers: object) -> list[LayerRecord]:
     """
     if not isinstance(layers, list) or not layers:
         raise InputError("it has no layers: save a model that was built.")
-    if len(layers) > MAX_CALLS:
-        raise InputError(f"it has more than {MAX_CALLS:,} layers.")
     found: dict[str, LayerRecord] = {}
     for number, record in enumerate(layers):
         layer = _layer_record(record, number)
@@ -116,18 +100,14 @@ def _layer_record(record: Any, number: int) -> LayerRecord:
         case {"class_name": str(class_name), "config": dict(config)}:
             name = record.get("name", config.get("name", f"number {number + 1}"))
             nodes = record.get("inbound_nodes") or []
-            if len(config) > _MAX_SETTINGS:
-                raise InputError(f"its layer {number + 1} has more than {_MAX_SETTINGS:,} settings.")
             if isinstance(name, str) and isinstance(nodes, list):
                 called = [[each.get("args"), each.get("kwargs")] if isinstance(each, dict) else each for each in nodes]
                 return LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(each)) for each in called))
     raise InputError(f"its layer {number + 1} is not written as Keras writes layers: save the model again.")
 
 
-def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
+def _tensors(value: Any) -> Iterator[Tensor]:
     """All tensors of one call, in order: records of Keras 3, or lists of Keras 2."""
-    if depth > _MAX_DEPTH:
-        raise InputError("its layers are called on lists nested too deeply.")
     match value:
         case {"class_name": "__keras_tensor__", "config": {"keras_history": [str(name), int(call), int(index)]}}:
             yield Tensor((name, call), index, recorded_shape(value["config"].get("shape")))
@@ -135,10 +115,10 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
             return
         case [str(name), int(call), int(index), *rest]:
             yield Tensor((name, call), index)
-            yield from _tensors(rest, depth + 1)
+            yield from _tensors(rest)
         case dict() | list():
             for each in value.values() if isinstance(value, dict) else value:
-                yield from _tensors(each, depth + 1)
+                yield from _tensors(each)
 
 
 def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
@@ -149,7 +129,7 @@ def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
 
 
 def in_order(layers: list[LayerRecord]) -> list[Call]:
-    """Every call, after those whose tensors it takes; in the file's order where that does.
+    """Every call, after those whose tensors it takes.
 
     Raises
     ------
@@ -157,20 +137,12 @@ def in_order(layers: list[LayerRecord]) -> list[Call]:
     """
     needs: dict[Call, list[Call]] = {}
     for layer in layers:
-        if not layer.calls:
-            needs[layer.name, 0] = []
-        for number, tensors in enumerate(layer.calls):
+        for number, tensors in enumerate(layer.calls or ((),)):
             needs[layer.name, number] = [tensor.call for tensor in tensors]
-    known: set[Call] = set()
-    is_ordered = True
     for call, others in needs.items():
         for other in others:
             if other not in needs:
                 raise InputError(f"layer {shown(call[0])} is called on {shown(other[0])}, which isn't there.")
-        is_ordered = is_ordered and known.issuperset(others)
-        known.add(call)
-    if is_ordered:
-        return list(needs)
     try:
         return list(TopologicalSorter(needs).static_order())
     except CycleError as error:

@@ -3,83 +3,75 @@
 from __future__ import annotations
 
 from profet_core.layers.builder import Builder
-from profet_core.layers.shapes import Padding, Shape
+from profet_core.layers.rules import Padding, Shape
 
 
 def _unit(
-    net: Builder,
-    x: Shape,
-    filters: int,
-    kernel: int | tuple[int, int],
-    stride: int = 1,
-    padding: Padding = "same",
-    *,
-    scale: bool = False,
+    net: Builder, x: Shape, filters: int, kernel: int | tuple[int, int], stride: int = 1, padding: Padding = "same"
 ) -> Shape:
     """Convolution, batch normalization, activation."""
-    return net.batch_norm_relu(net.convolution(x, filters, kernel, stride, padding, bias=False), scale=scale)
+    return net.batch_norm_relu(net.convolution(x, filters, kernel, stride, padding, bias=False))
 
 
-def _mean_unit(net: Builder, x: Shape, filters: int, *, scale: bool = False) -> Shape:
+def _line(net: Builder, x: Shape, *units: tuple[int, int | tuple[int, int]]) -> Shape:
+    """Units of these filters and kernels, one after another."""
+    for filters, kernel in units:
+        x = _unit(net, x, filters, kernel)
+    return x
+
+
+def _mean_unit(net: Builder, x: Shape, filters: int) -> Shape:
     """A unit of 1 x 1 on averages of 3 x 3."""
-    return _unit(net, net.pool(x, 3, 1, "same", is_mean=True), filters, 1, scale=scale)
+    return _unit(net, net.pool(x, 3, 1, "same", is_mean=True), filters, 1)
+
+
+def _stem(net: Builder, pixels: int) -> Shape:
+    """The first layers of Inception V3 and Inception-ResNet V2; their normalizations don't scale."""
+    net.norm_scales = False
+    x = _unit(net, net.image(pixels), 32, 3, 2, "valid")
+    x = _unit(net, _unit(net, x, 32, 3, 1, "valid"), 64, 3)
+    x = _unit(net, net.pool(x, 3, 2), 80, 1, 1, "valid")
+    return net.pool(_unit(net, x, 192, 3, 1, "valid"), 3, 2)
 
 
 def inception_v3(net: Builder, pixels: int, classes: int) -> None:
     """Keras' Inception V3."""
-    x = _unit(net, net.image(pixels), 32, 3, 2, "valid")
-    x = _unit(net, _unit(net, x, 32, 3, 1, "valid"), 64, 3)
-    x = _unit(net, net.pool(x, 3, 2), 80, 1, 1, "valid")
-    x = net.pool(_unit(net, x, 192, 3, 1, "valid"), 3, 2)
+    x = _stem(net, pixels)
     for pooled in (32, 64, 64):
-        y5 = _unit(net, _unit(net, x, 48, 1), 64, 5)
-        y3 = _unit(net, _unit(net, _unit(net, x, 64, 1), 96, 3), 96, 3)
+        y5 = _line(net, x, (48, 1), (64, 5))
+        y3 = _line(net, x, (64, 1), (96, 3), (96, 3))
         x = net.concatenate(_unit(net, x, 64, 1), y5, y3, _mean_unit(net, x, pooled))
     y3 = _unit(net, x, 384, 3, 2, "valid")
-    y33 = _unit(net, _unit(net, _unit(net, x, 64, 1), 96, 3), 96, 3, 2, "valid")
+    y33 = _unit(net, _line(net, x, (64, 1), (96, 3)), 96, 3, 2, "valid")
     x = net.concatenate(y3, y33, net.pool(x, 3, 2))
     for inner in (128, 160, 160, 192):
         x = _seven(net, x, inner)
     y3 = _unit(net, _unit(net, x, 192, 1), 320, 3, 2, "valid")
-    y7 = _line(net, _unit(net, x, 192, 1), (192, (1, 7)), (192, (7, 1)))
+    y7 = _line(net, x, (192, 1), (192, (1, 7)), (192, (7, 1)))
     x = net.concatenate(y3, _unit(net, y7, 192, 3, 2, "valid"), net.pool(x, 3, 2))
     for _ in range(2):
-        y3 = _fork(net, _unit(net, x, 384, 1))
-        y33 = _fork(net, _unit(net, _unit(net, x, 448, 1), 384, 3))
+        y3 = _fork(net, _unit(net, x, 384, 1), 384)
+        y33 = _fork(net, _line(net, x, (448, 1), (384, 3)), 384)
         x = net.concatenate(_unit(net, x, 320, 1), y3, y33, _mean_unit(net, x, 192))
     net.dense(net.global_pool(x), classes)
 
 
 def _seven(net: Builder, x: Shape, inner: int) -> Shape:
-    y7 = _line(net, _unit(net, x, inner, 1), (inner, (1, 7)), (192, (7, 1)))
-    y77 = _line(net, _unit(net, x, inner, 1), (inner, (7, 1)), (inner, (1, 7)), (inner, (7, 1)), (192, (1, 7)))
+    y7 = _line(net, x, (inner, 1), (inner, (1, 7)), (192, (7, 1)))
+    y77 = _line(net, x, (inner, 1), (inner, (7, 1)), (inner, (1, 7)), (inner, (7, 1)), (192, (1, 7)))
     return net.concatenate(_unit(net, x, 192, 1), y7, y77, _mean_unit(net, x, 192))
 
 
-def _line(net: Builder, x: Shape, *units: tuple[int, int | tuple[int, int]], scale: bool = False) -> Shape:
-    for filters, kernel in units:
-        x = _unit(net, x, filters, kernel, scale=scale)
-    return x
-
-
-def _fork(net: Builder, x: Shape) -> Shape:
-    return net.concatenate(_unit(net, x, 384, (1, 3)), _unit(net, x, 384, (3, 1)))
-
-
-def _residual_stem(net: Builder, pixels: int) -> Shape:
-    """The first layers of Keras' Inception-ResNet V2, up to its first mixed block."""
-    x = _unit(net, net.image(pixels), 32, 3, 2, "valid")
-    x = _unit(net, _unit(net, x, 32, 3, 1, "valid"), 64, 3)
-    x = _unit(net, net.pool(x, 3, 2), 80, 1, 1, "valid")
-    x = net.pool(_unit(net, x, 192, 3, 1, "valid"), 3, 2)
-    y5 = _unit(net, _unit(net, x, 48, 1), 64, 5)
-    y3 = _line(net, x, (64, 1), (96, 3), (96, 3))
-    return net.concatenate(_unit(net, x, 96, 1), y5, y3, _mean_unit(net, x, 64))
+def _fork(net: Builder, x: Shape, filters: int) -> Shape:
+    return net.concatenate(_unit(net, x, filters, (1, 3)), _unit(net, x, filters, (3, 1)))
 
 
 def inception_resnet_v2(net: Builder, pixels: int, classes: int) -> None:
     """Keras' Inception-ResNet V2."""
-    x = _residual_stem(net, pixels)
+    x = _stem(net, pixels)
+    y5 = _line(net, x, (48, 1), (64, 5))
+    y3 = _line(net, x, (64, 1), (96, 3), (96, 3))
+    x = net.concatenate(_unit(net, x, 96, 1), y5, y3, _mean_unit(net, x, 64))
     for _ in range(10):
         branches = (_unit(net, x, 32, 1), _line(net, x, (32, 1), (32, 3)), _line(net, x, (32, 1), (48, 3), (64, 3)))
         x = _residual(net, x, *branches)
@@ -105,46 +97,42 @@ def _residual(net: Builder, x: Shape, *branches: Shape, is_activated: bool = Tru
 
 def inception_v4(net: Builder, pixels: int, classes: int) -> None:
     """Inception V4 of its paper, with batch normalization that scales, as timm has it."""
-    x = _unit(net, net.image(pixels), 32, 3, 2, "valid", scale=True)
-    x = _unit(net, _unit(net, x, 32, 3, 1, "valid", scale=True), 64, 3, scale=True)
-    x = net.concatenate(net.pool(x, 3, 2), _unit(net, x, 96, 3, 2, "valid", scale=True))
-    y3 = _unit(net, _unit(net, x, 64, 1, scale=True), 96, 3, 1, "valid", scale=True)
-    y7 = _line(net, x, (64, 1), (64, (1, 7)), (64, (7, 1)), scale=True)
-    x = net.concatenate(y3, _unit(net, y7, 96, 3, 1, "valid", scale=True))
-    x = net.concatenate(_unit(net, x, 192, 3, 2, "valid", scale=True), net.pool(x, 3, 2))
+    x = _unit(net, net.image(pixels), 32, 3, 2, "valid")
+    x = _unit(net, _unit(net, x, 32, 3, 1, "valid"), 64, 3)
+    x = net.concatenate(net.pool(x, 3, 2), _unit(net, x, 96, 3, 2, "valid"))
+    y3 = _unit(net, _unit(net, x, 64, 1), 96, 3, 1, "valid")
+    y7 = _line(net, x, (64, 1), (64, (1, 7)), (64, (7, 1)))
+    x = net.concatenate(y3, _unit(net, y7, 96, 3, 1, "valid"))
+    x = net.concatenate(_unit(net, x, 192, 3, 2, "valid"), net.pool(x, 3, 2))
     for _ in range(4):
-        x = _with_pool(
-            net, x, 96, 96, _line(net, x, (64, 1), (96, 3), scale=True),
-            _line(net, x, (64, 1), (96, 3), (96, 3), scale=True),
-        )  # fmt: skip
-    y33 = _unit(net, _line(net, x, (192, 1), (224, 3), scale=True), 256, 3, 2, "valid", scale=True)
-    x = net.concatenate(_unit(net, x, 384, 3, 2, "valid", scale=True), y33, net.pool(x, 3, 2))
+        y3, y33 = _line(net, x, (64, 1), (96, 3)), _line(net, x, (64, 1), (96, 3), (96, 3))
+        x = _with_pool(net, x, 96, 96, y3, y33)
+    y33 = _unit(net, _line(net, x, (192, 1), (224, 3)), 256, 3, 2, "valid")
+    x = net.concatenate(_unit(net, x, 384, 3, 2, "valid"), y33, net.pool(x, 3, 2))
     for _ in range(7):
-        y7 = _line(net, x, (192, 1), (224, (1, 7)), (256, (7, 1)), scale=True)
+        y7 = _line(net, x, (192, 1), (224, (1, 7)), (256, (7, 1)))
         sevens = ((192, (7, 1)), (224, (1, 7)), (224, (7, 1)), (256, (1, 7)))
-        x = _with_pool(net, x, 384, 128, y7, _line(net, x, (192, 1), *sevens, scale=True))
-    y3 = _unit(net, _unit(net, x, 192, 1, scale=True), 192, 3, 2, "valid", scale=True)
-    y7 = _line(net, x, (256, 1), (256, (1, 7)), (320, (7, 1)), scale=True)
-    x = net.concatenate(y3, _unit(net, y7, 320, 3, 2, "valid", scale=True), net.pool(x, 3, 2))
+        x = _with_pool(net, x, 384, 128, y7, _line(net, x, (192, 1), *sevens))
+    y3 = _unit(net, _unit(net, x, 192, 1), 192, 3, 2, "valid")
+    y7 = _line(net, x, (256, 1), (256, (1, 7)), (320, (7, 1)))
+    x = net.concatenate(y3, _unit(net, y7, 320, 3, 2, "valid"), net.pool(x, 3, 2))
     for _ in range(3):
-        inner = _unit(net, x, 384, 1, scale=True)
-        y3 = net.concatenate(*(_unit(net, inner, 256, kernel, scale=True) for kernel in ((1, 3), (3, 1))))
-        inner = _line(net, x, (384, 1), (448, (3, 1)), (512, (1, 3)), scale=True)
-        y33 = net.concatenate(*(_unit(net, inner, 256, kernel, scale=True) for kernel in ((1, 3), (3, 1))))
+        y3 = _fork(net, _unit(net, x, 384, 1), 256)
+        y33 = _fork(net, _line(net, x, (384, 1), (448, (3, 1)), (512, (1, 3))), 256)
         x = _with_pool(net, x, 256, 256, y3, y33)
     net.dense(net.global_pool(x), classes)
 
 
 def _with_pool(net: Builder, x: Shape, direct: int, pooled: int, *branches: Shape) -> Shape:
     """Branches beside a 1 x 1 convolution of the input, and one of the pooled input."""
-    first = _unit(net, x, direct, 1, scale=True)
-    return net.concatenate(first, *branches, _mean_unit(net, x, pooled, scale=True))
+    first = _unit(net, x, direct, 1)
+    return net.concatenate(first, *branches, _mean_unit(net, x, pooled))
 
 
 def xception(net: Builder, pixels: int, classes: int) -> None:
     """Keras' Xception; a separable convolution is two layers, a depthwise one and one of 1 x 1."""
-    x = _unit(net, net.image(pixels), 32, 3, 2, "valid", scale=True)
-    x = _unit(net, x, 64, 3, 1, "valid", scale=True)
+    x = _unit(net, net.image(pixels), 32, 3, 2, "valid")
+    x = _unit(net, x, 64, 3, 1, "valid")
     for index, filters in enumerate((128, 256, 728)):
         shortcut = net.batch_norm(net.convolution(x, filters, 1, 2, bias=False))
         y = net.batch_norm(_separable(net, net.elementwise(x) if index else x, filters))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from profet_core.layers.builder import Builder
-from profet_core.layers.shapes import Shape
+from profet_core.layers.rules import Shape
 
 
 def divisible(channels: float, divisor: int = 8, least: int | None = None) -> int:

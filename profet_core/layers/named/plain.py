@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core.layers.builder import Builder
-from profet_core.layers.shapes import Shape
+from profet_core.layers.rules import Shape
 
 #: Convolutions of each stage of VGG; a pooling ends each.
 VGG_STAGES = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profet_core.layers.builder import Builder
-from profet_core.layers.shapes import Shape
+from profet_core.layers.rules import Shape
 
 #: Blocks of each stage, and whether a block is a bottleneck of three convolutions.
 RESNET_STAGES = {

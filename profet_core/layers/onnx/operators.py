@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -13,8 +14,16 @@ import numpy as np
 from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.onnx.messages import Node
-from profet_core.layers.rules import Kind
-from profet_core.layers.shapes import MAX_DIMENSIONS, MAX_SETTING, Padding, Shape, broadcast, shape_text, window_output
+from profet_core.layers.rules import (
+    MAX_DIMENSIONS,
+    MAX_SETTING,
+    Kind,
+    Padding,
+    Shape,
+    broadcast,
+    shape_text,
+    window_output,
+)
 
 #: Values of a constant that is computed; shapes have a handful, masks some thousands.
 MAX_CONSTANT = 65_536
@@ -61,27 +70,25 @@ Inputs = Sequence[Value | None]
 Rule = Callable[[Node, Inputs], Result]
 
 
-def applied(rule: Rule, node: Node, inputs: Inputs) -> Result:
+def applied(node: Node, inputs: Inputs) -> Result:
     """The result of an operator.
 
     Raises
     ------
-    InputError : the inputs don't fit it.
+    InputError : it isn't known, or the inputs don't fit it.
     """
+    if node.operator not in RULES:
+        raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
     try:
         with np.errstate(all="ignore"):
-            result = rule(node, inputs)
+            result = RULES[node.operator](node, inputs)
+        if result.constant is not None and (result.constant.dtype == object or result.constant.ndim > MAX_DIMENSIONS):
+            raise ValueError
     except InputError:
         raise
     except (ValueError, IndexError, TypeError, OverflowError, AttributeError, ZeroDivisionError, RuntimeError):
-        raise _misfit() from None
-    if result.constant is not None and (result.constant.dtype == object or result.constant.ndim > MAX_DIMENSIONS):
-        raise _misfit()
+        raise InputError("its inputs don't fit it: export the model again.") from None
     return result
-
-
-def _misfit() -> InputError:
-    return InputError("its inputs don't fit it: export the model again.")
 
 
 def _value(inputs: Inputs, index: int = 0) -> Value:
@@ -102,13 +109,8 @@ def _known(inputs: Inputs) -> list[Any] | None:
     return [None if value is None else value.constant for value in inputs]
 
 
-def whole_numbers(node: Node, inputs: Inputs, index: int, attribute: str = "") -> list[int] | None:
-    """A list of whole numbers that stands in an attribute (older files) or in an input; None where it is omitted.
-
-    Raises
-    ------
-    InputError : the input isn't known before the network runs.
-    """
+def _whole_numbers(node: Node, inputs: Inputs, index: int, attribute: str = "") -> list[int] | None:
+    """A list of whole numbers that stands in an attribute (older files) or in an input; None where it is omitted."""
     if numbers := node.numbers(attribute):
         return numbers
     value = inputs[index] if index < len(inputs) else None
@@ -121,19 +123,14 @@ def whole_numbers(node: Node, inputs: Inputs, index: int, attribute: str = "") -
 
 
 def _needed(node: Node, inputs: Inputs, index: int, attribute: str, what: str) -> list[int]:
-    numbers = whole_numbers(node, inputs, index, attribute)
+    numbers = _whole_numbers(node, inputs, index, attribute)
     if numbers is None or len(numbers) > MAX_DIMENSIONS:
         raise InputError(f"its {what} is missing or makes no sense.")
     return numbers
 
 
-def place(axis: int, rank: int) -> int:
-    """An axis that may be counted from the end.
-
-    Raises
-    ------
-    InputError : the axis is out of range.
-    """
+def _place(axis: int, rank: int) -> int:
+    """An axis that may be counted from the end."""
     if not -rank <= axis < rank:
         raise InputError(f"its axis is {axis}, and its input has {rank}.")
     return axis % rank
@@ -178,22 +175,16 @@ def _convolution(node: Node, inputs: Inputs) -> Result:
         raise InputError(f"its weights are for {channels:,} channels, and it gets {image[-1]:,}.")
     strides, dilation = _settings(node, "strides", sides), _settings(node, "dilations", sides)
     padding = _padding(node, sides)
+    window: dict[str, Any] = {"dilation": dilation, "groups": groups}
     if is_transposed:
         if "output_shape" in node.attributes or not isinstance(padding, tuple):
             raise InputError("its output's shape is set by itself, which isn't counted.")
-        extra = _settings(node, "output_padding", sides, 0, 0)
+        extra, filters = _settings(node, "output_padding", sides, 0, 0), weight[1] * groups
         layer = rules.transposed_convolution(
-            image,
-            weight[1] * groups,
-            weight[2:],
-            strides,
-            padding,
-            dilation=dilation,
-            groups=groups,
-            output_padding=extra,
+            image, filters, weight[2:], strides, padding, output_padding=extra, **window
         )
     else:
-        layer = rules.convolution(image, weight[0], weight[2:], strides, padding, dilation=dilation, groups=groups)
+        layer = rules.convolution(image, weight[0], weight[2:], strides, padding, **window)
     output = (shape[0], layer.output[-1], *layer.output[:-1])
     return Result((output,), layer.kind, shape[0] * layer.flops)
 
@@ -250,10 +241,10 @@ def _global_pooling(_: Node, inputs: Inputs) -> Result:
 def _reduction(node: Node, inputs: Inputs) -> Result:
     """Averages and sums over sides; over an image's, as pooling it is written so by some exporters."""
     shape = _shape(inputs)
-    axes = whole_numbers(node, inputs, 1, "axes")
+    axes = _whole_numbers(node, inputs, 1, "axes")
     if not axes:
         axes = [] if node.number("noop_with_empty_axes", 0) else list(range(len(shape)))
-    reduced = {place(axis, len(shape)) for axis in axes}
+    reduced = {_place(axis, len(shape)) for axis in axes}
     keeps = bool(node.number("keepdims", 1))
     output = tuple(1 if side in reduced else size for side, size in enumerate(shape) if keeps or side not in reduced)
     numbers = _value(inputs).constant
@@ -264,40 +255,27 @@ def _reduction(node: Node, inputs: Inputs) -> Result:
     return Result((output,), Kind.POOLING if is_pooling else Kind.ELEMENTWISE, constant=constant)
 
 
-def _elementwise(function: Callable[..., Any] | None = None) -> Rule:
-    """An operator on several tensors; `function` where exporters compute shapes with it."""
+def _elementwise(function: Callable[..., Any]) -> Rule:
+    """An operator on several tensors; exporters compute shapes with it too."""
 
     def rule(_: Node, inputs: Inputs) -> Result:
         output = _shape(inputs)
         for value in inputs[1:]:
             if value is not None:
                 output = broadcast(output, value.shape)
-        numbers = _known(inputs) if function and prod(output) <= MAX_CONSTANT else None
         # A number for all values, as in the parts of GELU, costs no pass of its own.
         moving = [value for value in inputs if value is not None and prod(value.shape) > 1]
         is_scaling = len(inputs) > 1 and len(moving) == 1 and not moving[0].is_static
-        constant = None if numbers is None or function is None else np.asarray(function(*numbers))
-        return Result((output,), None if is_scaling else Kind.ELEMENTWISE, constant=constant)
+        return _made(output, inputs, function, None if is_scaling else Kind.ELEMENTWISE)
 
     return rule
 
 
 def _divide(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Whole numbers are divided towards zero."""
-    result: np.ndarray
-    if one.dtype.kind == "i" and other.dtype.kind == "i":
-        result = (np.sign(one) * np.sign(other)) * (np.abs(one) // np.abs(other))
-    else:
-        result = one / other
-    return result
-
-
-def _least(*arrays: np.ndarray) -> Any:
-    return np.minimum.reduce(np.broadcast_arrays(*arrays))
-
-
-def _most(*arrays: np.ndarray) -> Any:
-    return np.maximum.reduce(np.broadcast_arrays(*arrays))
+    if one.dtype.kind == other.dtype.kind == "i":
+        return np.asarray((np.sign(one) * np.sign(other)) * (np.abs(one) // np.abs(other)))
+    return np.asarray(one / other)
 
 
 def _cast(node: Node, inputs: Inputs) -> Result:
@@ -341,32 +319,32 @@ def _reshape(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
 
 def _flatten(node: Node, data: np.ndarray, _: Inputs) -> np.ndarray:
     axis = node.number("axis", 1)
-    axis = place(axis, data.ndim) if axis != data.ndim else axis
+    axis = _place(axis, data.ndim) if axis != data.ndim else axis
     return data.reshape(prod(data.shape[:axis]), prod(data.shape[axis:]))
 
 
 def _squeeze(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
-    axes = whole_numbers(node, inputs, 1, "axes")
+    axes = _whole_numbers(node, inputs, 1, "axes")
     return np.squeeze(data, None if axes is None else tuple(axes))
 
 
 def _unsqueeze(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
-    axes = whole_numbers(node, inputs, 1, "axes") or []
+    axes = _whole_numbers(node, inputs, 1, "axes") or []
     if data.ndim + len(axes) > MAX_DIMENSIONS:
         raise InputError(f"its output has more than {MAX_DIMENSIONS} sides.")
     return np.expand_dims(data, tuple(axes))
 
 
 def _slice(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
-    starts, ends = whole_numbers(node, inputs, 1, "starts"), whole_numbers(node, inputs, 2, "ends")
+    starts, ends = _whole_numbers(node, inputs, 1, "starts"), _whole_numbers(node, inputs, 2, "ends")
     if starts is None or ends is None or len(starts) != len(ends):
         raise InputError("its starts and ends don't fit its input.")
-    axes, steps = whole_numbers(node, inputs, 3, "axes"), whole_numbers(node, inputs, 4)
+    axes, steps = _whole_numbers(node, inputs, 3, "axes"), _whole_numbers(node, inputs, 4)
     cut = [slice(None)] * data.ndim
     for start, end, axis, step in zip(
         starts, ends, axes or range(len(starts)), steps or [1] * len(starts), strict=True
     ):
-        cut[place(axis, data.ndim)] = slice(start, end, step)
+        cut[_place(axis, data.ndim)] = slice(start, end, step)
     return data[tuple(cut)]
 
 
@@ -378,36 +356,38 @@ def _expand(node: Node, data: np.ndarray, inputs: Inputs) -> np.ndarray:
 def _concatenation(node: Node, inputs: Inputs) -> Result:
     axis = node.number("axis", -1)
     shape = rules.concatenation(tuple(value.shape for value in inputs if value is not None), axis).output
-    numbers = _known(inputs) if prod(shape) <= MAX_CONSTANT else None
-    constant = None if numbers is None else np.concatenate([each for each in numbers if each is not None], axis)
-    return Result((shape,), Kind.SHAPING, constant=constant)
+    return _made(shape, inputs, lambda *arrays: np.concatenate([one for one in arrays if one is not None], axis))
 
 
 def _gather(node: Node, inputs: Inputs) -> Result:
     shape, indices = _shape(inputs), _shape(inputs, 1)
-    axis = place(node.number("axis", 0), len(shape))
+    axis = _place(node.number("axis", 0), len(shape))
     output = (*shape[:axis], *indices, *shape[axis + 1 :])
-    numbers = _known(inputs) if prod(output) <= MAX_CONSTANT else None
-    constant = None if numbers is None else np.take(numbers[0], numbers[1], axis)
-    return Result((output,), Kind.SHAPING, constant=constant)
+    return _made(output, inputs, lambda values, places: np.take(values, places, axis))
+
+
+def _made(shape: Shape, inputs: Inputs, function: Callable[..., Any], kind: Kind | None = Kind.SHAPING) -> Result:
+    """A result of this shape, with its numbers where those of all inputs are known and few."""
+    numbers = _known(inputs) if prod(shape) <= MAX_CONSTANT else None
+    return Result((shape,), kind, constant=None if numbers is None else np.asarray(function(*numbers)))
 
 
 def _pad(node: Node, inputs: Inputs) -> Result:
     shape = _shape(inputs)
-    pads = whole_numbers(node, inputs, 1, "pads") or []
-    axes = whole_numbers(node, inputs, 3) or list(range(len(shape)))
+    pads = _whole_numbers(node, inputs, 1, "pads") or []
+    axes = _whole_numbers(node, inputs, 3) or list(range(len(shape)))
     if len(pads) != 2 * len(axes):
         raise InputError("its pads don't fit its input.")
     grown = list(shape)
     for index, axis in enumerate(axes):
-        grown[place(axis, len(shape))] += pads[index] + pads[index + len(axes)]
+        grown[_place(axis, len(shape))] += pads[index] + pads[index + len(axes)]
     return Result((tuple(grown),), Kind.SHAPING)
 
 
 def _split(node: Node, inputs: Inputs) -> Result:
     shape = _shape(inputs)
-    axis = place(node.number("axis", 0), len(shape))
-    sizes = whole_numbers(node, inputs, 1, "split")
+    axis = _place(node.number("axis", 0), len(shape))
+    sizes = _whole_numbers(node, inputs, 1, "split")
     if sizes is None:
         parts = max(1, min(len(node.outputs), shape[axis]))
         each = -(-shape[axis] // parts)
@@ -420,7 +400,7 @@ def _split(node: Node, inputs: Inputs) -> Result:
 def _resize(node: Node, inputs: Inputs) -> Result:
     """Sizes, or factors, are an input whose place changed over the years."""
     shape = _shape(inputs)
-    sizes = whole_numbers(node, inputs, 3)
+    sizes = _whole_numbers(node, inputs, 3)
     if sizes is not None and len(sizes) == len(shape):
         return Result((tuple(sizes),), Kind.SHAPING)
     scales: list[float] = node.numbers("scales")
@@ -485,6 +465,8 @@ _NORMALIZATIONS = """
 BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization LpNormalization
 """
 _REDUCTIONS = "ReduceMean ReduceMax ReduceMin ReduceSum ReduceL2 ReduceSumSquare ReduceProd"
+#: Called so in numpy too.
+_NUMPY = "Add Mod Abs Floor Ceil Sqrt Equal Greater Less Where"
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         **dict.fromkeys(_ACTIVATIONS.split(), _keeping(Kind.ELEMENTWISE)),
@@ -492,28 +474,21 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **dict.fromkeys(_REDUCTIONS.split(), _reduction),
         **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pooling),
         **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), _global_pooling),
-        **dict.fromkeys(("Mean", "Sum", "Xor"), _elementwise()),
-        "Add": _elementwise(np.add),
+        **{name: _elementwise(getattr(np, name.lower())) for name in _NUMPY.split()},
         "Sub": _elementwise(np.subtract),
         "Mul": _elementwise(np.multiply),
         "Div": _elementwise(_divide),
-        "Mod": _elementwise(np.mod),
-        "Min": _elementwise(_least),
-        "Max": _elementwise(_most),
+        "Min": _elementwise(lambda *arrays: reduce(np.minimum, arrays)),
+        "Max": _elementwise(lambda *arrays: reduce(np.maximum, arrays)),
         "Neg": _elementwise(np.negative),
-        "Abs": _elementwise(np.abs),
-        "Floor": _elementwise(np.floor),
-        "Ceil": _elementwise(np.ceil),
-        "Sqrt": _elementwise(np.sqrt),
-        "Equal": _elementwise(np.equal),
-        "Greater": _elementwise(np.greater),
-        "Less": _elementwise(np.less),
         "GreaterOrEqual": _elementwise(np.greater_equal),
         "LessOrEqual": _elementwise(np.less_equal),
         "And": _elementwise(np.logical_and),
         "Or": _elementwise(np.logical_or),
+        "Xor": _elementwise(np.logical_xor),
+        "Sum": _elementwise(lambda *arrays: reduce(np.add, arrays)),
+        "Mean": _elementwise(lambda *arrays: reduce(np.add, arrays) / len(arrays)),
         "Not": _elementwise(np.logical_not),
-        "Where": _elementwise(np.where),
         "Cast": _cast,
         "Conv": _convolution,
         "ConvTranspose": _convolution,

@@ -14,14 +14,9 @@ from profet_core.layers.counts import count
 from profet_core.layers.given import Caveats, shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
-from profet_core.layers.onnx.operators import MAX_CONSTANT, RULES, Value, applied
-from profet_core.layers.rules import Kind, Layer
-from profet_core.layers.shapes import Shape, check_shape
+from profet_core.layers.onnx.operators import MAX_CONSTANT, Value, applied
+from profet_core.layers.rules import Kind, Layer, Shape, check_shape
 
-#: Values of all constants together, and tensors of the file that one is made of.
-MAX_CONSTANTS, MAX_MADE_OF = 4_000_000, 1_000
-#: Inputs followed, and the tensors that these are made of; networks take some thousand.
-MAX_STEPS = 1_000_000
 _DOMAINS = frozenset({"", "ai.onnx"})
 #: Channels that an image has: they tell which side of an input they are.
 _IMAGE_CHANNELS = frozenset({1, 2, 3, 4})
@@ -57,8 +52,6 @@ class _Followed:
         self._graph = graph
         self._batch = 1
         self._counted: set[str] = set()
-        self._constants = 0
-        self._steps = 0
         self._values: dict[str, Value] = {"": Value(())}
         for tensor in graph.tensors.values():
             self._values[tensor.name] = Value(
@@ -120,13 +113,8 @@ class _Followed:
         for name, value in zip(node.inputs, inputs, strict=True):
             if name and value is None:
                 raise InputError(f"it takes {shown(name)}, which nothing before it puts out.")
-        self._steps += len(inputs) + sum(len(value.weights) for value in inputs if value is not None)
-        if self._steps > MAX_STEPS:
-            raise InputError(f"following its tensors takes more than {MAX_STEPS:,} steps: export it again.")
         is_static = all(value is None or value.is_static for value in inputs)
         weights = tuple(dict.fromkeys(name for value in inputs if value is not None for name in value.weights))
-        if len(weights) > MAX_MADE_OF:
-            raise InputError(f"it uses more than {MAX_MADE_OF:,} tensors of the file: export it again.")
         if node.operator == "Constant":
             self._constant(node)
             return
@@ -136,9 +124,7 @@ class _Followed:
             weights = (node.outputs[0],)
         if node.operator in ("Shape", "Size"):
             weights = ()
-        if (rule := RULES.get(node.operator)) is None:
-            raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
-        result = applied(rule, node, inputs)
+        result = applied(node, inputs)
         if result.constant is not None and result.constant.size <= MAX_CONSTANT:
             name = node.outputs[0] if node.outputs else ""
             self._put_out(name, Value(result.constant.shape, result.constant, weights, is_static=True))
@@ -152,18 +138,15 @@ class _Followed:
                 self._put_out(name, Value(shape, None, weights if is_static else (), is_static))
 
     def _constant(self, node: Node) -> None:
-        tensor = node.tensor("value")
-        name = node.outputs[0] if node.outputs else ""
+        tensor, name = node.tensor("value"), node.outputs[0] if node.outputs else ""
+        value = Value((), is_static=True)
         if tensor is not None:
-            weights = (name,) if tensor.is_float else ()
-            self._put_out(name, Value(tensor.dimensions, tensor.values, weights, is_static=True))
-            return
-        if {"value_int", "value_ints"} & set(node.attributes):
+            value = Value(tensor.dimensions, tensor.values, (name,) if tensor.is_float else (), is_static=True)
+        elif {"value_int", "value_ints"} & set(node.attributes):
             number, numbers = node.number("value_int", 0), node.numbers("value_ints")
             constant = np.array(number if "value_int" in node.attributes else numbers, np.int64)
-            self._put_out(name, Value(constant.shape, constant, is_static=True))
-        else:
-            self._put_out(name, Value((), is_static=True))
+            value = Value(constant.shape, constant, is_static=True)
+        self._put_out(name, value)
 
     def _layer(
         self,
@@ -192,9 +175,6 @@ class _Followed:
     def _put_out(self, name: str, value: Value) -> None:
         if name in self._values and name:
             raise InputError(f"two operators put out {shown(name)}: export it again.")
-        self._constants += 0 if value.constant is None else value.constant.size
-        if self._constants > MAX_CONSTANTS:
-            raise InputError(f"its constants have more than {MAX_CONSTANTS:,} values: export it again.")
         self._values[name] = value
 
     def _per_image(self, shape: Shape) -> Shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_collect.cloud.plan import SETUP_S, task_name
+from profet_collect.cloud.fleet import SETUP_S, task_name
 from profet_core.catalog import load_catalog
 
 BUCKET = ("--bucket", "s3://some-bucket")

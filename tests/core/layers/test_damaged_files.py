@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core.errors import InputError
+from profet_core.layers.keras.kinds import JOINING
 from profet_core.layers.keras.kinds import RULES as KERAS_RULES
 from profet_core.layers.onnx.operators import RULES
 from profet_core.layers.reading import read_network
@@ -87,7 +88,16 @@ SETTINGS = {
     **{"width": 4, "num_heads": 2, "key_dim": 3, "cropping": 1, "dilation_rate": 1, "use_bias": True, "function": "x"},
     **{"shared_axes": None, "data_format": "channels_last", "keepdims": False, "trainable": True, "value_dim": None},
 }
-CLASSES = [*sorted(KERAS_RULES), "Lambda", "GetItem", "Stack", "TFOpLambda", "Relu", "InputLayer", "Sequential"]
+CLASSES = [
+    *sorted({*KERAS_RULES, *JOINING}),
+    "Lambda",
+    "GetItem",
+    "Stack",
+    "TFOpLambda",
+    "Relu",
+    "InputLayer",
+    "Sequential",
+]
 SIZES = [[None, 9, 3], [None, 4, 4], [None, 3, 8, 8], [None, 2, 3, 4, 5], [None, None, None, 3]]
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from profet_core.errors import InputError
 from profet_core.layers import counts_of
-from profet_core.layers.keras import model
 from profet_core.layers.reading import read_network
 
 
@@ -120,13 +119,6 @@ def test_operations_and_means_of_keras_3():
     assert [read(one).counts.parameters for one in (of("Normalization"), alone)] == [7, 3]
 
 
-def deep(depth: int) -> dict[str, object]:
-    document = sequential(layer("Conv2D", "conv", filters=1, kernel_size=1, batch_input_shape=[None, 8, 8, 3]))
-    for _ in range(depth):
-        document = sequential(document)
-    return document
-
-
 def called(inner: dict[str, object], times: int) -> dict[str, object]:
     """A model in a model that is called so many times on the image."""
     return functional(IMAGE, {**inner, "name": "inner", "inbound_nodes": [[["image", 0, 0, {}]]] * times})
@@ -158,13 +150,12 @@ def lists_in_lists(depth: int) -> list[object]:
     ("document", "line"),
     [
         (of("Lambda"), r"layer mine \(Lambda\): what its code does"),
-        (of("Secret"), r"layer mine \(Secret\): this kind of layer isn't known"),
-        (of("LSTM"), r"layer mine \(LSTM\): such layers aren't counted"),
+        (of("Secret"), r"layer mine \(Secret\): this kind of layer isn't counted"),
         (
             functional(IMAGE, {**layer("Conv2D", "mine", "image"), "registered_name": "evil>Conv2D"}),
-            "this kind of layer isn't known",
+            "this kind of layer isn't counted",
         ),
-        (functional(IMAGE, {**layer("ReLU", "mine", "image"), "module": "keras_mine.layers"}), "isn't known"),
+        (functional(IMAGE, {**layer("ReLU", "mine", "image"), "module": "keras_mine.layers"}), "isn't counted"),
         (functional(IMAGE, layer("ReLU", "a", "b"), layer("ReLU", "b", "a")), "called in a circle"),
         (functional(IMAGE, layer("ReLU", "a", "nowhere")), "layer a is called on nowhere, which isn't there"),
         (functional(IMAGE, layer("ReLU", "a", "image"), layer("ReLU", "a", "image")), "two .* are called a"),
@@ -190,36 +181,17 @@ def lists_in_lists(depth: int) -> list[object]:
         ({"class_name": "Sequential", "config": {"layers": [[]]}}, "its layer 1 is not written as Keras"),
         ({"model": 1}, "describes no Keras model"),
         (functional(IMAGE), "an input but no layers"),
-        (deep(11), "nested more than 10 deep"),
     ],
 )
 def test_what_cannot_be_counted_is_one_line(document, line):
     refused(document, line)
 
 
-def test_what_unfolds_has_an_end(monkeypatch):
-    monkeypatch.setattr(model, "MAX_PASSED", 2_000)
-    monkeypatch.setattr(model, "MAX_CALLS", 200)
-    inputs = [layer("InputLayer", f"i{number}") for number in range(100)]
-    outputs = functional(IMAGE, layer("ReLU", "relu", "image"))
-    outputs["config"]["output_layers"] = [["relu", 0, 0]] * 100
-    for inner in (
-        sequential(*inputs, layer("ReLU", "relu")),
-        functional(IMAGE, layer("Add", "sum", *["image"] * 100)),
-        outputs,
-    ):
-        refused(called(inner, 30), "it has more than 2,000 layers and tensors to follow")
-    ten = functional(IMAGE, {**layer("ReLU", "relu"), "inbound_nodes": [[["image", 0, 0, {}]]] * 10})
-    refused(called(called(ten, 10), 10), "called more than 200 times")
-    refused(of("ReLU", **{f"s{number}": 1 for number in range(1_001)}), "its layer 2 has more than 1,000 settings")
-
-
 @pytest.mark.parametrize(
     ("data", "line"),
     [
         (b'{"a":' * 100_000, "nested too deeply"),
-        (b'{"class_name":"Sequential","class_name":"x"}', "a key twice"),
-        (b'{"a":' + b"9" * 5000 + b"}", "a number of 5,000 digits"),
+        (b'{"a":' + b"9" * 5000 + b"}", "not valid JSON"),
         (b"", "file is empty"),
         (b"\x89HDF\r\n\x1a\n" + b"x" * 99, "old HDF5 format"),
         (b"\x80\x02}q\x00.", "a pickle of PyTorch"),
@@ -228,7 +200,7 @@ def test_what_unfolds_has_an_end(monkeypatch):
         (b"\x08\x08\xff\xff\xff", "damaged or cut short, or not ONNX"),
         (b"\x08\x08", "no graph of operators"),
         # A SavedModel: its version, then a long message.
-        (b"\x08\x01\x12\xff\xff\x01" + b"\x0a" * 0x7FFF, "this is not an ONNX model; for a SavedModel"),
+        (b"\x08\x01\x12\xff\xff\x01" + b"\x0a" * 0x7FFF, "not an ONNX model: .* for a SavedModel"),
         (b"\x1f\x8b\x08\x00broken", "compressed file is damaged|truncated"),
     ],
 )
@@ -262,7 +234,6 @@ def test_an_archive_is_read_by_its_description_alone():
         (archive(("data.pkl", b"x"), ("version", b"3")), "no config.json, so it is not a .keras file"),
         (archive(("../../config.json", MODEL)), "no config.json"),
         (archive(("config.json", b"{}" + b" " * 40 * 2**20)), "more than 100 times its size|more than 16 MB"),
-        (archive(("config.json", b'{"a": [' + b"[]," * 200_000 + b"[]]}")), "more than 200,000 values"),
         (archive(("config.json", b" " * 10 * 2**20)), r"^net\.keras: its config\.json is blank: save"),
         (archive(("config.json", MODEL), packed=False).replace(b'"filters": 4', b'"filters": 5'), "archive is damaged"),
     ],

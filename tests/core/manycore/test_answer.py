@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.manycore.answer import manycore
-from profet_core.manycore.checks import check_rows, mean_apart_percent, speedup_row
+from profet_core.manycore.answer import check_rows, manycore, mean_apart_percent, speedup_row
 from profet_core.manycore.models import time_by_images, time_by_operations
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING, scaled_network
 

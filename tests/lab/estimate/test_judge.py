@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from profet_core.from_layers.model import METHODS, Regime
-from profet_lab.estimate.folds import folds_of
-from profet_lab.estimate.rows import EstimateRows, estimate_rows
+from profet_lab.estimate.rows import EstimateRows, estimate_rows, folds_of
 
 FEW = ("LeNet5", "VGG11", "VGG13", "VGG16", "ResNet18", "ResNet34", "ResNet50")
 #: The splits that a few networks on two GPUs can tell, each by one cheap fold.
@@ -27,12 +26,12 @@ def rows(measurements) -> EstimateRows:
 @pytest.fixture
 def fast(monkeypatch):
     """Trees of a few rounds: what is asked here is the same of many."""
-    monkeypatch.setattr("profet_lab.estimate.boosted.ROUNDS", 10)
+    monkeypatch.setattr("profet_lab.estimate.fit.ROUNDS", 10)
 
 
 @pytest.mark.parametrize("regime", REGIMES)
 def test_poisoned_rows_that_are_judged_change_nothing(rows, regime, fast):
-    from profet_lab.estimate.judge import Judge
+    from profet_lab.estimate.report import Judge
 
     fold = list(folds_of(regime, rows))[-1]
     known = rows.is_benchmark  # Known of a held-out GPU.
@@ -71,27 +70,27 @@ def test_arrays_answer_as_the_libraries_that_fitted_them(rows):
     import lightgbm
     import xgboost
 
-    from profet_lab.estimate import boosted
+    from profet_lab.estimate import fit
     from profet_lab.estimate.fit import training_of
 
     training = training_of(rows)
     features, values, rises = training.features, training.log_ratios, training.rises
-    parameters = {**boosted._XGBOOST, "monotone_constraints": "(" + ",".join(str(int(one)) for one in rises) + ")"}
-    theirs = xgboost.train(parameters, xgboost.DMatrix(features, values), boosted.ROUNDS)
-    ours = boosted.fit_xgboost(features, values, rises).run(features)[0, :, 0]
+    parameters = {**fit._XGBOOST, "monotone_constraints": "(" + ",".join(str(int(one)) for one in rises) + ")"}
+    theirs = xgboost.train(parameters, xgboost.DMatrix(features, values), fit.ROUNDS)
+    ours = fit.fit_xgboost(features, values, rises).run(features)[0, :, 0]
     assert ours == pytest.approx(theirs.predict(xgboost.DMatrix(features)), abs=1e-5)
     booster = lightgbm.train(
-        {**boosted._LIGHTGBM, "monotone_constraints": [int(one) for one in rises]},
+        {**fit._LIGHTGBM, "monotone_constraints": [int(one) for one in rises]},
         lightgbm.Dataset(features, values, params={"verbosity": -1}),
-        boosted.ROUNDS,
+        fit.ROUNDS,
     )
-    assert boosted.fit_lightgbm(features, values, rises).run(features)[0, :, 0] == pytest.approx(
+    assert fit.fit_lightgbm(features, values, rises).run(features)[0, :, 0] == pytest.approx(
         booster.predict(features), abs=1e-9
     )
 
 
 def test_inner_folds_choose_the_default_and_a_conformal_width_holds_the_share_it_says():
-    from profet_lab.estimate.judge import Inside, Judged, conformal, default_method
+    from profet_lab.estimate.report import Inside, Judged, conformal, default_method
 
     assert conformal(np.arange(1, 100) / 100.0) == 0.9
     assert conformal(np.array([0.1, 0.2])) == 0.2

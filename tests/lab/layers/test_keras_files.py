@@ -230,7 +230,7 @@ def test_shapes_and_parameters_of_rarer_layers_are_those_that_keras_has(make):
         (lambda x: keras.ops.reshape(x, (4, -1, 3)), "it reshapes a batch other than image by image"),
         (lambda x: keras.ops.transpose(x, (1, 0, 2, 3)), "it moves the batch"),
         (lambda x: keras.ops.average(x, axis=1), r"\(Average\): this operation of Keras isn't counted"),
-        (lambda x: layers.EinsumDense("abcd,de->abce", (None, None, 5))(x), "this kind of Keras' layers isn't counted"),
+        (lambda x: layers.EinsumDense("abcd,de->abce", (None, None, 5))(x), "this kind of layer isn't counted"),
     ],
 )
 def test_rarer_layers_that_cannot_be_counted_are_refused(make, line):
@@ -253,7 +253,7 @@ def test_code_in_a_file_is_never_run(tmp_path):
         def call(self, x):
             return x
 
-    with pytest.raises(InputError, match=r"\(Conv2D\): this kind of layer isn't known"):
+    with pytest.raises(InputError, match=r"\(Conv2D\): this kind of layer isn't counted"):
         read_network(keras.Model(image, Conv2D()(image)).to_json().encode())
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from profet_core.memory.model import ASSUMED_PEAK, GIB_PER_VALUE
-from profet_lab.memory.recorded import LOG_SCALE, fit_peak, recorded_cells
+from profet_core.memory.model import GIB_PER_VALUE
+from profet_lab.memory.recorded import ASSUMED_PEAK, LOG_SCALE, fit_peak, recorded_cells
 
 MEMORIES_GIB = (8.0, 12.0, 16.0)
 #: Network -> parameters, GiB of activations of 16 images.

@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from profet_recorder.engines.choose import choose_engine
 from profet_recorder.engines.frameworks import keras_flavour
-from profet_recorder.errors import RecorderError, say_and_go_on
-from profet_recorder.keras.first_batch import observe_first_batch
+from profet_recorder.errors import RecorderError, print_progress, say_and_go_on
 from profet_recorder.plan import RecordPlan, record_plan
-from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
+
+if TYPE_CHECKING:
+    from profet_recorder.engines.choose import Engine
 
 if TYPE_CHECKING:
 
@@ -231,3 +233,52 @@ def check_model(model: Any) -> None:
         raise RecorderError(
             f"{keras_flavour(model) or 'Keras'} runs {several} steps at once here: compile with steps_per_execution=1."
         )
+
+
+def observe_first_batch(model: Any, engine: Engine) -> None:
+    """Show the next batch to `engine` on its way into `model.train_function`, which is then as before."""
+    train_function = model.train_function
+
+    def observe_and_train(batches: object) -> object:
+        model.train_function = train_function
+        return train_function(_observed(batches, engine))
+
+    model.train_function = observe_and_train
+
+
+def _observed(batches: Any, engine: Engine) -> object:
+    """`batches`, its first one shown to `engine`."""
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is None or not hasattr(batches, "element_spec"):
+        # Keras on PyTorch hands over a list of batches.
+        if isinstance(batches, list | tuple) and batches:
+            engine.observe_batch(batches[0])
+        return batches
+    try:
+        batch = next(batches)
+    except StopIteration:
+        return batches
+    with suppress(Exception):
+        engine.observe_batch(batch)
+    if isinstance(batches, tensorflow.data.Iterator):
+        # Of the same specification, so that the train function is not traced a second time.
+        with suppress(TypeError, ValueError):
+            return iter(
+                tensorflow.data.Dataset.from_generator(lambda: iter([batch]), output_signature=batches.element_spec)
+            )
+    return _OneBatch(batch)
+
+
+class _OneBatch:
+    """One batch, such as a strategy spreads over devices, for one call of a train function, which may ask twice."""
+
+    def __init__(self, batch: object) -> None:
+        self._batch = batch
+
+    def __iter__(self) -> _OneBatch:
+        return self
+
+    def __next__(self) -> object:
+        return self._batch
+
+    get_next = __next__

@@ -1,4 +1,4 @@
-"""The files of a fleet as text: SkyPilot's tasks, and scripts that launch them and fetch what they measured.
+"""The files of a fleet: SkyPilot's tasks, scripts that launch them and fetch what they measured, and the sources.
 
 JSON's strings are YAML's too, so values are written with `json`.
 """
@@ -6,15 +6,20 @@ JSON's strings are YAML's too, so values are written with `json`.
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import shutil
+import tempfile
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from profet_collect.cloud.bucket import Bucket
-from profet_collect.cloud.plan import CloudTask
+from profet_collect.cloud.fleet import CloudTask, accelerator_of, instance_type
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.instance import SPOT
 from profet_core.collected.record import Framework
+from profet_core.errors import InputError
 
 #: What the tasks were validated with.
 SKYPILOT = "0.14.1"
@@ -26,6 +31,12 @@ _DISK_GB = 100
 _PYTHON = '"$HOME/profet-python/bin/python"'
 #: PyTorch's builds for later CUDAs have no kernels for older GPUs.
 _FIRST_OF_ALL_CUDAS = 7.5
+#: Scheme -> the cloud's own copying command.
+_SYNC = {"s3": "aws s3 sync", "gs": "gcloud storage rsync --recursive"}
+_NAME = re.compile(r"(s3|gs)://([a-z0-9][a-z0-9._-]{1,61}[a-z0-9])((?:/[A-Za-z0-9._-]+)*)/?", re.ASCII)
+#: What `profet collect` is made of; all of it loads with the standard library and filelock.
+PACKAGES = ("profet_cli", "profet_collect", "profet_core", "profet_recorder")
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", "shipped", "*.pyc")
 
 _INSTALL = """\
 set -e
@@ -90,6 +101,40 @@ echo "profet train --data PUBLISHED --data $(pwd)/$out --out MODELS learns from 
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """An existing bucket, and the folder in it ("" for its root)."""
+
+    scheme: str
+    name: str
+    folder: str
+
+    @property
+    def url(self) -> str:
+        """Of the bucket itself, which is mounted."""
+        return f"{self.scheme}://{self.name}"
+
+    def fetch_command(self, target: str) -> str:
+        """Copies the folder's files, new and changed, to a local folder."""
+        source = "/".join(filter(None, (self.url, self.folder)))
+        return f"{_SYNC[self.scheme]} {shlex.quote(source)} {shlex.quote(target)}"
+
+
+def bucket_of(text: str) -> Bucket:
+    """A bucket of its address.
+
+    Raises
+    ------
+    InputError : it is none of S3 or Google Cloud Storage.
+    """
+    found = _NAME.fullmatch(text)
+    if found is None or ".." in text:
+        raise InputError(
+            f"--bucket {text[:80]!a}: name an existing bucket, such as s3://my-bucket or gs://my-bucket/folder."
+        )
+    return Bucket(found[1], found[2], found[3].strip("/"))
+
+
 def task_text(
     task: CloudTask, bucket: Bucket, market: str, frameworks: Sequence[Framework], collect: Sequence[str]
 ) -> str:
@@ -99,18 +144,18 @@ def task_text(
     ----------
     collect : arguments of `profet collect` on the machine, but for instance and folder.
     """
-    machine = task.rented.machine
+    offer = task.offer
     kept = "/".join(filter(None, (_MOUNT, bucket.folder)))
-    arguments = shlex.join(["--instance", task.instance, *collect])
+    arguments = shlex.join(["--instance", offer.name, *collect])
     return "\n".join(
         [
-            f"# {task.rented.gpu.name} on {task.instance}: {len(task.cells)} cells.",
+            f"# {task.gpu.name} on {offer.name}: {len(task.cells)} cells.",
             f"name: {json.dumps(task.name)}",
             f"workdir: {json.dumps(CODE)}",
             "resources:",
-            f"  infra: {json.dumps(machine.infra)}",
-            f"  instance_type: {json.dumps(machine.instance_type)}",
-            f"  accelerators: {json.dumps(f'{machine.accelerator}:1')}",
+            f"  infra: {json.dumps(offer.provider)}",
+            f"  instance_type: {json.dumps(instance_type(offer))}",
+            f"  accelerators: {json.dumps(f'{accelerator_of(offer)}:1')}",
             f"  use_spot: {json.dumps(market == SPOT)}",
             f"  disk_size: {_DISK_GB}",
             "  job_recovery:",
@@ -124,7 +169,7 @@ def task_text(
             f"    source: {json.dumps(bucket.url)}",
             "    mode: MOUNT",
             "setup: |",
-            _block(_INSTALL + _packages(frameworks, task.rented.gpu)),
+            _block(_INSTALL + _packages(frameworks, task.gpu)),
             "run: |",
             _block(_RUN.replace("COLLECT", arguments)),
             "",
@@ -158,3 +203,42 @@ def _packages(frameworks: Sequence[Framework], gpu: Gpu) -> str:
 
 def _block(text: str) -> str:
     return textwrap.indent(text.rstrip(), "  ")
+
+
+def check_new(folder: Path) -> None:
+    """Refuse a folder that is there.
+
+    Raises
+    ------
+    InputError : it is.
+    """
+    if folder.exists() or folder.is_symlink():
+        raise InputError(f"{folder} exists: name a new folder.")
+
+
+def write_folder(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write the files (name -> text; scripts end in .sh) and, beside them, the sources.
+
+    Raises
+    ------
+    InputError : the folder is there, or can't be written.
+    """
+    check_new(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
+            new = Path(made) / "fleet"
+            _write(new, texts)
+            new.rename(folder)
+    except OSError as error:
+        raise InputError(f"{folder} can't be written: {error.strerror}; name another one.") from None
+
+
+def _write(new: Path, texts: Mapping[str, str]) -> None:
+    root = Path(__file__).resolve().parents[2]
+    for name in PACKAGES:
+        shutil.copytree(root / name, new / CODE / name, ignore=_LEFT_OUT)
+    for name, text in texts.items():
+        (new / name).write_text(text, encoding="utf-8", newline="\n")
+        if name.endswith(".sh"):
+            (new / name).chmod(0o755)

@@ -1,1 +1,0 @@
-"""Recording from within Keras' `fit`."""
