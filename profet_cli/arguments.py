@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from profet_core.errors import InputError
-from profet_core.fields.field import Field, Fields, Kind, some
-from profet_core.fields.training import OFFERS, PREDICT
-from profet_core.typed_numbers import typed_count
+from profet_core.fields.field import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, Field, Fields
+from profet_core.fields.questions import PREDICT
 
 
 def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
@@ -20,7 +20,7 @@ def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
 
 
 def add_fields(parser: argparse.ArgumentParser, fields: Fields, *, positional: str = "") -> None:
-    """An option for each field; those of requests alone have none. Options that are not given are no attributes.
+    """An option for each field; options that are not given are no attributes.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ def add_fields(parser: argparse.ArgumentParser, fields: Fields, *, positional: s
         if name == positional:
             absent: dict[str, Any] = {} if field.required else {"nargs": "?", "default": argparse.SUPPRESS}
             parser.add_argument(name, metavar="TRACE", help=field.help, **absent)
-        elif field.kind is not Kind.OWN_GPUS:
-            (offers if name in OFFERS else parser).add_argument(
+        else:
+            (offers if name in OFFER_FIELDS else parser).add_argument(
                 f"--{name.replace('_', '-')}",
                 default=argparse.SUPPRESS,
                 required=field.required,
@@ -41,34 +41,30 @@ def add_fields(parser: argparse.ArgumentParser, fields: Fields, *, positional: s
             )
 
 
-def _reader(field: Field) -> Callable[[str], str]:
-    """The field's own reader, with its refusal as argparse shows it."""
+def _taken(field: Field) -> dict[str, Any]:
+    """How argparse takes a field."""
+    if field.kind is FLAG:
+        return {"action": "store_true"}
+    if field.choices:
+        return {"choices": field.choices, "type": argument(field.read)}
+    metavar = field.unit or field.kind.metavar
+    taken = {"metavar": metavar} if metavar else {}
+    if field.kind is PROFILE:
+        return taken
+    return {**taken, "type": argument(field.kind.parse), **({"action": "append"} if field.kind is NUMBERS else {})}
 
-    def read(text: str) -> str:
+
+def argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Parser of an option's text whose refusal argparse shows."""
+
+    @wraps(parse)
+    def parsed(text: str) -> Any:
         try:
-            return field.read(text)
+            return parse(text)
         except InputError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
-    return read
-
-
-def _taken(field: Field) -> dict[str, Any]:
-    """How argparse takes a kind of field."""
-    if field.choices:
-        return {"choices": field.choices, "type": _reader(field)}
-    taken: dict[Kind, dict[str, Any]] = {
-        Kind.TEXT: {},
-        Kind.WHOLE: {"type": int, "metavar": "N"},
-        Kind.NUMBER: {"type": float},
-        Kind.LARGE: {"type": count, "metavar": "N"},
-        Kind.FLAG: {"action": "store_true"},
-        Kind.NAMES: {"type": names, "metavar": "A,B"},
-        Kind.COUNTS: {"type": counts, "metavar": "1,2,4"},
-        Kind.NUMBERS: {"type": instance_number, "action": "append"},
-        Kind.PROFILE: {"metavar": "TRACE"},
-    }
-    return {**taken[field.kind], **({"metavar": field.unit} if field.unit else {})}
+    return parsed
 
 
 def add_every_offer(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +79,7 @@ def add_every_offer(parser: argparse.ArgumentParser) -> None:
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
     """`--steps`: how many training steps TRACE covers."""
-    add_fields(parser, some(PREDICT, "steps"))
+    add_fields(parser, {"steps": PREDICT["steps"]})
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
@@ -111,33 +107,3 @@ def add_dask(parser: argparse.ArgumentParser) -> None:
 def add_anchors(parser: argparse.ArgumentParser) -> None:
     """`--anchor`: a choice among the measurements' anchors, which may be given several times."""
     parser.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs with this anchor")
-
-
-def names(text: str) -> list[str]:
-    """Names, of "A,B"."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def count(text: str) -> float:
-    """A large number, of "25.6M"."""
-    try:
-        return typed_count(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def instance_number(text: str) -> tuple[str, float]:
-    """An instance and a number, of "INSTANCE=NUMBER"."""
-    name, _, number = text.partition("=")
-    try:
-        return name.strip(), float(number)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not INSTANCE=NUMBER, such as g4dn.xlarge=0.4") from None
-
-
-def counts(text: str) -> tuple[int, ...]:
-    """Numbers of GPUs, of "1,2,4"."""
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 1,2,4,8") from None

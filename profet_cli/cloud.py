@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from profet_cli.arguments import names
 from profet_cli.output import print_json, print_table
 from profet_collect.cloud.files import bucket_of, check_new, fetch_text, launch_text, task_text, write_folder
 from profet_collect.cloud.fleet import MARKETS, CloudTask, accelerator_of, cheapest_of, cloud_tasks, named
@@ -16,6 +15,7 @@ from profet_core.catalog import load_catalog
 from profet_core.catalog.instance import ON_DEMAND, SPOT
 from profet_core.documents.records import Document
 from profet_core.errors import InputError
+from profet_core.fields.field import names
 from profet_core.units import format_duration
 
 #: Options that say what is measured: a machine of the fleet gets them as they were given here.

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from profet_core.answers.questions import Context, FieldNames
+from profet_core.answers.questions import Context
 from profet_core.artifacts.models import Models, load_models
 from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME, own_gpus_path, read_own_gpus
 from profet_core.errors import InputError, ProfileError
-from profet_core.fields.field import Fields, Kind
+from profet_core.fields.field import NUMBERS, PROFILE, Fields
+from profet_core.fields.questions import FieldNames
 from profet_core.prediction.checks import read_as
 from profet_core.profiles import Profile, read_profile_folder
 from profet_core.profiles.guarded import read_guarded
@@ -36,9 +37,9 @@ def given_values(options: argparse.Namespace, fields: Fields) -> dict[str, Any]:
         # Another profile is of interest only where something was measured.
         given.pop("measured_trace", None)
     for name, value in given.items():
-        if fields[name].kind is Kind.PROFILE:
+        if fields[name].kind is PROFILE:
             given[name] = read_profile_file(value)
-        elif fields[name].kind is Kind.NUMBERS:
+        elif fields[name].kind is NUMBERS:
             given[name] = dict(value)
     return given
 

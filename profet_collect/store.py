@@ -11,9 +11,17 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from profet_core.collected.lines import line_of, whole_lines
-from profet_core.collected.reading import CELLS_NAME, LAYOUT_VERSION, MANIFEST_NAME, read_cells, read_manifest
-from profet_core.collected.record import Cell, CellResult
+from profet_core.collected.record import (
+    CELLS_NAME,
+    LAYOUT_VERSION,
+    MANIFEST_NAME,
+    Cell,
+    CellResult,
+    line_of,
+    read_cells,
+    read_manifest,
+    whole_lines,
+)
 from profet_core.errors import InputError
 from profet_core.whole_files import lock_path, write_whole
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from profet_core.answers.library import advise, estimate, load_catalog, load_models, predict, scaleout
     from profet_core.artifacts.models import Models
     from profet_core.catalog import Catalog, Instance
-    from profet_core.cost import CostRow, CostTable, check_profiled_batch, cost_table
+    from profet_core.cost import CostRow, CostTable, cost_table
     from profet_core.errors import (
         ArtifactError,
         CatalogError,
@@ -43,7 +43,7 @@ _EXPORTS = {
     "answers.library": ("advise", "estimate", "load_catalog", "load_models", "predict", "scaleout"),
     "artifacts.models": ("Models",),
     "catalog": ("Catalog", "Instance"),
-    "cost": ("CostRow", "CostTable", "check_profiled_batch", "cost_table"),
+    "cost": ("CostRow", "CostTable", "cost_table"),
     "errors": (
         "ArtifactError",
         "CatalogError",
@@ -84,7 +84,6 @@ __all__ = [
     "__version__",
     "advise",
     "check_latency",
-    "check_profiled_batch",
     "cost_table",
     "estimate",
     "head_share",

@@ -8,7 +8,6 @@ from typing import Any
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import Instance
-from profet_core.errors import InputError
 from profet_core.frames import frame_of, offer_cells
 from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
@@ -80,47 +79,36 @@ def cost_table(
     validation_images: int = 0,
     anchor: str | None = None,
 ) -> CostTable:
-    """Time and cost of a training on each instance.
+    """Time and cost of a training on each instance; raises InputError for an unknown one, or an invalid number.
 
     Parameters
     ----------
-    latencies_ms : instance -> milliseconds per training step **at `batch_size`**. For another batch size, give
-        latencies scaled by `scaling.scale`.
+    latencies_ms : instance -> milliseconds per training step **at `batch_size`**.
     catalog : prices; `catalog.with_prices` adds custom prices.
     images, validation_images : images per epoch; the last, smaller batch counts as a step, as in Keras.
     anchor : reference instance of speedups.
-
-    Raises
-    ------
-    InputError : a count or latency that is not a positive number, or an unknown instance.
     """
     steps = epoch_steps(images, batch_size, validation_images)
     epochs = whole_number("The number of epochs", epochs)
     reference_ms = latencies_ms.get(anchor) if anchor else None
     rows = []
     for name, value in latencies_ms.items():
-        instance, latency_ms = catalog[name], positive_number(f"The latency of {name}", value)
-        speedup = reference_ms / latency_ms if reference_ms else None
-        rows.append(_row(instance, latency_ms, batch_size, steps, epochs, speedup))
+        offer, latency_ms = catalog[name], positive_number(f"The latency of {name}", value)
+        epoch_ms = steps * latency_ms
+        row = CostRow(
+            offer=offer,
+            latency_ms=latency_ms,
+            step_usd=cost_usd(latency_ms, offer.usd_per_hour),
+            cost_per_1000_steps_usd=cost_usd(1000 * latency_ms, offer.usd_per_hour),
+            images_per_s=batch_size / latency_ms * MS_PER_S,
+            epoch_s=epoch_ms / MS_PER_S,
+            epoch_usd=cost_usd(epoch_ms, offer.usd_per_hour),
+            total_s=epochs * epoch_ms / MS_PER_S,
+            total_usd=cost_usd(epochs * epoch_ms, offer.usd_per_hour),
+            speedup=reference_ms / latency_ms if reference_ms else None,
+        )
+        rows.append(row)
     return CostTable(int(images), int(validation_images), int(batch_size), epochs, tuple(rows))
-
-
-def _row(
-    instance: Instance, latency_ms: float, batch_size: int, steps: float, epochs: int, speedup: float | None
-) -> CostRow:
-    epoch_ms = steps * latency_ms
-    return CostRow(
-        offer=instance,
-        latency_ms=latency_ms,
-        step_usd=cost_usd(latency_ms, instance.usd_per_hour),
-        cost_per_1000_steps_usd=cost_usd(1000 * latency_ms, instance.usd_per_hour),
-        images_per_s=batch_size / latency_ms * MS_PER_S,
-        epoch_s=epoch_ms / MS_PER_S,
-        epoch_usd=cost_usd(epoch_ms, instance.usd_per_hour),
-        total_s=epochs * epoch_ms / MS_PER_S,
-        total_usd=cost_usd(epochs * epoch_ms, instance.usd_per_hour),
-        speedup=speedup,
-    )
 
 
 def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
@@ -133,9 +121,7 @@ def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
 
 
 def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> float:
-    """Training steps with the duration of an epoch.
-
-    A validation step counts as `VALIDATION_STEP_SHARE` of one.
+    """Training steps with the duration of an epoch; a validation step counts as `VALIDATION_STEP_SHARE` of one.
 
     >>> epoch_steps(images=50_000, batch_size=64)
     782.0
@@ -148,32 +134,10 @@ def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> flo
 
 
 def steps_per_epoch(images: int, batch_size: int) -> int:
-    """Number of steps in one pass over `images` at `batch_size`.
-
-    The last may be smaller.
+    """Number of steps in one pass over `images` at `batch_size`; the last may be smaller.
 
     >>> steps_per_epoch(images=130, batch_size=64)
     3
     """
     images = whole_number("The number of images", images)
     return -(-images // whole_number("The batch size", batch_size))
-
-
-def check_profiled_batch(profiled_batch: int | None, recorded_batch: int | None) -> int:
-    """Batch size of a latency: given, or recorded in the profile.
-
-    Raises
-    ------
-    InputError : both are missing, or they differ.
-    """
-    if profiled_batch is None:
-        if recorded_batch is None:
-            raise InputError("The profile doesn't include its batch size: give the batch size it was recorded at.")
-        return recorded_batch
-    batch_size = whole_number("The profiled batch size", profiled_batch)
-    if recorded_batch is not None and recorded_batch != batch_size:
-        raise InputError(
-            f"The profile was recorded at batch size {recorded_batch}, not {batch_size}: use --at-batch to scale "
-            "it to another batch size."
-        )
-    return batch_size

@@ -18,17 +18,14 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from profet_core.errors import ProfetError
-from profet_http.context import SharedContext
+from profet_http.context import Health, SharedContext
 from profet_http.docs_page import PAGE, PAGE_POLICY
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
-from profet_http.failures import BUSY, NOT_ALLOWED, NOT_FOUND, NOT_READY, RequestError, failure_of
-from profet_http.fields import check_complete
+from profet_http.failures import BUSY, NOT_FOUND, NOT_READY, RequestError, failure_of
 from profet_http.headers import ANSWER_POLICY, SecurityHeaders
-from profet_http.health import Health
 from profet_http.limits import ANSWER_THREADS, FILE_THREADS, MAX_ANSWERS, MAX_FILES
 from profet_http.openapi import openapi_document
-from profet_http.profiles import with_profiles
-from profet_http.receiving import JSON, Received, content_type, query_values, received
+from profet_http.receiving import JSON, Received, received
 from profet_http.workers import Workers
 
 _LOG = logging.getLogger(__name__)
@@ -56,7 +53,7 @@ class Api:
                 Route(path, _in_one_line(partial(self._ask, endpoint)), methods=["POST"])
                 for path, endpoint in QUESTIONS.items()
             ),
-            Route("/instances", _in_one_line(self._list), methods=["GET"]),
+            Route("/instances", _in_one_line(partial(self._ask, LISTING)), methods=["GET"]),
             Route("/health", _in_one_line(self._tell_health), methods=["GET"]),
             Route("/openapi.json", _describe, methods=["GET"]),
             Route("/docs", _show_docs, methods=["GET"]),
@@ -92,15 +89,15 @@ class Api:
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         # A slow sender blocks nobody: a file is written to disk as it comes.
-        async with received(request, content_type(request), endpoint.fields) as sent:
+        async with received(request, endpoint.fields) as sent:
             workers = self._answers if sent.quick else self._files
             with workers.place():
-                return await self._worked(workers, endpoint, sent)
+                return _json(await workers.run(partial(self._answered, endpoint, sent)))
 
-    async def _list(self, request: Request) -> Response:
-        sent = Received(query_values(request, LISTING.fields), {})
-        with self._answers.place():
-            return await self._worked(self._answers, LISTING, sent)
+    def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
+        """The answer's JSON. For a thread."""
+        answer = endpoint.answer(self._context.get(), sent.read(endpoint.fields))
+        return _dumped(endpoint.document.document(answer))
 
     async def _tell_health(self, _: Request) -> Response:
         found = await self._health.document()
@@ -108,14 +105,9 @@ class Api:
             raise RequestError(BUSY, NOT_READY)
         return _json(_dumped(found))
 
-    async def _worked(self, workers: Workers, endpoint: Endpoint, sent: Received) -> Response:
-        check_complete(endpoint.fields, {**sent.values, **sent.files})
-        return _json(await workers.run(partial(self._answered, endpoint, sent)))
 
-    def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
-        """The answer's JSON. For a thread."""
-        values = with_profiles(endpoint.fields, sent)
-        return _dumped(endpoint.document.document(endpoint.answer(self._context.get(), values)))
+async def _describe(_: Request) -> Response:
+    return _json(_description())
 
 
 @cache
@@ -123,16 +115,12 @@ def _description() -> bytes:
     return _dumped(openapi_document())
 
 
-async def _describe(_: Request) -> Response:
-    return _json(_description())
-
-
 async def _show_docs(_: Request) -> Response:
     return HTMLResponse(PAGE, headers={"Content-Security-Policy": PAGE_POLICY})
 
 
-async def _nothing_here(_: Request) -> Response:
-    return _failure(_of_starlette(HTTPException(NOT_FOUND)))
+async def _nothing_here(request: Request) -> Response:
+    return await _failed(request, HTTPException(NOT_FOUND))
 
 
 def _in_one_line(handler: Handler) -> Handler:
@@ -142,27 +130,14 @@ def _in_one_line(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except Exception as error:
-            return _failure(failure_of(error))
+            return await _failed(request, error)
 
     return handled
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    """What Starlette itself refuses: a path, a method."""
-    return _failure(_of_starlette(error) if isinstance(error, HTTPException) else failure_of(error))
-
-
-def _failure(failure: RequestError) -> Response:
+    failure = failure_of(error)
     return _json(_dumped({"error": str(failure), "code": failure.code}), failure.status, failure.headers)
-
-
-def _of_starlette(error: HTTPException) -> RequestError:
-    if error.status_code == NOT_FOUND:
-        return RequestError(NOT_FOUND, f"Not found: {PREFIX}/docs lists the endpoints.")
-    if error.status_code == NOT_ALLOWED:
-        allow = (error.headers or {}).get("Allow", "")
-        return RequestError(NOT_ALLOWED, f"Use {allow} here.", allow=allow)
-    return RequestError(error.status_code, str(error.detail))
 
 
 def _dumped(document: object) -> bytes:

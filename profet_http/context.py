@@ -1,35 +1,35 @@
-"""Models, catalog and specs: loaded once per process, retried after a failure."""
+"""What the endpoint answers from, and whether it loads, is whole and predicts a sample as measured."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from collections.abc import Callable
 from threading import Lock
 
 from profet_core.answers.questions import Context
 from profet_core.answers.served import load_served
+from profet_core.artifacts.models import load_models
+from profet_core.artifacts.samples import load_samples
+from profet_core.documents.records import Document
 from profet_core.errors import ProfetError
+from profet_core.prediction.in_precision import predict
 
+_LOG = logging.getLogger(__name__)
+
+#: A check answers for so long; then the next request makes a new one.
+CHECKED_FOR_S = 10.0
+#: A sample that the models learned from comes out within this share of what was measured.
+TOLERANCE = 0.25
 #: A failed loading is not tried again sooner.
 RETRY_S = 5.0
-
-
-def load_context() -> Context:
-    """Everything, checked file by file.
-
-    The catalog is the one that the app shows to every visitor; what can't be read of its own file is held out.
-
-    Raises
-    ------
-    ProfetError : something is missing, damaged or changed.
-    """
-    return load_served().context
 
 
 class SharedContext:
     """One `Context` for all requests of a process."""
 
-    def __init__(self, load: Callable[[], Context] = load_context) -> None:
+    def __init__(self, load: Callable[[], Context] = lambda: load_served().context) -> None:
         self._load = load
         self._lock = Lock()
         self._context: Context | None = None
@@ -51,3 +51,49 @@ class SharedContext:
         except ProfetError as error:
             self._failure, self._failed_at_s = error, time.monotonic()
             raise
+
+
+class UnhealthyError(ProfetError):
+    """A prediction that should come out does not."""
+
+
+def check(context: Context) -> Document:
+    """Check the models on the disk, file by file, and those in memory by a prediction whose truth is known.
+
+    Raises
+    ------
+    ProfetError : they can't be used, or predict something else.
+    """
+    load_models(context.models.folder).verify()
+    sample = load_samples()[0]
+    prediction = predict(context.models, context.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    for instance, measured_ms in sample.measured_ms.items():
+        predicted_ms = prediction.latencies_ms.get(instance)
+        if predicted_ms is None or abs(predicted_ms / measured_ms - 1) > TOLERANCE:
+            raise UnhealthyError(f"{sample.name} takes {measured_ms:g} ms on {instance}; predicted: {predicted_ms}.")
+    return {"status": "ok", "sample": sample.name, "predicted": len(prediction.latencies_ms)}
+
+
+class Health:
+    """The last check's result, checked again when it is old: however often it is asked, the work stays the same."""
+
+    def __init__(self, context: Callable[[], Context]) -> None:
+        self._context = context
+        self._lock = asyncio.Lock()
+        self._checked_at_s = -CHECKED_FOR_S
+        self._found: Document | None = None
+
+    async def document(self) -> Document | None:
+        """What the check found; None if the server is not healthy, its log says why."""
+        async with self._lock:
+            if time.monotonic() >= self._checked_at_s + CHECKED_FOR_S:
+                self._found = await asyncio.to_thread(self._check)
+                self._checked_at_s = time.monotonic()
+            return self._found
+
+    def _check(self) -> Document | None:
+        try:
+            return check(self._context())
+        except Exception as error:
+            _LOG.error("Not healthy: %s", error, exc_info=not isinstance(error, ProfetError))
+            return None

@@ -8,7 +8,6 @@ from html import escape
 
 from profet_core.fields.field import Field, Fields
 from profet_http.endpoints import LISTING, QUESTIONS
-from profet_http.fields import TAKEN
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -36,7 +35,7 @@ curl -F profile=@step.trace.json.gz -F anchor=g4dn.xlarge http://localhost:8501/
 
 
 def _wanted(field: Field) -> str:
-    return f"one of {', '.join(field.choices)}" if field.choices else TAKEN[field.kind].wanted
+    return f"one of {', '.join(field.choices)}" if field.choices else field.kind.wanted
 
 
 def _fields(fields: Fields) -> str:

@@ -2,39 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.cost import answer_cost
-from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question
+from profet_core.answers.estimate import (
+    ESTIMATE,
+    ESTIMATED,
+    EstimateQuestion,
+    answer_estimate,
+    named_question,
+    with_profiled,
+)
 from profet_core.answers.instances import answer_instances
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import (
+from profet_core.answers.questions import Context
+from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, ScaleoutQuestion, answer_scaleout, scaleout_question
+from profet_core.catalog.own_gpus import GPU_COLUMNS, MAX_OWN_GPUS, checked_own_gpus, own_gpu_of
+from profet_core.documents.advice import ADVICE
+from profet_core.documents.answers import COSTS, PREDICTION
+from profet_core.documents.parts import OFFERS
+from profet_core.documents.records import Type
+from profet_core.errors import InputError, ProfetError
+from profet_core.fields.field import MAX_TEXT_CHARACTERS, Field, Fields, Kind, checked_text, list_of, of_types
+from profet_core.fields.questions import (
+    ADVISE,
+    COST,
+    INSTANCES,
+    PREDICT,
     AdviseQuestion,
-    Context,
     FieldNames,
     InstancesQuestion,
     PredictQuestion,
     TrainingQuestion,
 )
-from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout, scaleout_question
-from profet_core.catalog.own_gpus import checked_own_gpus, own_gpu_of
-from profet_core.documents.advice import ADVICE
-from profet_core.documents.answers import COSTS, ESTIMATE, OFFERS, PREDICTION, SCALED_OUT
-from profet_core.documents.records import Type
-from profet_core.errors import InputError
-from profet_core.fields.estimate import ESTIMATE as ESTIMATE_FIELDS
-from profet_core.fields.estimate import with_profiled
-from profet_core.fields.field import Fields
-from profet_core.fields.scaleout import SCALEOUT
-from profet_core.fields.training import ADVISE, COST, INSTANCES, PREDICT
+from profet_core.profiles.decoding.strict_json import parse_json
 
 #: Requests name fields as questions do.
 REQUEST = FieldNames("profile", lambda name: name)
 
 Values = Mapping[str, Any]
+
+
+def _own_gpu(value: object) -> dict[str, str]:
+    """What it says, for `own_gpu_of`."""
+    if not isinstance(value, dict) or not value.keys() <= set(GPU_COLUMNS):
+        raise ValueError
+    given = {name: cell for name, cell in value.items() if cell is not None}
+    return {name: checked_text(cell if isinstance(cell, str) else str(_real(cell))) for name, cell in given.items()}
+
+
+def _parsed(texts: Sequence[str]) -> object:
+    """The same list in JSON."""
+    if len(texts) != 1 or len(texts[0]) > MAX_OWN_GPUS * MAX_TEXT_CHARACTERS * len(GPU_COLUMNS):
+        raise ValueError
+    try:
+        return parse_json(texts[0].encode())
+    except ProfetError:
+        raise ValueError from None
+
+
+_real = of_types(int, float)
+_OWN_GPUS = {
+    "type": "array",
+    "maxItems": MAX_OWN_GPUS,
+    "items": {
+        "type": "object",
+        "required": list(GPU_COLUMNS[:2]),
+        "additionalProperties": False,
+        "properties": {name: {"type": ["string", "number", "null"]} for name in GPU_COLUMNS},
+    },
+}
+#: Custom GPUs of one request; the commands have a file of them.
+OWN_GPUS = Kind(
+    f"a list of at most {MAX_OWN_GPUS} objects with {', '.join(GPU_COLUMNS[:2])} and other known columns",
+    _OWN_GPUS,
+    list_of(_own_gpu, MAX_OWN_GPUS),
+    str,
+    _parsed,
+)
+_MORE = {
+    "own_gpus": Field(
+        OWN_GPUS, "custom GPUs for this request, with the columns of `profet gpus`; each is also an instance"
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +143,28 @@ def _instances(context: Context, values: Values) -> object:
 QUESTIONS: Mapping[str, Endpoint] = {
     "/predict": Endpoint(
         "Predict the step latency of a profiled network on every instance.",
-        PREDICT,
+        {**PREDICT, **_MORE},
         _asked(answer_predict, PredictQuestion),
         PREDICTION,
     ),
     "/cost": Endpoint(
         "Predict time and cost of a training on every instance.",
-        COST,
+        {**COST, **_MORE},
         _asked(answer_cost, TrainingQuestion),
         COSTS,
     ),
-    "/advise": Endpoint("Recommend an instance for a training.", ADVISE, _asked(answer_advise, AdviseQuestion), ADVICE),
+    "/advise": Endpoint(
+        "Recommend an instance for a training.", {**ADVISE, **_MORE}, _asked(answer_advise, AdviseQuestion), ADVICE
+    ),
     "/estimate": Endpoint(
         "Estimate the step latency of a named network without a profile.",
-        ESTIMATE_FIELDS,
+        {**ESTIMATE, **_MORE},
         _asked(answer_estimate, _estimate),
-        ESTIMATE,
+        ESTIMATED,
     ),
     "/scaleout": Endpoint(
         "Predict time and cost of a training on 1 to 64 GPUs.",
-        SCALEOUT,
+        {**SCALEOUT, **_MORE},
         _asked(answer_scaleout, _scaleout),
         SCALED_OUT,
     ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from starlette.exceptions import HTTPException
+
 from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError
 from profet_http.limits import RETRY_AFTER_S
 
@@ -45,6 +47,13 @@ def failure_of(error: Exception) -> RequestError:
     """The response to any error; details of our own faults go to the log only."""
     if isinstance(error, RequestError):
         return error
+    if isinstance(error, HTTPException):
+        if error.status_code == NOT_FOUND:
+            return RequestError(NOT_FOUND, "Not found: /v1/docs lists the endpoints.")
+        if error.status_code == NOT_ALLOWED:
+            allow = (error.headers or {}).get("Allow", "")
+            return RequestError(NOT_ALLOWED, f"Use {allow} here.", allow=allow)
+        return RequestError(error.status_code, str(error.detail))
     if isinstance(error, ArtifactError | CatalogError):
         _LOG.error("No answer: %s", error)
         return RequestError(BUSY, NOT_READY)

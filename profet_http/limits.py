@@ -23,8 +23,3 @@ RETRY_AFTER_S = 2
 
 #: Connections of one process that wait for a request's head; of more, the longest waiting is closed.
 MAX_WAITING = 500
-
-#: Names in a list, or instances with a number each.
-MAX_ENTRIES = 100
-#: A text: an instance's name, a region.
-MAX_TEXT_CHARACTERS = 100

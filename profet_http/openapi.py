@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from profet_core.documents.records import TEXT, WHOLE, Document, Schema, Type, record
-from profet_core.fields.field import Field, Fields, Kind
-from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
-from profet_http.fields import TAKEN
+from profet_core.fields.field import NUMBERS, PROFILE, Field, Fields
+from profet_http.endpoints import LISTING, OWN_GPUS, QUESTIONS, Endpoint
 from profet_http.receiving import FILE, FORM, JSON
 
 _HEALTH = record(status=Type({"const": "ok", "type": "string"}), sample=TEXT, predicted=WHOLE)
@@ -29,7 +30,9 @@ _OF_EVERY_PATH = ("403", "404", "405", "429")
 
 def openapi_document() -> Document:
     """OpenAPI 3.1: every path, field, answer and failure."""
-    questions = {f"/v1{path}": {"post": _question(path, endpoint)} for path, endpoint in QUESTIONS.items()}
+    healthy = "Whether the models load, are complete and predict a sample correctly."
+    page = "This description as a page."
+    listing = _operation("instances", LISTING.summary, "The offers.", LISTING.document.schema, "422", "500", "503")
     return {
         "openapi": "3.1.0",
         "info": {
@@ -40,96 +43,77 @@ def openapi_document() -> Document:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": {
-            **questions,
-            "/v1/instances": {"get": _listing()},
-            "/v1/health": {"get": _health()},
-            "/v1/openapi.json": {"get": _page("openapi", "This description.", JSON, {"type": "object"})},
-            "/v1/docs": {"get": _page("docs", "This description as a page.", "text/html", {"type": "string"})},
+            **{f"/v1{path}": {"post": _question(path, endpoint)} for path, endpoint in QUESTIONS.items()},
+            "/v1/instances": {"get": {**listing, "parameters": _parameters(LISTING.fields)}},
+            "/v1/health": {"get": _operation("health", healthy, "Healthy.", _HEALTH.schema, "503")},
+            "/v1/openapi.json": {
+                "get": _operation("openapi", "This description.", "This description.", {"type": "object"})
+            },
+            "/v1/docs": {"get": _operation("docs", page, page, {"type": "string"}, content_type="text/html")},
         },
     }
+
+
+def _operation(
+    name: str, summary: str, description: str, answer: Schema, *failures: str, content_type: str = JSON
+) -> Document:
+    """A path's method with its answer and failures; failures of every path are added, all are one line in JSON."""
+    statuses = sorted({*failures, *_OF_EVERY_PATH})
+    return {
+        "operationId": name,
+        "summary": summary,
+        "responses": {
+            "200": _content(description, answer, content_type),
+            **{status: _content(_FAILURES[status], _ERROR.schema) for status in statuses},
+        },
+    }
+
+
+def _content(description: str, schema: Schema, content_type: str = JSON) -> Document:
+    return {"description": description, "content": {content_type: {"schema": schema}}}
 
 
 def _question(path: str, endpoint: Endpoint) -> Document:
+    fields = endpoint.fields
     return {
-        "operationId": path.strip("/"),
-        "summary": endpoint.summary,
+        **_operation(path.strip("/"), endpoint.summary, "The response.", endpoint.document.schema, *_FAILURES),
         "description": f"Put fields in the body; for {FILE}, a file as the body, put them in the query.",
         # Beside the other bodies there is no query, so that none of it is always required.
-        "parameters": [{**parameter, "required": False} for parameter in _parameters(endpoint.fields)],
+        "parameters": [{**parameter, "required": False} for parameter in _parameters(fields)],
         "requestBody": {
             "required": True,
             "content": {
-                JSON: {"schema": _body(endpoint.fields)},
-                FORM: {"schema": _form(endpoint.fields)},
+                # In JSON null is as good as no value; in a form profiles are files, and several texts are repeated.
+                JSON: {"schema": _object(fields, _as_json)},
+                FORM: {"schema": _object(fields, _as_text)},
                 FILE: {"schema": {"type": "string", "format": "binary"}},
             },
         },
-        "responses": {"200": _answer("The response.", endpoint.document), **_failures(*_FAILURES)},
     }
-
-
-def _listing() -> Document:
-    return {
-        "operationId": "instances",
-        "summary": LISTING.summary,
-        "parameters": _parameters(LISTING.fields),
-        "responses": {
-            "200": _answer("The offers.", LISTING.document),
-            **_failures("422", "500", "503"),
-        },
-    }
-
-
-def _health() -> Document:
-    return {
-        "operationId": "health",
-        "summary": "Whether the models load, are complete and predict a sample correctly.",
-        "responses": {
-            "200": _answer("Healthy.", _HEALTH),
-            **_failures("503"),
-        },
-    }
-
-
-def _page(name: str, summary: str, content_type: str, schema: Schema) -> Document:
-    content = {content_type: {"schema": schema}}
-    responses = {"200": {"description": summary, "content": content}, **_failures()}
-    return {"operationId": name, "summary": summary, "responses": responses}
-
-
-def _body(fields: Fields) -> Schema:
-    """As JSON; null is as good as no value."""
-    return _object(fields, {name: _as_json(field) for name, field in fields.items()})
 
 
 def _as_json(field: Field) -> Document:
-    schema = TAKEN[field.kind].schema
+    schema = field.kind.schema
     if field.required:
         return {**schema}
     types = schema["type"]
     return {**schema, "type": [*(types if isinstance(types, list) else [types]), "null"]}
 
 
-def _form(fields: Fields) -> Schema:
-    """The same as a form has it: profiles are files, several numbers or names are repeated."""
-    return _object(fields, {name: _as_text(field) for name, field in fields.items()})
-
-
 def _as_text(field: Field) -> Document:
-    if field.kind is Kind.PROFILE:
+    if field.kind is PROFILE:
         return {"type": "string", "format": "binary"}
-    if field.kind is Kind.OWN_GPUS:
+    if field.kind is OWN_GPUS:
         return {"type": "string", "contentMediaType": "application/json"}
-    if field.kind in (Kind.NUMBERS, Kind.NAMES, Kind.COUNTS):
+    if field.kind.join is not None:
         return {"type": "array", "items": {"type": "string"}}
-    return {**TAKEN[field.kind].schema}
+    return {**field.kind.schema}
 
 
-def _object(fields: Fields, schemas: dict[str, Document]) -> Schema:
-    described = {name: {**schema, "description": _described(fields[name])} for name, schema in schemas.items()}
+def _object(fields: Fields, schema_of: Callable[[Field], Document]) -> Schema:
     return {
         "type": "object",
-        "properties": described,
+        "properties": {name: {**schema_of(field), "description": _described(field)} for name, field in fields.items()},
         "required": [name for name, field in fields.items() if field.required],
         "additionalProperties": False,
     }
@@ -145,19 +129,9 @@ def _parameters(fields: Fields) -> list[Document]:
             "name": name,
             "in": "query",
             "required": field.required,
-            "description": _described(field) + (" (INSTANCE=NUMBER, repeated)" if field.kind is Kind.NUMBERS else ""),
+            "description": _described(field) + (" (INSTANCE=NUMBER, repeated)" if field.kind is NUMBERS else ""),
             "schema": _as_text(field),
         }
         for name, field in fields.items()
-        if field.kind is not Kind.PROFILE
+        if field.kind is not PROFILE
     ]
-
-
-def _answer(description: str, kind: Type) -> Document:
-    return {"description": description, "content": {JSON: {"schema": kind.schema}}}
-
-
-def _failures(*own: str) -> Document:
-    """Those of every path, and its own; all are one line in JSON."""
-    statuses = sorted({*own, *_OF_EVERY_PATH})
-    return {status: _answer(_FAILURES[status], _ERROR) for status in statuses}

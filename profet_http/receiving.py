@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
+import msgspec
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 from profet_core.errors import ProfileError
-from profet_core.fields.field import Fields, Kind
+from profet_core.fields.field import PROFILE, Fields, Kind
+from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.decoding.strict_json import parse_json
+from profet_core.profiles.guarded import read_guarded
 from profet_http.failures import MALFORMED, TOO_LARGE, TOO_SLOW, UNSUPPORTED, UNUSABLE, RequestError
-from profet_http.fields import values_of_json, values_of_texts
 from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S, RECEIVE_LIMIT_S, SMALL_JSON_BYTES
 
 JSON, FORM, FILE = "application/json", "multipart/form-data", "application/octet-stream"
@@ -34,19 +37,63 @@ class SentFile:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request's values by field, checked.
+    """A request's values by field, checked; files are not read yet.
 
     Attributes
     ----------
-    files : those of the fields that take a profile. quick : nothing in it is large.
+    quick : nothing in it is large.
     """
 
     values: Mapping[str, object]
-    files: Mapping[str, SentFile]
     quick: bool = False
 
+    def read(self, fields: Fields) -> dict[str, object]:
+        """The values, each profile among them read. For a thread.
 
-def content_type(request: Request) -> str:
+        Raises
+        ------
+        ProfileError : one line that says what is wrong with which.
+        """
+        return {
+            name: self._profile(name, value) if fields[name].kind is PROFILE else value
+            for name, value in self.values.items()
+        }
+
+    def _profile(self, name: str, value: object) -> Profile:
+        """A process of its own reads what may be large."""
+        if isinstance(value, SentFile):
+            return read_guarded(value.file, value.name)
+        data = msgspec.json.encode(value)
+        return read_profile(data, name) if self.quick else read_guarded(BytesIO(data), name)
+
+
+@asynccontextmanager
+async def received(request: Request, fields: Fields) -> AsyncIterator[Received]:
+    """The fields of a body, or of a query where there is none; files are closed at the end.
+
+    Raises
+    ------
+    RequestError : one line: too large, too slow, malformed, a field that is unknown, missing or of another kind.
+    """
+    async with AsyncExitStack() as stack:
+        if request.method == "GET":
+            found = Received(_texts(fields, request.query_params.multi_items()), quick=True)
+        else:
+            kind = _content_type(request)
+            try:
+                async with asyncio.timeout(RECEIVE_LIMIT_S):
+                    found = await _RECEIVE[kind](_limited(request, _most(kind), kind), fields, stack)
+            except TimeoutError:
+                raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
+            except ClientDisconnect:
+                raise RequestError(MALFORMED, "The body is truncated.") from None
+        for name, field in fields.items():
+            if field.required and name not in found.values:
+                raise RequestError(UNUSABLE, f"{name} is missing: {field.help}.")
+        yield found
+
+
+def _content_type(request: Request) -> str:
     """What the body says it is: `JSON`, `FORM` or `FILE`.
 
     Raises
@@ -66,31 +113,31 @@ def content_type(request: Request) -> str:
     return kind
 
 
-@asynccontextmanager
-async def received(request: Request, kind: str, fields: Fields) -> AsyncIterator[Received]:
-    """The body of a kind that `content_type` said; its files are closed at the end.
+def _values(fields: Fields, given: Mapping[str, Any], read: Callable[[Kind, Any], object]) -> dict[str, object]:
+    """The values of a body or a query, checked.
 
     Raises
     ------
-    RequestError : one line: too large, too slow, malformed, an unknown field, a value of another kind.
+    RequestError : an unknown field, or a value of another kind.
     """
-    async with AsyncExitStack() as stack:
+    values = {}
+    for name, value in given.items():
+        if name not in fields:
+            shown = ascii(name) if len(name) <= 60 else f"{name[:57]!a}..."
+            raise RequestError(UNUSABLE, f"Unknown field {shown}: choose from {', '.join(fields)}.")
         try:
-            async with asyncio.timeout(RECEIVE_LIMIT_S):
-                found = await _RECEIVE[kind](_limited(request, _most(kind), kind), fields, stack)
-        except TimeoutError:
-            raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
-        except ClientDisconnect:
-            raise RequestError(MALFORMED, "The body is truncated.") from None
-        yield found
+            values[name] = read(fields[name].kind, value)
+        except (ValueError, OverflowError):
+            raise RequestError(UNUSABLE, f"{name} must be {fields[name].kind.wanted}.") from None
+    return values
 
 
-def query_values(request: Request, fields: Fields) -> dict[str, object]:
-    """The values of a query."""
+def _texts(fields: Fields, items: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """The values of a query or a form."""
     texts: dict[str, list[str]] = {}
-    for name, text in request.query_params.multi_items():
+    for name, text in items:
         texts.setdefault(name, []).append(text)
-    return values_of_texts(fields, texts)
+    return _values(fields, texts, lambda kind, several: kind.of_texts(several))
 
 
 async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received:
@@ -100,12 +147,18 @@ async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received
         document = parse_json(body)
     except ProfileError as error:
         raise RequestError(MALFORMED, str(error).replace("The file", "The body")) from None
-    return Received(values_of_json(fields, document), {}, quick=len(body) <= SMALL_JSON_BYTES)
+    if not isinstance(document, dict):
+        raise RequestError(UNUSABLE, "The body must be a JSON object, with a field profile.")
+    # Null is as good as no value.
+    given = {name: value for name, value in document.items() if value is not None or name not in fields}
+    return Received(
+        _values(fields, given, lambda kind, value: kind.checked(value)), quick=len(body) <= SMALL_JSON_BYTES
+    )
 
 
 async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
     _no_query(request)
-    profiles = {name for name, field in fields.items() if field.kind is Kind.PROFILE}
+    profiles = {name for name, field in fields.items() if field.kind is PROFILE}
     try:
         form = await stack.enter_async_context(
             request.form(max_files=len(profiles), max_fields=4 * len(fields), max_part_size=2**10)
@@ -114,27 +167,27 @@ async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Rece
         raise RequestError(MALFORMED, f"The form can't be read: {error.detail}") from None
     except KeyError:
         raise RequestError(MALFORMED, "The form can't be read: its boundary is missing.") from None
-    texts: dict[str, list[str]] = {}
+    texts: list[tuple[str, str]] = []
     files: dict[str, SentFile] = {}
     for name, part in form.multi_items():
         if isinstance(part, UploadFile):
             if name not in profiles or name in files:
                 raise RequestError(UNUSABLE, f"Send one file in each of {', '.join(sorted(profiles))}.")
             files[name] = SentFile(part.file, part.filename or name)
+        elif name in profiles:
+            raise RequestError(UNUSABLE, f"{name} must be sent as a file, with a filename.")
         else:
-            texts.setdefault(name, []).append(part)
-    for name in profiles & texts.keys():
-        raise RequestError(UNUSABLE, f"{name} must be sent as a file, with a filename.")
-    return Received(values_of_texts(fields, texts), files)
+            texts.append((name, part))
+    return Received({**_texts(fields, texts), **files})
 
 
 async def _file(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
-    values = query_values(request, fields)
+    values = _texts(fields, request.query_params.multi_items())
     file = stack.enter_context(SpooledTemporaryFile(max_size=_SPOOL_BYTES))  # noqa: SIM115
     async for chunk in request.stream():
         file.write(chunk)
     file.seek(0)
-    return Received(values, {"profile": SentFile(cast(BinaryIO, file), "profile")})
+    return Received({**values, "profile": SentFile(cast(BinaryIO, file), "profile")})
 
 
 _RECEIVE = {JSON: _json, FORM: _form, FILE: _file}

@@ -56,8 +56,8 @@ prediction
 from_layers
 accuracy
 advice
-answers
 documents, fields
+answers
 """
 #: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """

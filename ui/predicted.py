@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError, Prediction
 from profet_core.answers.predict import predicted_question
-from profet_core.answers.questions import AdviseQuestion, Context, FieldNames, PredictQuestion, ProfileQuestion
+from profet_core.answers.questions import Context
 from profet_core.answers.training import (
     NO_BATCH,
     PredictedTraining,
     predicted_training,
 )
 from profet_core.errors import OptionalInputError
+from profet_core.fields.questions import AdviseQuestion, FieldNames, PredictQuestion, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.record import ProfileMeta
 from ui.state.profiles import held_in

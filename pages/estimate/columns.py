@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from profet_core.advice.advise import offer_label
 from profet_core.advice.plans import Plan
 from profet_core.catalog import Instance
 from profet_core.from_layers.estimate import Disagreement
@@ -57,7 +56,7 @@ class EstimateRow:
     @property
     def label(self) -> str:
         """The instance, with its market where that isn't on-demand."""
-        return offer_label(self.offer)
+        return self.offer.label
 
 
 def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.predict.charts import why_not
 from profet_core.advice.advise import OfferRow
-from profet_core.advice.comparison import compare
+from profet_core.advice.certainty import compare
 from profet_core.advice.plans import Plan, Request
 from profet_core.advice.recommend import others_of_gpus
 from profet_core.advice.words import basis_caveats, comparison_sentences

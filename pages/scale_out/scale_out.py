@@ -8,13 +8,12 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.scale_out.columns import OUT_COLUMNS
-from profet_core.advice.whole_nodes import WholeNodePlan
+from profet_core.advice.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.catalog.naming import machine_words
 from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import Strategy
-from profet_core.multi_gpu.offers import CurveRow, ScaledEpoch, ScaledTraining
 from profet_core.units import format_significant, format_time, format_usd
 from ui.charts.curves import LATENCY, Curve, Shown, count_axis, curves
 from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look

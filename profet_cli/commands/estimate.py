@@ -7,26 +7,25 @@ from pathlib import Path
 
 from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models
 from profet_cli.inputs import COMMAND_LINE, given_values, open_context, read_network_file
-from profet_cli.offers import cheapest_by_gpu, fit_cell, gpus_cell, print_hidden, print_old_prices
-from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
+from profet_cli.offers import Column, fit_words, gpus_cell, print_offers, print_old_prices
+from profet_cli.output import cell, print_json, print_notes, print_warnings
 from profet_core.answers.estimate import (
+    ESTIMATE,
+    ESTIMATED,
     EstimateAnswer,
     EstimateQuestion,
     answer_estimate,
     named_question,
+    with_profiled,
 )
-from profet_core.cost import CostRow
-from profet_core.documents.answers import ESTIMATE
 from profet_core.errors import InputError
-from profet_core.fields.estimate import ESTIMATE as FIELDS
-from profet_core.fields.estimate import with_profiled
 from profet_core.from_layers.estimate import disagreement_words
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_duration, format_ms, format_usd
 
 #: The network is no option: it may be a file.
-_OPTIONS = {name: field for name, field in FIELDS.items() if name != "network"}
+_OPTIONS = {name: field for name, field in ESTIMATE.items() if name != "network"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     question = _question(options)
     answer = answer_estimate(open_context(options), question, COMMAND_LINE)
     if options.format == "json":
-        print_json(ESTIMATE.document(answer))
+        print_json(ESTIMATED.document(answer))
     else:
         _print(answer, every=options.every_offer or question.narrowing.is_narrow or bool(question.targets))
 
@@ -66,46 +65,37 @@ def _question(options: argparse.Namespace) -> EstimateQuestion:
 
 def _print(answer: EstimateAnswer, *, every: bool) -> None:
     found, network = answer.estimate, answer.estimate.network
-    rows = found.rows
-    shown = rows if every else cheapest_by_gpu(rows, lambda row: row.offer, ())
     print_warnings(answer.warnings)
     print(
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers} layers, "
         f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward); "
         f"method: {found.method}."
     )
-    costs = None if answer.costs is None else {row.instance: row for row in answer.costs.rows}
-    compared = {row.instance: row for row in answer.disagreements}
-    header = ["instance", "GPU", "ms/step", "low (90%)", "high (90%)"]
-    header += ["by profile"] * bool(compared)
-    header += ["memory fit (batch)", "$ per 1,000 steps"]
-    header += [] if costs is None else ["time/epoch", "$/epoch"]
-    lines = []
-    for row in shown:
-        by_profile = compared.get(row.instance)
-        line = _row(row)
-        line += [cell(None if by_profile is None else by_profile.profiled_ms, format_ms)] * bool(compared)
-        line += [fit_cell(found.fits, row.instance), cell(row.cost_per_1000_steps_usd, format_usd)]
-        line += [] if costs is None else _cost_cells(costs[row.instance])
-        lines.append((*line, format_usd(row.usd_per_hour), row.basis, row.status))
-    print_table((*header, "$/h", "basis", "status"), lines)
-    print_hidden(len(rows) - len(shown))
+    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    by_profile = {row.instance: row.profiled_ms for row in answer.disagreements}
+    compared: list[Column[InstancePrediction]] = [
+        ("by profile", lambda row: cell(by_profile.get(row.instance), format_ms)),
+    ]
+    per_epoch: list[Column[InstancePrediction]] = [
+        ("time/epoch", lambda row: format_duration(costs[row.instance].epoch_s)),
+        ("$/epoch", lambda row: format_usd(costs[row.instance].epoch_usd)),
+    ]
+    columns: list[Column[InstancePrediction]] = [
+        ("instance", lambda row: row.instance),
+        ("GPU", lambda row: gpus_cell(row.offer)),
+        ("ms/step", lambda row: cell(row.latency_ms, format_ms)),
+        ("low (90%)", lambda row: cell(row.interval and row.interval.low_ms, format_ms)),
+        ("high (90%)", lambda row: cell(row.interval and row.interval.high_ms, format_ms)),
+        *(compared if by_profile else ()),
+        ("memory fit (batch)", lambda row: fit_words(found.fits.get(row.instance))),
+        ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
+        *(per_epoch if costs else ()),
+        ("$/h", lambda row: format_usd(row.usd_per_hour)),
+        ("basis", lambda row: row.basis),
+        ("status", lambda row: row.status),
+    ]
+    shown = print_offers(found.rows, columns, every=every)
     print_notes(shown)
-    print_old_prices(row.offer for row in shown)
+    print_old_prices(shown)
     if answer.profiled is not None:
         print(disagreement_words(answer.disagreements))
-
-
-def _row(row: InstancePrediction) -> list[str]:
-    low, high = (None, None) if row.interval is None else (row.interval.low_ms, row.interval.high_ms)
-    return [
-        row.instance,
-        gpus_cell(row.offer),
-        cell(row.latency_ms, format_ms),
-        cell(low, format_ms),
-        cell(high, format_ms),
-    ]
-
-
-def _cost_cells(row: CostRow) -> list[str]:
-    return [format_duration(row.epoch_s), format_usd(row.epoch_usd)]

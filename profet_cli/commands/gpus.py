@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 
 from profet_cli.arguments import add_format
@@ -11,8 +10,8 @@ from profet_cli.inputs import known_gpus
 from profet_cli.output import MISSING, print_json, print_table
 from profet_cli.parsing import OneLineParser, add_commands
 from profet_core.artifacts.models import MANIFEST_NAME, load_models
-from profet_core.catalog import Gpus, load_catalog, load_gpus
-from profet_core.catalog.own import changing_own
+from profet_core.catalog import load_catalog, load_gpus
+from profet_core.catalog.own import changing_own, writable
 from profet_core.catalog.own_gpus import (
     GPU_COLUMNS,
     HAS_NONE,
@@ -27,12 +26,11 @@ from profet_core.catalog.own_gpus import (
     read_own_gpus,
     write_own_gpus,
 )
-from profet_core.documents.answers import GPU_PRECISIONS, OWN_GPU
+from profet_core.documents.gpus import GPU_PRECISIONS, OWN_GPU
 from profet_core.documents.records import many
 from profet_core.errors import InputError
 from profet_core.files import home_folder, shipped_folder
 from profet_core.precision.model import amp_words, supported_precisions
-from profet_core.transfer.model import TransferModel
 from profet_core.transfer.own_gpu import check_own_gpu
 from profet_core.units import listed_price
 
@@ -118,11 +116,18 @@ def _list_known(options: argparse.Namespace) -> None:
 
 
 def _add(options: argparse.Namespace) -> None:
-    shipped, transfer = load_gpus(), _law()
-    path = _writable_path()
+    shipped, home, path = load_gpus(), home_folder(), writable(own_gpus_path(), OWN_GPUS_VARIABLE)
+    # A custom folder may have no models to check a speed against.
+    has_models = home is None or (home / MANIFEST_NAME).exists()
+    transfer = load_models(None if has_models else shipped_folder("models")).transfer
+    given = {column: getattr(options, column) or "" for column in GPU_COLUMNS[1:]}
     with changing_own(path):
         rows = read_own_gpus(path, shipped)
-        new = own_gpu_of(_cells(options, rows, shipped), shipped)
+        old = next((row for row in rows if row.name == options.name), None)
+        # What was said of the GPU before counts if it is still like the same one.
+        if old is not None and given["like"] and shipped.find(given["like"]).name != old.like:
+            old = None
+        new = own_gpu_of({"gpu": options.name, **given} if old is None else changed_cells(old, given), shipped)
         if transfer is not None:
             check_own_gpu(transfer, new)
         if new.instance in load_catalog():
@@ -131,24 +136,8 @@ def _add(options: argparse.Namespace) -> None:
     _say(options, path, "gpu", new, f"is {new.instance}, {listed_price(new.offer.usd_per_hour)}/h; saved in {path}")
 
 
-def _law() -> TransferModel | None:
-    """The transfer model that a speed is checked against; a custom folder may have none."""
-    home = home_folder()
-    has_models = home is None or (home / MANIFEST_NAME).exists()
-    return load_models(None if has_models else shipped_folder("models")).transfer
-
-
-def _cells(options: argparse.Namespace, rows: Iterable[OwnGpu], shipped: Gpus) -> dict[str, str]:
-    """What the arguments say, over what was said of the GPU before if it is still like the same one."""
-    given = {column: getattr(options, column) or "" for column in GPU_COLUMNS[1:]}
-    old = next((row for row in rows if row.name == options.name), None)
-    if old is None or (given["like"] and shipped.find(given["like"]).name != old.like):
-        return {"gpu": options.name, **given}
-    return changed_cells(old, given)
-
-
 def _remove(options: argparse.Namespace) -> None:
-    path, shipped = _writable_path(), load_gpus()
+    path, shipped = writable(own_gpus_path(), OWN_GPUS_VARIABLE), load_gpus()
     with changing_own(path):
         rows = read_own_gpus(path, shipped)
         removed = next((row for row in rows if row.name == options.name), None)
@@ -164,10 +153,3 @@ def _say(options: argparse.Namespace, path: Path, key: str, own: OwnGpu, text: s
         print_json({"file": str(path), key: OWN_GPU.document(own)})
     else:
         print(f"{own.name} {text}")
-
-
-def _writable_path() -> Path:
-    path = own_gpus_path()
-    if path is None:
-        raise InputError(f"No file for your custom GPUs: set {OWN_GPUS_VARIABLE}.")
-    return path

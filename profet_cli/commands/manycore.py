@@ -6,13 +6,14 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from profet_cli.arguments import add_format, names
+from profet_cli.arguments import add_format
 from profet_cli.inputs import read_network_file
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.documents.answers import MANYCORE
+from profet_core.documents.records import NUMBER, TEXT, TEXTS, WHOLE, at, keys, many, record
 from profet_core.errors import InputError
-from profet_core.manycore.answer import ManycoreAnswer, manycore
-from profet_core.manycore.models import FEWEST_THREADS, MOST_THREADS, PUBLISHED_THREADS, Network, Training
+from profet_core.fields.field import names
+from profet_core.manycore.answer import ManycoreAnswer, ThreadsRow, manycore
+from profet_core.manycore.models import FEWEST_THREADS, MOST_THREADS, PUBLISHED_THREADS, Network, Training, TrainingTime
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING, nearest_published, scaled_network
 from profet_core.typed_numbers import typed_whole
 from profet_core.units import MS_PER_S, format_significant, positive_number
@@ -20,6 +21,28 @@ from profet_core.units import MS_PER_S, format_significant, positive_number
 _S_PER_MIN = 60
 #: Pixels a side where nothing is said.
 _PIXELS = 224
+
+
+_TIMES = "total_s preparation_s images_s contention_s"
+_ROW = record(
+    **keys(ThreadsRow, "threads cpi contention_s extrapolated"),
+    **{
+        f"model_{each}": at(
+            lambda row: row,
+            record(**keys(TrainingTime, _TIMES, each), speedup=at(f"speedup_{each}", NUMBER)),
+        )
+        for each in "ab"
+    },
+)
+_DOCUMENT = record(
+    network=at("network.name", TEXT),
+    **keys(Network, "forward_flops forward_operations backward_operations forward_s backward_s", "network"),
+    **keys(Training, "images test_images epochs", "training"),
+    processor=at("machine.name", TEXT),
+    cores=at("machine.cores", WHOLE),
+    rows=many(_ROW),
+    warnings=at("notes", TEXTS),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
     network = _with_measured_times(_network(options), options)
     answer = manycore(network, _training(network, options), options.threads)
     if options.format == "json":
-        print_json(MANYCORE.document(answer))
+        print_json(_DOCUMENT.document(answer))
     else:
         _print_answer(answer)
 

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
+from statistics import NormalDist
 from typing import final
 
-from profet_core.advice.certainty import chance_at_most, surest_certainty
-from profet_core.catalog import Instance
-from profet_core.catalog.instance import OWN_HARDWARE
+from profet_core.catalog.instance import Instance
 from profet_core.catalog.naming import gpu_and_cloud, machine_words
 from profet_core.cost import MEASURED_EPOCH_FACTOR, cost_usd, epoch_steps
 from profet_core.errors import InputError
@@ -19,13 +18,15 @@ from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_numbe
 
 #: A limit counts as met if its probability is at least this, unless the user asks for another confidence.
 CERTAINTY = 0.90
+#: Highest confidence from an interval: 15 architectures can't show rarer misses.
+SUREST = 0.999
+#: The same for derived and transferred latencies, whose intervals are estimated from a handful of GPUs.
+SUREST_ESTIMATE = 0.99
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Training images and validation images per epoch, and epochs.
-
-    The last, smaller batch is a step.
+    """Training images and validation images per epoch, and epochs; the last, smaller batch is a step.
 
     Attributes
     ----------
@@ -45,33 +46,12 @@ class Workload:
         epochs = whole_number("The number of epochs", self.epochs)
         return epochs * epoch_steps(self.images, self.batch_size, self.validation_images)
 
-    @property
-    def loading_factors(self) -> tuple[float, float, float]:
-        """Factors on the steps' time: lowest, middle, highest; all 1 without loading.
-
-        >>> Workload(1, 1).loading_factors
-        (1.0, 1.0, 1.0)
-        >>> [round(factor, 3) for factor in Workload(1, 1, with_loading=True).loading_factors]
-        [1.06, 1.075, 1.09]
-        """
-        if not self.with_loading:
-            return 1.0, 1.0, 1.0
-        low, high = MEASURED_EPOCH_FACTOR
-        return low, (low + high) / 2, high
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of the user, each None if absent, and the required confidence.
+    """Hours until the deadline, US dollars, and the probability with which both must be kept, 0.5 to 1.
 
-    Attributes
-    ----------
-    deadline_h : hours until the deadline. budget_usd : US dollars.
-    certainty : probability with which the limits must be met, 0.5 to 1.
-
-    Raises
-    ------
-    InputError : a limit is not a positive number, or a certainty is out of range.
+    Limits that aren't positive numbers raise InputError.
     """
 
     deadline_h: float | None = None
@@ -93,6 +73,13 @@ class Limits:
         """Seconds until the deadline."""
         return None if self.deadline_h is None else self.deadline_h * S_PER_HOUR
 
+    def excess(self, plan: Plan) -> float:
+        """The larger of time over deadline and cost over budget; at most 1 if both are met, 0 without limits."""
+        return max(
+            0.0 if self.deadline_s is None else plan.total_s / self.deadline_s,
+            0.0 if self.budget_usd is None else plan.total_usd / self.budget_usd,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -101,6 +88,19 @@ class Request:
     workload: Workload
     limits: Limits
     interval_level: float = LEVEL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTime(StepTime):
+    """A step on all GPUs of a node, each with the workload's batch.
+
+    Attributes
+    ----------
+    scaling_log_sd : the part of the error that is due to scaling; 0 on one GPU.
+    """
+
+    gpus: int
+    scaling_log_sd: float
 
 
 @final
@@ -114,37 +114,22 @@ class TotalInterval:
     high_usd: float
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Node:
-    """Use of all GPUs of a node: each takes the workload's batch, so a step has `gpus` times the images.
-
-    Attributes
-    ----------
-    log_sd : standard deviation of the log error of scaling alone, in addition to that of one GPU's step.
-    """
-
-    gpus: int
-    log_sd: float
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One training on one offer.
 
     Attributes
     ----------
-    offer : instance, market, region and price. You pay for the whole node even if it has several GPUs. The speed is
-        that of one GPU unless `gpus` says that all of them train.
-    basis, latency_note : basis of the latency, and the source of an unmeasured one; empty if there is nothing to note.
+    offer : you pay for the whole node; the speed is that of one GPU unless `gpus` says that all of them train.
+    latency_note : source of an unmeasured latency; empty if there is nothing to note.
     deviation : standard deviation of the latency's logarithm; 0 for a given latency, None if unknown.
+        `scaling_deviation` : the part due to scaling out; 0 if one GPU trains.
     relative : uncertainty of a derived latency's ratio to its source instance; None for other latencies.
-    interval : None if the latency has none. step_interval : interval of the latency itself.
+    interval : of time and cost. step_interval : of the latency. Both None if the latency has none.
     in_time, in_budget : probability of meeting the limit, 0 to 1; None without a limit or a deviation.
     fit_note : caveat about memory; empty if there is none.
     limited_by_host : a faster GPU would take as long, so such GPUs tie.
     gpus : number of GPUs that train. batch_size : images per step on all of them.
-    scaling_deviation : the part of `deviation` due to scaling out; 0 if one GPU trains.
     """
 
     offer: Instance
@@ -168,15 +153,12 @@ class Plan:
     @property
     def note(self) -> str:
         """Caveats: several GPUs paid for or used, memory; empty if there are none."""
-        return "; ".join(part for part in (self._node_note, self.fit_note) if part)
-
-    @property
-    def _node_note(self) -> str:
+        node = ""
         if self.gpus > 1:
-            return f"all {self.gpus} GPUs train: {self.batch_size:,} images per step"
-        return (
-            f"price of the whole machine with {self.offer.gpu_count} GPUs, speed of one GPU" if self.whole_node else ""
-        )
+            node = f"all {self.gpus} GPUs train: {self.batch_size:,} images per step"
+        elif self.whole_node:
+            node = f"price of the whole machine with {self.offer.gpu_count} GPUs, speed of one GPU"
+        return "; ".join(part for part in (node, self.fit_note) if part)
 
     @property
     def gpu_words(self) -> str:
@@ -190,18 +172,13 @@ class Plan:
 
     @property
     def label(self) -> str:
-        """'g5.xlarge' on demand, 'g5.xlarge spot' or 'g5.xlarge own price' in another market."""
-        return self.offer.name if self.offer.market == "on-demand" else f"{self.offer.name} {self.offer.market}"
+        """The instance, with its market if that isn't on-demand."""
+        return self.offer.label
 
     @property
     def images_per_s(self) -> float:
         """Training images per second on all its GPUs."""
         return self.batch_size / self.latency_ms * MS_PER_S
-
-    @property
-    def verb(self) -> str:
-        """The verb for using it: custom hardware is not rented."""
-        return "Use" if self.offer.market == OWN_HARDWARE else "Rent"
 
     @property
     def title(self) -> str:
@@ -222,31 +199,58 @@ class Plan:
 
     @property
     def within_limits(self) -> float | None:
-        """Probability of meeting all limits; None without an interval.
-
-        One error affects time and cost, so the lower probability decides.
-        """
-        chances = [chance for chance in (self.in_time, self.in_budget) if chance is not None]
-        return min(chances, default=None)
+        """Probability of meeting all limits: one error affects both, so the lower decides; None without an interval."""
+        return min((chance for chance in (self.in_time, self.in_budget) if chance is not None), default=None)
 
 
-def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "", node: Node | None = None) -> Plan:
-    """Time and cost of the request's training on `offer` at the step latency of `row`, which must be known.
+def surest_certainty(basis: Basis, other: Basis = Basis.GIVEN) -> float:
+    """Highest confidence in a statement about a latency, or two, with these bases."""
+    return SUREST if basis.is_profiled and other.is_profiled else SUREST_ESTIMATE
 
-    Parameters
-    ----------
-    node : the node, if `row` describes a step on all its GPUs; None: one GPU.
+
+def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:
+    """Probability that a value is at most `ratio` times its prediction; `deviation` is of its logarithm.
+
+    >>> chance_at_most(1.0, 0.1), round(chance_at_most(1.2, 0.1), 3), chance_at_most(1.2, 0)
+    (0.5, 0.966, 1.0)
     """
-    limits = request.limits
-    gpus = 1 if node is None else node.gpus
-    work = request.workload
+    if deviation == 0:
+        return 1.0 if ratio >= 1 else 0.0
+    return bounded_chance(math.log(ratio) / deviation, surest)
+
+
+def bounded_chance(deviations: float, surest: float) -> float:
+    """Share of a normal distribution below so many standard deviations, never surer than `surest`."""
+    return min(max(_NORMAL.cdf(deviations), 1 - surest), surest)
+
+
+_NORMAL = NormalDist()
+
+
+def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "") -> Plan:
+    """Time and cost of the request's training on `offer` at the step latency of `row`, which must be known."""
+    limits, work = request.limits, request.workload
+    gpus, scaling_sd = (row.gpus, row.scaling_log_sd) if isinstance(row, NodeTime) else (1, 0.0)
     if gpus > 1:
         work = replace(work, batch_size=work.batch_size * gpus)
-    steps = work.steps
-    low, middle, high = (steps * factor for factor in work.loading_factors)
+    low, high = MEASURED_EPOCH_FACTOR if work.with_loading else (1.0, 1.0)
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
-    deviation, interval = 0.0 if row.basis.is_exact else row.log_sd, row.interval
-    total_s, total_usd = _totals(middle, latency_ms, offer)
+    deviation, ends = 0.0 if row.basis.is_exact else row.log_sd, row.interval
+    surest = surest_certainty(row.basis)
+
+    def totals(factor: float, step_ms: float) -> tuple[float, float]:
+        """Seconds and US dollars."""
+        total_ms = work.steps * factor * step_ms
+        return total_ms / MS_PER_S, cost_usd(total_ms, offer.usd_per_hour)
+
+    def chance(limit: float | None, expected: float) -> float | None:
+        return None if limit is None or deviation is None else chance_at_most(limit / expected, deviation, surest)
+
+    total_s, total_usd = totals((low + high) / 2, latency_ms)
+    interval = None
+    if ends is not None:
+        (low_s, low_usd), (high_s, high_usd) = totals(low, ends.low_ms), totals(high, ends.high_ms)
+        interval = TotalInterval(low_s, high_s, low_usd, high_usd)
     return Plan(
         offer=offer,
         basis=row.basis,
@@ -256,34 +260,16 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         relative=row.relative,
         total_s=total_s,
         total_usd=total_usd,
-        interval=interval and _total_interval((low, high), interval, offer),
-        in_time=_chance(limits.deadline_s, total_s, deviation, row.basis),
-        in_budget=_chance(limits.budget_usd, total_usd, deviation, row.basis),
+        interval=interval,
+        in_time=chance(limits.deadline_s, total_s),
+        in_budget=chance(limits.budget_usd, total_usd),
         fit_note=fit_note,
         limited_by_host=row.limited_by_host,
         gpus=gpus,
         batch_size=work.batch_size,
-        scaling_deviation=0.0 if node is None else node.log_sd,
-        step_interval=interval,
+        scaling_deviation=scaling_sd,
+        step_interval=ends,
     )
-
-
-def _totals(steps: float, latency_ms: float, offer: Instance) -> tuple[float, float]:
-    """Seconds and US dollars."""
-    return steps * latency_ms / MS_PER_S, cost_usd(steps * latency_ms, offer.usd_per_hour)
-
-
-def _total_interval(steps: tuple[float, float], interval: Interval, offer: Instance) -> TotalInterval:
-    """`steps` : lower and upper bound of the number of training steps with equal duration."""
-    ends = zip(steps, (interval.low_ms, interval.high_ms), strict=True)
-    (low_s, low_usd), (high_s, high_usd) = (_totals(count, latency_ms, offer) for count, latency_ms in ends)
-    return TotalInterval(low_s, high_s, low_usd, high_usd)
-
-
-def _chance(limit: float | None, expected: float, deviation: float | None, basis: Basis) -> float | None:
-    if limit is None or deviation is None:
-        return None
-    return chance_at_most(limit / expected, deviation, surest_certainty(basis))
 
 
 #: Upper bounds of the log standard deviation for good and fair: 90% intervals of +20% and +50%.
@@ -308,24 +294,15 @@ class Confidence(IntEnum):
         return "●" * self + "○" * (len(Confidence) - self)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredErrors:
-    """Errors of a confidence level on held-out networks, percent: mean and 90th percentile."""
-
-    mean_pct: float
-    one_in_ten_pct: float
-
-
-#: Errors of the default method on held-out networks with the anchor's latency given, by the confidence level of their
-#: intervals; `tests/core/advice/test_confidence.py` recomputes them from `validation.json`.
-MEASURED_ERRORS = {Confidence.GOOD: MeasuredErrors(4.8, 11.4), Confidence.FAIR: MeasuredErrors(10.8, 22.1)}
+#: Mean error, percent, of the default method on held-out networks with the anchor's latency given, by the confidence
+#: of their intervals; `tests/core/advice/test_certainty.py` recomputes them from `validation.json`.
+MEASURED_ERRORS_PCT = {Confidence.GOOD: 4.8, Confidence.FAIR: 10.8}
 
 
 def confidence(basis: Basis, log_sd: float | None) -> Confidence:
-    """Confidence in a latency, or in a number computed from it.
+    """Confidence in a latency, or in a number computed from it; the interval decides.
 
-    The interval decides. It widens with ensemble disagreement and with distance from the training data. Unprofiled GPUs
-    and multi-GPU predictions are never "good": no measurement could check their intervals.
+    Unprofiled GPUs and multi-GPU predictions are never "good": no measurement could check their intervals.
 
     >>> confidence(Basis.GIVEN, None).word, confidence(Basis.MEASURED, 0.1).word
     ('good', 'good')

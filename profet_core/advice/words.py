@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profet_core.advice.advise import Advice, Dominated, Upgrade
-from profet_core.advice.certainty import format_certainty
-from profet_core.advice.comparison import Comparison, is_claimed, same_speed, why_too_close
-from profet_core.advice.plans import Limits, Plan, Request
+from profet_core.advice.certainty import Comparison, format_certainty, is_claimed, same_speed, why_too_close
+from profet_core.advice.plans import Limits, Plan
 from profet_core.advice.recommend import Pick, Rival, Within
 from profet_core.catalog.collection import is_guess
-from profet_core.catalog.instance import SPOT
+from profet_core.catalog.instance import OWN_HARDWARE, SPOT
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.latency import Basis
 from profet_core.units import S_PER_HOUR, format_duration, format_significant, format_usd
@@ -23,7 +22,12 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
     if found.latency_ratio == 1 and same_speed(a, b):
         return (*lines, f"Both have the same GPU ({a.offer.gpu}) and take the same time.")
     lines.append(_verdict(a, b, found.faster, "faster", 1 / found.latency_ratio))
-    ratios, prices = _ends(found)
+    ratios = prices = ""
+    low, high = found.latency_ratio_low, found.latency_ratio_high
+    if low is not None and high is not None and low != high:
+        least, most = (format_usd(b.offer.usd_per_hour / ratio) for ratio in (high, low))
+        ratios = f" (between {format_significant(low)} and {format_significant(high)})"
+        prices = f" (between {least} and {most})"
     what = "A step" if a.gpus == b.gpus else "It"
     lines.append(
         f"{what} takes {format_significant(found.latency_ratio)} times as long on {a.label} as on "
@@ -50,23 +54,8 @@ def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
             yield f"{words}: {' and '.join(names)}."
 
 
-def _ends(found: Comparison) -> tuple[str, str]:
-    """' (between 0.48 and 0.61)' for the ratio and for the break-even price; empty without an interval."""
-    low, high = found.latency_ratio_low, found.latency_ratio_high
-    low_usd, high_usd = found.break_even_low, found.break_even_high
-    if low is None or high is None or low_usd is None or high_usd is None or low == high:
-        return "", ""
-    ratios = f" (between {format_significant(low)} and {format_significant(high)})"
-    return ratios, f" (between {format_usd(low_usd)} and {format_usd(high_usd)})"
-
-
 def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
-    """'A is cheaper than B with 87% certainty (1.9 times by the estimate)'; the likelier plan comes first.
-
-    Parameters
-    ----------
-    chance : probability that A is. gain : how many times cheaper or faster A is by the estimate.
-    """
+    """'A is cheaper than B with 87% confidence (about 1.9 times)': `chance` that A is, `gain` by the estimate."""
     if gain < 1:
         return _verdict(b, a, None if chance is None else 1 - chance, word, 1 / gain)
     by = f" (about {format_significant(gain)} times)"
@@ -90,26 +79,30 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
     """The recommendation and its confidence; the first sentence is the answer."""
     within = advice.within
     if within is None:
-        return (*_cheapest(advice), *_fastest(advice), *_caveats(advice, advice.answer))
-    if within.is_out_of_reach:
-        return (*out_of_reach_sentences(within), *_caveats(advice, None))
-    return (*_within_limits(within, advice.answer), *_caveats(advice, advice.answer))
+        lines = _cheapest_and_fastest(advice)
+    elif within.is_out_of_reach:
+        lines = _out_of_reach(within)
+    else:
+        lines = _within_limits(within, advice.answer)
+    lines += basis_caveats(named_plans(advice))
+    if within is None or not within.is_out_of_reach:
+        if advice.answer.note:
+            lines.append(f"Note: {advice.answer.note}.")
+        lines += _start_up_caveat(advice)
+    if any(one.offer.market == SPOT for one in advice.plans):
+        lines.append(SPOT_CAVEAT)
+    if any(is_guess(one.offer) for one in advice.plans):
+        lines.append("Spot prices are your guess, not published prices.")
+    return tuple(lines)
 
 
-def plan_phrase(plan: Plan) -> str:
-    """'g4dn.xlarge at $0.526 an hour (5 h 3 min, $2.66)'."""
-    totals = f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"
-    return f"{plan.label} at {format_usd(plan.offer.usd_per_hour)}/h ({totals})"
-
-
-def limits_phrase(limits: Limits) -> str:
-    """'done within 10 h 0 min for at most $5.00'."""
-    parts = ["done"]
-    if limits.deadline_s is not None:
-        parts.append(f"within {format_duration(limits.deadline_s)}")
-    if limits.budget_usd is not None:
-        parts.append(f"for at most {format_usd(limits.budget_usd)}")
-    return " ".join(parts)
+def named_plans(advice: Advice) -> list[Plan]:
+    """The plans that the answer names."""
+    within = advice.within
+    pick = advice.cheapest if within is None else within.sure_pick
+    close = pick and pick.close_rival
+    fastest = [advice.fastest.plan] if within is None else []
+    return [advice.answer, *([close.plan] if close else []), *fastest]
 
 
 def pick_line(pick: Pick) -> str:
@@ -135,218 +128,118 @@ def upgrade_line(upgrade: Upgrade) -> str:
     )
 
 
-def dominated_lines(dominated: Iterable[Dominated]) -> list[str]:
-    """List instances that another instance dominates; spot versus on-demand of one instance is omitted."""
-    return [dominated_line(one) for one in dominated if one.by.instance != one.plan.instance]
-
-
 def dominated_line(one: Dominated) -> str:
-    """'p2.xlarge by g4dn.xlarge (over 99% sure)', for a dominated plan."""
+    """'p2.xlarge: g4dn.xlarge is better (over 99% likely)', for a dominated plan."""
     if one.certainty is None:
         return f"{one.plan.label}: {one.by.label} is better"
-    if is_claimed(one.certainty, one.plan, one.by):
-        return f"{one.plan.label}: {one.by.label} is better ({format_certainty(one.certainty)} likely)"
-    why = why_too_close(one.certainty)
-    return f"{one.plan.label}: {one.by.label} may be better ({format_certainty(one.certainty)} likely{why})"
+    claimed = is_claimed(one.certainty, one.plan, one.by)
+    verb, why = ("is", "") if claimed else ("may be", why_too_close(one.certainty))
+    return f"{one.plan.label}: {one.by.label} {verb} better ({format_certainty(one.certainty)} likely{why})"
 
 
-def _cheapest(advice: Advice) -> tuple[str, ...]:
-    pick = advice.cheapest
-    phrase = f"{pick.plan.verb} {plan_phrase(pick.plan)}"
-    if close := pick.close_rival:
-        return (
-            f"{phrase} or {plan_phrase(close.plan)}: they may cost about the same {_close(pick, close)}.",
-            *_other_criterion(pick, close),
-        )
+def _phrase(plan: Plan) -> str:
+    """'g4dn.xlarge at $0.526/h (5 h 3 min, $2.66)'."""
+    totals = f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"
+    return f"{plan.label} at {format_usd(plan.offer.usd_per_hour)}/h ({totals})"
+
+
+def _rent(plan: Plan) -> str:
+    """The same after a verb: custom hardware is not rented."""
+    return f"{'Use' if plan.offer.market == OWN_HARDWARE else 'Rent'} {_phrase(plan)}"
+
+
+def _goal(limits: Limits) -> str:
+    """'done within 10 h 0 min for at most $5.00'."""
+    within = "" if limits.deadline_s is None else f" within {format_duration(limits.deadline_s)}"
+    return f"done{within}" + ("" if limits.budget_usd is None else f" for at most {format_usd(limits.budget_usd)}")
+
+
+def _likely(plan: Plan, form: str) -> str:
+    """Fill the form's braces with '87% likely' to keep to the limits; empty if unknown."""
+    chance = plan.within_limits
+    return "" if chance is None else form.format(f"{format_certainty(chance)} likely")
+
+
+def _cheapest_and_fastest(advice: Advice) -> list[str]:
+    pick, fastest = advice.cheapest, advice.fastest
     if len(advice.plans) == 1:
-        return (f"The only option is {plan_phrase(pick.plan)}.",)
-    if pick.rival is not None:
-        return (f"{phrase}: the cheapest with {format_certainty(pick.rival.certainty)} confidence.",)
-    doubt = " by the estimate; without intervals the confidence is unknown" if _other_gpus(advice, pick) else ""
-    return (f"{phrase}: the cheapest{doubt}.",)
+        return [f"The only option is {_phrase(pick.plan)}."]
+    # Offers of one GPU differ only in price.
+    others = any(plan.offer.gpu != pick.plan.offer.gpu for plan in advice.plans)
+    if close := pick.close_rival:
+        lines = [f"{_rent(pick.plan)} or {_phrase(close.plan)}: they may cost about the same {_close(pick, close)}."]
+        lines.append(_other_criterion(pick, close))
+    elif pick.rival is not None:
+        lines = [f"{_rent(pick.plan)}: the cheapest with {format_certainty(pick.rival.certainty)} confidence."]
+    else:
+        doubt = " by the estimate; without intervals the confidence is unknown" if others else ""
+        lines = [f"{_rent(pick.plan)}: the cheapest{doubt}."]
+    line = pick_line(fastest)
+    doubt = f": {line}" if line else " by the estimate" if others else ""
+    also = fastest.plan == pick.plan
+    return [*lines, f"It is also the fastest{doubt}." if also else f"The fastest is {_phrase(fastest.plan)}{doubt}."]
 
 
 def _close(pick: Pick, rival: Rival) -> str:
-    return (
-        f"({format_certainty(rival.certainty)} that {pick.plan.label} is "
-        f"{pick.criterion}{why_too_close(rival.certainty)})"
-    )
+    chance = format_certainty(rival.certainty)
+    return f"({chance} that {pick.plan.label} is {pick.criterion}{why_too_close(rival.certainty)})"
 
 
-def _other_gpus(advice: Advice, pick: Pick) -> bool:
-    """Whether other GPUs were compared; offers of one GPU differ only in price."""
-    return any(plan.offer.gpu != pick.plan.offer.gpu for plan in advice.plans)
-
-
-def _other_criterion(pick: Pick, rival: Rival) -> tuple[str, ...]:
+def _other_criterion(pick: Pick, rival: Rival) -> str:
     """If two plans are tied by one criterion, name the better one by the other criterion."""
     other = pick.criterion.other
     for one, against in ((pick.plan, rival.plan), (rival.plan, pick.plan)):
         chance = other.certainty(one, against)
         if chance is not None and is_claimed(chance, one, against):
-            return (f"{one.label} is {other} with {format_certainty(chance)} confidence.",)
-    return (f"Neither is clearly {other}.",)
+            return f"{one.label} is {other} with {format_certainty(chance)} confidence."
+    return f"Neither is clearly {other}."
 
 
-def _fastest(advice: Advice) -> tuple[str, ...]:
-    pick = advice.fastest
-    if len(advice.plans) == 1:
-        return ()
-    line = pick_line(pick)
-    doubt = f": {line}" if line else " by the estimate" if _other_gpus(advice, pick) else ""
-    if pick.plan == advice.cheapest.plan:
-        return (f"It is also the fastest{doubt}.",)
-    return (f"The fastest is {plan_phrase(pick.plan)}{doubt}.",)
-
-
-def _within_limits(within: Within, answer: Plan) -> tuple[str, ...]:
-    best = "fastest" if within.limits.deadline_h is None else "cheapest"
-    if within.sure_pick is None:
-        return _only_expected(within, answer, best)
-    pick, goal = within.sure_pick, limits_phrase(within.limits)
-    least = format_certainty(within.limits.certainty)
-    phrase = f"{answer.verb} {plan_phrase(answer)}"
-    lines = [f"{phrase}: the {best} {goal} with at least {least} confidence{_sure(answer, ' ({})')}."]
+def _within_limits(within: Within, answer: Plan) -> list[str]:
+    best, goal = "fastest" if within.limits.deadline_h is None else "cheapest", _goal(within.limits)
+    least, pick = format_certainty(within.limits.certainty), within.sure_pick
+    if pick is None:
+        doubt = _likely(answer, "{}") or "no interval is known"
+        lines = [f"{_rent(answer)}: the {best} that is expected to be {goal} ({doubt})."]
+        if answer.within_limits is not None:
+            surest = ""
+            if within.surest is not None and within.surest != answer:
+                surest = f"; the most likely to do so is {_phrase(within.surest)}{_likely(within.surest, ', {}')}"
+            lines.append(f"No offer meets the limits with {least} confidence{surest}.")
+        return lines
+    lines = [f"{_rent(answer)}: the {best} {goal} with at least {least} confidence{_likely(answer, ' ({})')}."]
     if close := pick.close_rival:
-        lines.append(
-            f"{plan_phrase(close.plan)} also meets the limits; neither is clearly {pick.criterion} "
-            f"{_close(pick, close)}."
-        )
-        lines += _other_criterion(pick, close)
+        tied = f"neither is clearly {pick.criterion} {_close(pick, close)}"
+        lines += [f"{_phrase(close.plan)} also meets the limits; {tied}.", _other_criterion(pick, close)]
     bolder = within.expected
     if bolder is not None and bolder != answer and pick.criterion.total(bolder) < pick.criterion.total(answer):
-        doubt = _sure(bolder, "that is only {}") or "without an interval the confidence is unknown"
-        lines.append(f"{plan_phrase(bolder)} is also expected to meet the limits, but {doubt}.")
-    return tuple(lines)
+        doubt = _likely(bolder, "that is only {}") or "without an interval the confidence is unknown"
+        lines.append(f"{_phrase(bolder)} is also expected to meet the limits, but {doubt}.")
+    return lines
 
 
-def _only_expected(within: Within, answer: Plan, best: str) -> tuple[str, ...]:
-    """No plan meets the limits with the required confidence."""
-    doubt = _sure(answer, "{}") or "no interval is known"
-    phrase = f"{answer.verb} {plan_phrase(answer)}"
-    line = f"{phrase}: the {best} that is expected to be {limits_phrase(within.limits)} ({doubt})."
-    if answer.within_limits is None:
-        return (line,)
-    surest = ""
-    if within.surest is not None and within.surest != answer:
-        surest = f"; the most likely to do so is {plan_phrase(within.surest)}{_sure(within.surest, ', {}')}"
-    return (line, f"No offer meets the limits with {format_certainty(within.limits.certainty)} confidence{surest}.")
-
-
-def _sure(plan: Plan, form: str) -> str:
-    """Fill the form's braces with '87% sure'; empty if unknown."""
-    chance = plan.within_limits
-    return "" if chance is None else form.format(f"{format_certainty(chance)} likely")
-
-
-def out_of_reach_sentences(within: Within) -> tuple[str, ...]:
+def _out_of_reach(within: Within) -> list[str]:
     """Say that no offer is expected to meet the limits, and which comes nearest."""
-    misses = []
-    if within.over_s:
-        misses.append(f"{format_duration(within.over_s)} too late")
-    if within.over_usd:
-        misses.append(f"{format_usd(within.over_usd)} over budget")
-    line = (
-        f"No offer is expected to be {limits_phrase(within.limits)}: {plan_phrase(within.nearest)} comes closest, "
-        f"{' and '.join(misses)}."
-    )
+    late = [f"{format_duration(within.over_s)} too late"] if within.over_s else []
+    over = [f"{format_usd(within.over_usd)} over budget"] if within.over_usd else []
+    nearest = f"{_phrase(within.nearest)} comes closest, {' and '.join(late + over)}"
+    lines = [f"No offer is expected to be {_goal(within.limits)}: {nearest}."]
     surest = within.surest
-    if surest is None or (surest.within_limits or 0) < _WORTH_A_TRY:
-        return (line,)
-    return (line, f"{surest.label} may still work: {_sure(surest, '{}')}.")
+    if surest is not None and (surest.within_limits or 0) >= _WORTH_A_TRY:
+        lines.append(f"{surest.label} may still work: {_likely(surest, '{}')}.")
+    return lines
 
 
-def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
-    found = list(basis_caveats(named_plans(advice)))
-    if plan is not None:
-        found.append(f"Note: {plan.note}." if plan.note else "")
-        found.append(_start_up_caveat(advice.request, plan))
-    if any(one.offer.market == SPOT for one in advice.plans):
-        found.append(SPOT_CAVEAT)
-    if any(is_guess(one.offer) for one in advice.plans):
-        found.append("Spot prices are your guess, not published prices.")
-    return tuple(line for line in found if line)
-
-
-def named_plans(advice: Advice) -> list[Plan]:
-    """The plans that the answer names."""
-    within = advice.within
-    pick = advice.cheapest if within is None else within.sure_pick
-    close = pick and pick.close_rival
-    fastest = [advice.fastest.plan] if within is None else []
-    return [advice.answer, *([close.plan] if close else []), *fastest]
-
-
-def _start_up_caveat(request: Request, plan: Plan) -> str:
+def _start_up_caveat(advice: Advice) -> list[str]:
     """Warn that data loading may exceed a close limit if only steps and validation are counted."""
-    if request.workload.with_loading:
-        return ""
-    limits, (low, high) = request.limits, MEASURED_EPOCH_FACTOR
+    limits, plan, (low, high) = advice.request.limits, advice.answer, MEASURED_EPOCH_FACTOR
     near = [
         limit is not None and value <= limit < value * high
         for value, limit in ((plan.total_s, limits.deadline_s), (plan.total_usd, limits.budget_usd))
     ]
-    if not any(near):
-        return ""
-    return (
+    if advice.request.workload.with_loading or not any(near):
+        return []
+    return [
         f"This is close: measured epochs took {100 * low - 100:.0f}% to {100 * high - 100:.0f}% longer than their "
         "steps because of data loading and start-up."
-    )
-
-
-#: A faster plan is mentioned if it is faster by this factor.
-_WORTH_NAMING = 1.05
-
-
-def headline(advice: Advice) -> str:
-    """'Rent g5.xlarge (A10G, AWS): about 10 min, $0.17 ($0.13–0.22); g6e.xlarge is 1.6 times as fast for $0.19.'"""
-    within, plan = advice.within, advice.answer
-    if within is not None and within.is_out_of_reach:
-        return out_of_reach_sentences(within)[0]
-    pick = advice.cheapest if within is None else within.sure_pick
-    kept = "" if within is None else f", {_kept(within, plan)}"
-    return f"{plan.verb} {plan_summary(plan)}{kept}{_beside(advice, plan, pick)}."
-
-
-def plan_summary(plan: Plan) -> str:
-    """'g5.xlarge (A10G, AWS): about 10 min 3 s, $0.17 ($0.13–0.22)'."""
-    return f"{plan.title} ({plan.gpu_words}): about {format_duration(plan.total_s)}, {_cost_phrase(plan)}"
-
-
-def _cost_phrase(plan: Plan) -> str:
-    """'$0.17 ($0.13–0.22)', with the range if there is one."""
-    if plan.interval is None:
-        return format_usd(plan.total_usd)
-    low, high = (format_usd(usd) for usd in (plan.interval.low_usd, plan.interval.high_usd))
-    return f"{format_usd(plan.total_usd)} ({low}\N{EN DASH}{high.removeprefix('$')})"
-
-
-def _kept(within: Within, plan: Plan) -> str:
-    """State that the limits are met, with the confidence."""
-    chance = plan.within_limits
-    if chance is None:
-        return f"expected to be {limits_phrase(within.limits)}"
-    expected = "" if within.sure is not None else "expected to be "
-    return f"{expected}{limits_phrase(within.limits)} ({format_certainty(chance)} likely)"
-
-
-def _beside(advice: Advice, plan: Plan, pick: Pick | None) -> str:
-    """Mention a plan that is statistically tied with the recommendation, or one that is faster."""
-    if pick is not None and (close := pick.close_rival) is not None:
-        rival = close.plan
-        totals = f"{format_duration(rival.total_s)}, {format_usd(rival.total_usd)}"
-        return f". Statistically tied: {rival.title} ({rival.gpu_words}; {totals})"
-    fastest = advice.fastest.plan
-    faster = plan.total_s / fastest.total_s
-    if faster < _WORTH_NAMING or (advice.within is not None and not _keeps(advice.within, fastest)):
-        return ""
-    times = format_significant(faster, 2)
-    name = f"{fastest.title} ({fastest.gpu_words})"
-    return f"; {name} is {times} times as fast for {format_usd(fastest.total_usd)}"
-
-
-def _keeps(within: Within, plan: Plan) -> bool:
-    limits = within.limits
-    return (limits.deadline_s is None or plan.total_s <= limits.deadline_s) and (
-        limits.budget_usd is None or plan.total_usd <= limits.budget_usd
-    )
+    ]

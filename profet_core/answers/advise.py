@@ -7,21 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from profet_core.advice.advise import Advice, OfferRow, advise, offer_rows
-from profet_core.advice.comparison import Comparison, compare
+from profet_core.advice.certainty import Comparison, compare
 from profet_core.advice.plans import Limits, Plan, Workload
-from profet_core.advice.whole_nodes import Gradients, WholeNodes, whole_nodes
-from profet_core.answers.questions import (
-    AdviseQuestion,
-    Context,
-    FieldNames,
-    asked_parameters,
-    market_offers,
-    narrowed_rows,
-)
+from profet_core.advice.whole_nodes import Gradients, whole_nodes
+from profet_core.answers.questions import Context, asked_parameters, market_offers, narrowed_rows
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import nearest
 from profet_core.errors import InputError
+from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
@@ -75,8 +69,8 @@ def answer_advise(
     training = training or predicted_training(context, question, field_names)
     steps = training.steps
     pixels = steps.pixels or training.pixels
-    nodes = node_rows(context, question, training, steps.step_times, offers, (steps.batch_size, pixels), field_names)
-    rows = narrowed_rows(nodes.rows, narrowing, names, training.prediction.anchor)
+    rows = node_rows(context, question, training, steps.step_times, offers, (steps.batch_size, pixels), field_names)
+    rows = narrowed_rows(rows, narrowing, names, training.prediction.anchor)
     fits = fits_in_training(context, training, steps.latencies_ms)
     advice = advise(
         [row for row in rows if row.instance in names],
@@ -91,7 +85,6 @@ def answer_advise(
         limits,
         include_retired=question.include_retired,
         fits=fits,
-        nodes=nodes.nodes,
         interval_level=training.prediction.interval_level,
     )
     anchor = training.prediction.anchor
@@ -108,7 +101,7 @@ def node_rows(
     offers: Sequence[Instance],
     size: tuple[int, int | None],
     field_names: FieldNames,
-) -> WholeNodes:
+) -> list[StepTime]:
     """Scale steps to whole nodes if the question asks for them.
 
     Otherwise keep one-GPU steps.
@@ -118,7 +111,7 @@ def node_rows(
     rows : steps of one GPU, at `size`: batch size and pixels.
     """
     if not question.whole_nodes and question.network is None and question.parameters is None:
-        return WholeNodes(tuple(rows), {})
+        return list(rows)
     batch_size, pixels = size
     known = asked_parameters(question.network, question.parameters, training.profile.meta, pixels)
     if known is None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from profet_core.answers.questions import Context, FieldNames, TrainingQuestion, narrowed_context, narrowed_rows
+from profet_core.answers.questions import Context, narrowed_context, narrowed_rows
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.cost import CostTable, cost_table
+from profet_core.documents.answers import Costed
 from profet_core.energy.estimate import Energy, load_regions, training_energy
+from profet_core.fields.questions import FieldNames, TrainingQuestion
 from profet_core.memory.fit import FitAnswer
 
 
@@ -20,6 +22,12 @@ class CostAnswer:
     table: CostTable
     fits: Mapping[str, FitAnswer]
     energy: Mapping[str, Energy | None]
+
+    @property
+    def rows(self) -> list[Costed]:
+        """Rows of the table with their steps and energy."""
+        steps = {step.instance: step for step in self.training.steps.step_times}
+        return [Costed(row, steps[row.instance], self.energy[row.instance]) for row in self.table.rows]
 
 
 def answer_cost(context: Context, question: TrainingQuestion, field_names: FieldNames) -> CostAnswer:

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from profet_core.answers.predict import predicted_profile
-from profet_core.answers.questions import (
-    Context,
-    FieldNames,
-    OffersQuestion,
-    ProfileQuestion,
-    narrowed_context,
-    narrowed_rows,
-)
-from profet_core.catalog.collection import Narrowing, NoOffersError
-from profet_core.cost import CostTable, cost_table
+from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.catalog.collection import Narrowing
+from profet_core.cost import CostRow, CostTable, cost_table
+from profet_core.documents.answers import COVERAGE, MEMORY, ends
+from profet_core.documents.parts import RENTED, TOTALS
+from profet_core.documents.records import NUMBER, TEXT, at, by_name, keys, many, maybe, record, under
 from profet_core.errors import InputError
-from profet_core.from_layers.estimate import Disagreement, NetworkEstimate, disagreements, estimate
+from profet_core.fields import field
+from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
+from profet_core.fields.questions import COST, FieldNames, ProfileQuestion, StepsQuestion
+from profet_core.from_layers.estimate import OPTIMISERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.checks import read_as
-from profet_core.prediction.records import Prediction, rows_frame
+from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
 from profet_core.profiles import Profile
 
 #: Default image size of named networks.
@@ -33,7 +31,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EstimateQuestion(OffersQuestion):
+class EstimateQuestion(StepsQuestion):
     """A network without a profile.
 
     Attributes
@@ -41,9 +39,6 @@ class EstimateQuestion(OffersQuestion):
     network : FLOPs, bytes and layers per image. name : of the network if known, else of its file.
     is_named : `name` is one of `layers.named_networks`.
     caveats : uncertainty in its counts.
-    targets : instances; None: all offers. method, optimiser : as `estimate.estimate.estimate` takes them.
-    precision : as in `ProfileQuestion`. confidence : as in `ProfileQuestion`.
-    images, validation_images : per epoch; None: no epoch cost is requested.
     profiled : the same network, profiled at this size and batch size.
     """
 
@@ -52,20 +47,48 @@ class EstimateQuestion(OffersQuestion):
     is_named: bool = False
     caveats: Sequence[str] = ()
     batch_size: int
-    targets: Sequence[str] | None = None
-    method: str = "default"
-    optimiser: str = "sgd"
-    precision: str = AS_PROFILED
-    confidence: str | None = None
-    images: int | None = None
-    validation_images: int = 0
-    epochs: int = 1
+    method: str = asked(
+        "default, law (analytical model only), log-linear, xgboost or lightgbm", default="default", unit="NAME"
+    )
+    optimiser: str = asked(
+        "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMISERS)
+    )
+    images: int | None = asked("training images per epoch; adds time and cost")
+    validation_images: int = asked(COST["validation_images"].help, default=0)
+    epochs: int = asked(COST["epochs"].help, default=1)
+    targets: Sequence[str] | None = asked("instances to estimate (default: all)")
     profiled: ProfileQuestion | None = None
 
-    @property
-    def narrowing(self) -> Narrowing:
-        """Requested offers and minimum confidence."""
-        return self.narrowed_to(self.confidence)
+
+#: Fields of `named_question`, and those of the profile to compare with.
+ESTIMATE: Fields = {
+    "network": Field(field.TEXT, "network name, such as ResNet50", "NAME", required=True),
+    "batch": Field(WHOLE, "batch size", required=True),
+    "pixels": Field(WHOLE, "height and width of the image (default: 224, or the file's)"),
+    "classes": Field(WHOLE, "number of classes of a named network (default: as measured)"),
+    "profile": replace(COST["profile"], help="profile of the network to compare with", required=False),
+    **{name: COST[name] for name in ("anchor", "latency_ms", "profiled_precision")},
+    **fields_of(EstimateQuestion),
+}
+
+
+def with_profiled(values: Mapping[str, Any], field_names: FieldNames) -> dict[str, Any]:
+    """Values of `ESTIMATE` with those of the profile as its question.
+
+    Raises
+    ------
+    InputError : fields of a profile are given without it.
+    """
+    of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
+    others = {name: value for name, value in values.items() if name not in of_profile}
+    if not of_profile:
+        return others
+    if "profile" not in of_profile:
+        anchor, latency, profile = (field_names.option(name) for name in ("anchor", "latency_ms", "profile"))
+        raise InputError(f"{anchor} and {latency} need a profile: name it with {profile}.")
+    if "precision" in values:
+        of_profile["precision"] = values["precision"]
+    return {**others, "profiled": ProfileQuestion(**of_profile)}
 
 
 def named_question(
@@ -117,7 +140,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
     """
     narrowing = question.narrowing
     context, names = narrowed_context(context, narrowing)
-    _check_wanted(question.targets, names, context, field_names)
+    check_wanted(context, question.targets, names, field_names)
     found = estimate(
         context.models,
         context.catalog,
@@ -138,17 +161,6 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
         disagreements=() if profiled is None else disagreements(found.rows, profiled),
         warnings=(*question.caveats, *found.warnings, *said),
     )
-
-
-def _check_wanted(
-    targets: Sequence[str] | None, names: Collection[str], context: Context, field_names: FieldNames
-) -> None:
-    unwanted = [name for name in targets or () if name in context.catalog and name not in names]
-    if unwanted:
-        raise NoOffersError(
-            f"Not among the selected offers: {', '.join(unwanted)}. "
-            f"Remove {field_names.option('targets')} or the filters."
-        )
 
 
 def _narrowed(found: NetworkEstimate, narrowing: Narrowing, names: Collection[str]) -> NetworkEstimate:
@@ -200,3 +212,47 @@ def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[str, ...]
         for what, recorded, wanted in sizes
         if recorded is not None and recorded != wanted
     )
+
+
+class _Row(NamedTuple):
+    """A row with the case of its estimate, and its costs; None without images."""
+
+    row: InstancePrediction
+    regime: str
+    cost: CostRow | None
+
+
+def _rows(answer: EstimateAnswer) -> list[_Row]:
+    found = answer.estimate
+    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    return [_Row(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
+
+
+_DOCUMENT = record(
+    **under("row", instance=TEXT, latency_ms=NUMBER, **ends(known=True)),
+    by_method=at("row.members", by_name(NUMBER)),
+    regime=TEXT,
+    **keys(InstancePrediction, "basis cost_per_1000_steps_usd", "row", cost_per_1000_steps_usd=NUMBER),
+    **under("cost", **{name: maybe(kind) for name, kind in TOTALS.items()}),
+    **under("row", **keys(InstancePrediction, "usd_per_hour status note"), **RENTED),
+)
+_COUNTS = "pixels classes parameters flops convolution_flops depthwise_flops dense_flops activation_elements layers"
+#: An `EstimateAnswer` as JSON.
+ESTIMATED = record(
+    network=at("estimate.name", TEXT),
+    **keys(NetworkEstimate, "batch_size method", "estimate"),
+    counts=at("estimate.network", record(**keys(Counts, _COUNTS))),
+    interval_level=COVERAGE,
+    estimates=at(_rows, many(_DOCUMENT)),
+    memory=at("estimate.fits", MEMORY),
+    profile=at(
+        lambda answer: answer.profiled and answer,
+        maybe(
+            record(
+                anchor=at("profiled.anchor", TEXT),
+                disagreements=many(record(**keys(Disagreement, "instance estimated_ms profiled_ms ratio overlap"))),
+            )
+        ),
+    ),
+    **keys(EstimateAnswer, "warnings"),
+)

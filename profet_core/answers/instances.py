@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from profet_core.answers.questions import InstancesQuestion
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import narrowed
+from profet_core.fields.questions import InstancesQuestion
 from profet_core.prediction.unprofiled import basis_by_instance
 
 #: Basis of an instance without a prediction.
@@ -22,9 +22,6 @@ def answer_instances(
     NoOffersError : no offer matches; the message says what to widen.
     """
     basis_of = {} if models is None else basis_by_instance(models, catalog)
-    return [(offer, basis_of.get(offer.name, PRICE_ONLY)) for offer in _wanted(catalog, question)]
-
-
-def _wanted(catalog: Catalog, question: InstancesQuestion) -> list[Instance]:
     every = question.all or question.market or question.region
-    return narrowed(catalog.all_offers if every else catalog.values(), question.narrowing)
+    offers = narrowed(catalog.all_offers if every else catalog.values(), question.narrowing)
+    return [(offer, basis_of.get(offer.name, PRICE_ONLY)) for offer in offers]

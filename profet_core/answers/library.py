@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from profet_core.advice.whole_nodes import ScaledTraining
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
-from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
+from profet_core.answers.questions import Context
 from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.artifacts import models as artifacts
 from profet_core.artifacts.models import Models
-from profet_core.catalog import load
+from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus, with_offers_of
-from profet_core.multi_gpu.offers import ScaledTraining
+from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.prediction import in_precision
 from profet_core.prediction.records import Prediction
 from profet_core.profiles.record import Profile
@@ -55,8 +56,8 @@ def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> 
     CatalogError : one line that names the invalid row and column.
     """
     if path is not None:
-        return load.load_catalog(Path(path))
-    return with_offers_of(load.load_catalog(own=own), _own_gpus())
+        return read_catalog(Path(path))
+    return with_offers_of(read_catalog(own=own), _own_gpus())
 
 
 def predict(

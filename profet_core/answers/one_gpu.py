@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TypeAlias
 
-from profet_core.answers.questions import Context, FieldNames, TrainingQuestion
+from profet_core.answers.questions import Context
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.errors import InputError
+from profet_core.fields.questions import FieldNames, TrainingQuestion
 from profet_core.latency import Basis, StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.sizes import BATCH_SIZES
@@ -17,161 +16,89 @@ from profet_core.profiles.record import ProfileMeta
 from profet_core.units import positive_number, whole_number
 
 
-@dataclass(frozen=True)
-class PredictedOneGpu:
+@dataclass(frozen=True, slots=True)
+class OneGpu:
+    """Source of one GPU's step.
+
+    Attributes
+    ----------
+    gpu, instance : where it ran; the instance is empty if the step was measured on any with this GPU.
+    batch_size, pixels, meta : of the training, and the profile's metadata; empty if measured.
+    known : instances with a step. supports_batch : whether steps are known at a batch size.
+    step_at : step of an instance at a batch size; InputError if unknown.
+    fit_at : whether it fits in the memory of one GPU there; None if unknown, or if it ran.
+    warnings : of the predictions so far.
+    """
+
+    gpu: str
+    instance: str
+    batch_size: int
+    known: Collection[str]
+    supports_batch: Callable[[int], bool]
+    step_at: Callable[[str, int], StepTime]
+    fit_at: Callable[[str, int], FitAnswer | None]
+    pixels: int | None = None
+    meta: ProfileMeta = field(default_factory=ProfileMeta)
+    warnings: Sequence[str] = ()
+
+
+def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names: FieldNames) -> OneGpu:
     """A step predicted from a profile and scaled to other batch sizes.
 
-    Properties: the source GPU and instance, the batch and pixel size, the instances with a known step, and warnings.
+    For a GPU anchor, another batch size is taken from offers with that GPU.
     """
+    first = predicted_training(context, question, field_names)
+    anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.steps.batch_size
+    gpu = context.catalog[anchor].gpu if anchor in context.catalog else anchor
+    trainings, warnings = {batch: first}, list(first.warnings)
 
-    context: Context
-    question: TrainingQuestion
-    field_names: FieldNames
-    _trainings: dict[int, PredictedTraining] = field(default_factory=dict)
+    def at(batch_size: int) -> PredictedTraining:
+        if batch_size not in trainings:
+            trainings[batch_size] = predicted_training(context, replace(question, at_batch=batch_size), field_names)
+            warnings.extend(trainings[batch_size].warnings)
+        return trainings[batch_size]
 
-    @cached_property
-    def _first(self) -> PredictedTraining:
-        return predicted_training(self.context, self.question, self.field_names)
-
-    @property
-    def gpu(self) -> str:
-        """GPU of the anchor."""
-        anchor = self._first.prediction.anchor
-        found = self.context.catalog.get(anchor)
-        return anchor if found is None else found.gpu
-
-    @property
-    def instance(self) -> str:
-        """The anchor."""
-        return self._first.prediction.anchor
-
-    @property
-    def meta(self) -> ProfileMeta:
-        """Metadata of the profile."""
-        return self._first.profile.meta
-
-    @property
-    def batch_size(self) -> int:
-        """Batch size of the training."""
-        return self._first.steps.batch_size
-
-    @property
-    def pixels(self) -> int | None:
-        """Pixels of the training, if the profile or the question gives them."""
-        return self._first.steps.pixels or self._first.pixels
-
-    @property
-    def known(self) -> Collection[str]:
-        """Instances with a latency."""
-        return self._first.steps.latencies_ms.keys()
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """Warnings of the prediction and of scaling."""
-        return [text for training in (self._first, *self._trainings.values()) for text in training.warnings]
-
-    def tells(self, batch_size: int) -> bool:
-        """Whether steps can be scaled to that batch size."""
-        return batch_size == self.batch_size or BATCH_SIZES[0] <= batch_size <= BATCH_SIZES[1]
-
-    def step_at(self, instance: str, batch_size: int) -> StepTime:
-        """Step predicted and scaled to another batch size.
-
-        For a GPU anchor, it is taken from offers with that GPU.
-
-        Raises
-        ------
-        InputError : the anchor's latency is missing, or scaling would need an offer with the GPU.
-        """
-        given_ms = self._first.prediction.anchor_latency_ms
-        is_a_gpu = instance == self.instance and instance not in self.context.catalog
-        steps = self._at(batch_size).steps
+    def step_at(instance: str, batch_size: int) -> StepTime:
+        is_a_gpu = instance == anchor and instance not in context.catalog
+        steps = at(batch_size).steps
         if is_a_gpu and given_ms is not None and not steps.carried:
             return StepTime(instance=instance, latency_ms=given_ms, basis=Basis.GIVEN)
-        names = self._offers_with(instance) if is_a_gpu else [instance]
+        names = [instance]
+        if is_a_gpu:
+            having = [offer for offer in context.catalog.values() if offer.gpu == instance]
+            names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
         rows = {row.instance: row for row in steps.step_times if row.latency_ms is not None}
         found = next((rows[name] for name in names if name in rows), None)
-        if found is None:
-            raise InputError(self._not_known(instance, batch_size, given_ms))
-        return found
-
-    def _offers_with(self, gpu: str) -> list[str]:
-        """Instances with this GPU, fewest GPUs first."""
-        having = [offer for offer in self.context.catalog.values() if offer.gpu == gpu]
-        return [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
-
-    def _not_known(self, instance: str, batch_size: int, given_ms: float | None) -> str:
-        option = self.field_names.option
+        if found is not None:
+            return found
         if given_ms is None:
-            return (
-                f"The step latency on {instance} is unknown: give it ({option('latency_ms')}) or name another instance."
+            latency = field_names.option("latency_ms")
+            raise InputError(
+                f"The step latency on {instance} is unknown: give it ({latency}) or name another instance."
             )
-        return (
-            f"The step latency on {instance} at batch {batch_size} is unknown: name an instance ({option('instance')})."
+        raise InputError(
+            f"The step latency on {instance} at batch {batch_size} is unknown: name an instance "
+            f"({field_names.option('instance')})."
         )
 
-    def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
-        """Whether the step fits in the memory of one GPU there; None without a memory model."""
-        return fits_in_training(self.context, self._at(batch_size), [instance]).get(instance)
-
-    def _at(self, batch_size: int) -> PredictedTraining:
-        if batch_size == self.batch_size:
-            return self._first
-        if batch_size not in self._trainings:
-            question = replace(self.question, at_batch=batch_size)
-            self._trainings[batch_size] = predicted_training(self.context, question, self.field_names)
-        return self._trainings[batch_size]
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredOneGpu:
-    """A measured step on one GPU: known on instances with that GPU, at that batch size.
-
-    Fields match the properties of `PredictedOneGpu`; `instance` is "" for any instance with the GPU.
-    """
-
-    latency_ms: float
-    batch_size: int
-    gpu: str
-    known: Collection[str]
-    instance: str = ""
-    pixels: int | None = None
-    warnings: Sequence[str] = ()
-    meta: ProfileMeta = field(default_factory=ProfileMeta)
-
-    def tells(self, batch_size: int) -> bool:
-        """Whether it is the measured batch size."""
-        return batch_size == self.batch_size
-
-    def step_at(self, instance: str, batch_size: int) -> StepTime:
-        """The measured step.
-
-        Raises
-        ------
-        InputError : another GPU, or another batch size than the measured one.
-        """
-        if instance and instance not in self.known:
-            raise InputError(f"The step was measured on {self.gpu}, but {instance} has another GPU.")
-        if batch_size != self.batch_size:
-            raise InputError(
-                f"The measured step is for batch {self.batch_size} per GPU, not {batch_size}: another batch "
-                "size needs a profile."
-            )
-        return StepTime(instance=instance, latency_ms=self.latency_ms, basis=Basis.GIVEN)
-
-    def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
-        """Always fits: it ran."""
-        return None
-
-
-#: Source of one GPU's step.
-OneGpu: TypeAlias = PredictedOneGpu | MeasuredOneGpu
+    return OneGpu(
+        gpu=gpu,
+        instance=anchor,
+        batch_size=batch,
+        known=first.steps.latencies_ms.keys(),
+        supports_batch=lambda size: size == batch or BATCH_SIZES[0] <= size <= BATCH_SIZES[1],
+        step_at=step_at,
+        fit_at=lambda instance, size: fits_in_training(context, at(size), [instance]).get(instance),
+        pixels=first.steps.pixels or first.pixels,
+        meta=first.profile.meta,
+        warnings=warnings,
+    )
 
 
 def measured_one_gpu(
     context: Context, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None, field_names: FieldNames
-) -> MeasuredOneGpu:
-    """A step measured on one named GPU.
+) -> OneGpu:
+    """A step measured on one named GPU: known on instances with that GPU, at that batch size.
 
     Raises
     ------
@@ -184,9 +111,16 @@ def measured_one_gpu(
         raise InputError(f"Give the batch size that the step was measured at: {field_names.option('batch')} 64.")
     # Parse the name like an anchor's: "A100" is ambiguous, and PCIe and SXM4 steps differ.
     gpu = context.gpus.find(gpus[0]).name
-    return MeasuredOneGpu(
-        latency_ms=positive_number("The step latency", latency_ms),
-        batch_size=whole_number("The batch size", batch_size),
-        gpu=gpu,
-        known=frozenset(name for name, offer in context.catalog.items() if offer.gpu == gpu),
-    )
+    known = frozenset(name for name, offer in context.catalog.items() if offer.gpu == gpu)
+    latency_ms, batch = positive_number("The step latency", latency_ms), whole_number("The batch size", batch_size)
+
+    def step_at(instance: str, batch_size: int) -> StepTime:
+        if instance and instance not in known:
+            raise InputError(f"The step was measured on {gpu}, but {instance} has another GPU.")
+        if batch_size != batch:
+            raise InputError(
+                f"The measured step is for batch {batch} per GPU, not {batch_size}: another batch size needs a profile."
+            )
+        return StepTime(instance=instance, latency_ms=latency_ms, basis=Basis.GIVEN)
+
+    return OneGpu(gpu, "", batch, known, lambda size: size == batch, step_at, lambda *_: None)

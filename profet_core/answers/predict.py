@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profet_core.answers.questions import (
-    Context,
-    FieldNames,
-    PredictQuestion,
-    ProfileQuestion,
-    narrowed_context,
-    narrowed_rows,
-    question_anchor,
-)
+from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows, question_anchor
 from profet_core.catalog import Catalog
-from profet_core.catalog.collection import NoOffersError
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError
+from profet_core.fields.questions import FieldNames, PredictQuestion, ProfileQuestion
 from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.precision.names import AS_PROFILED, asked_precision, canonical
 from profet_core.prediction.anchors import find_anchor
@@ -52,22 +44,21 @@ def answer_predict(context: Context, question: PredictQuestion, field_names: Fie
     if question.targets is not None:
         question = replace(question, targets=_instances_of(context, question.targets))
     context, names = narrowed_context(context, narrowing)
-    _check_wanted(context, question, field_names, names)
+    check_wanted(context, question.targets, {*names, question.anchor}, field_names)
     profile, prediction = predicted_question(context, question, field_names, question.targets)
     prediction = corrected(context, question, field_names, profile, prediction)
     rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
     prediction = replace(prediction, predictions=tuple(rows))
-    instances = [row.instance for row in prediction.predictions]
-    fits = fits_by_instance(
-        context.models.memory,
-        context.catalog,
-        context.gpus,
-        profile,
-        prediction.anchor,
-        instances,
-        precision_growth=activation_growth(context.models, profile, prediction.precision),
-    )
-    return PredictAnswer(profile, prediction, fits)
+    return PredictAnswer(profile, prediction, memory_fits(context, profile, prediction, [row.instance for row in rows]))
+
+
+def memory_fits(
+    context: Context, profile: Profile, prediction: Prediction, instances: Iterable[str], **size: Any
+) -> Mapping[str, FitAnswer]:
+    """Instance -> whether the predicted step fits in its memory; `size` as `fits_by_instance` takes it."""
+    growth = activation_growth(context.models, profile, prediction.precision)
+    known = context.models.memory, context.catalog, context.gpus
+    return fits_by_instance(*known, profile, prediction.anchor, instances, precision_growth=growth, **size)
 
 
 def _instances_of(context: Context, targets: Sequence[str]) -> list[str]:
@@ -79,17 +70,6 @@ def _instances_of(context: Context, targets: Sequence[str]) -> list[str]:
         # Unknown names are rejected when they are read.
         found += having or [target]
     return list(dict.fromkeys(found))
-
-
-def _check_wanted(context: Context, question: PredictQuestion, field_names: FieldNames, names: Collection[str]) -> None:
-    """Reject targets that the filters exclude; unknown ones are rejected when they are read."""
-    others = [name for name in question.targets or () if name in context.catalog and name != question.anchor]
-    unwanted = [name for name in others if name not in names]
-    if unwanted:
-        raise NoOffersError(
-            f"Not among the selected offers: {', '.join(unwanted)}. "
-            f"Remove {field_names.option('targets')} or the filters."
-        )
 
 
 def predicted_question(

@@ -3,47 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from profet_core.advice.plans import Limits, Request, Workload, plan_confidence, plan_of
-from profet_core.advice.whole_nodes import Gradients, WholeNodePlan, on_gpus
-from profet_core.answers.advise import NO_SCALEOUT
-from profet_core.answers.one_gpu import OneGpu, PredictedOneGpu, measured_one_gpu
-from profet_core.answers.questions import (
-    Context,
-    FieldNames,
-    NetworkParameters,
-    OffersQuestion,
-    TrainingQuestion,
-    asked_parameters,
-    market_offers,
-    narrowed_context,
-)
-from profet_core.catalog.collection import Narrowing, NoOffersError
-from profet_core.catalog.instance import Instance
-from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.cost import cost_usd, epoch_steps
-from profet_core.errors import ArtifactError, InputError
-from profet_core.memory.fit import does_not_fit
-from profet_core.multi_gpu.law import ScaleoutModel, Strategy
-from profet_core.multi_gpu.offers import (
+from profet_core.advice.whole_nodes import (
     CurveRow,
+    Gradients,
     ScaledEpoch,
     ScaledTraining,
+    WholeNodePlan,
     batch_per_gpu,
+    on_gpus,
     stops_paying,
     usual_counts,
 )
+from profet_core.answers.advise import NO_SCALEOUT
+from profet_core.answers.one_gpu import OneGpu, measured_one_gpu, predicted_one_gpu
+from profet_core.answers.questions import Context, NetworkParameters, asked_parameters, market_offers, narrowed_context
+from profet_core.catalog.collection import NoOffersError
+from profet_core.catalog.instance import Instance
+from profet_core.catalog.interconnects import Interconnect, load_interconnects
+from profet_core.cost import cost_usd, epoch_steps
+from profet_core.documents.answers import COVERAGE, VERDICT, ends
+from profet_core.documents.parts import RENTED
+from profet_core.documents.records import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
+from profet_core.errors import ArtifactError, InputError
+from profet_core.fields.field import LARGE, Fields, asked, fields_of
+from profet_core.fields.questions import ADVISE, FieldNames, StepsQuestion, TrainingQuestion
+from profet_core.latency import StepTime
+from profet_core.memory.fit import does_not_fit
+from profet_core.multi_gpu.law import ScaleoutModel, Strategy
 from profet_core.multi_gpu.step import (
+    GRADIENT_BYTES,
     MOST_GPUS,
     GpuStep,
     ScaledStep,
-    best_step,
     scaled_step,
     scaling_warnings,
-    strategies_of,
 )
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.sizes import BATCH_SIZES
@@ -56,48 +54,43 @@ _USUAL_NODE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleoutQuestion(OffersQuestion):
+class ScaleoutQuestion(StepsQuestion):
     """A step on several GPUs, from a profile or from one GPU's measured step.
 
     Attributes
     ----------
     training : the profile and its training; None where `step_ms` is given. Its `at_batch` is one GPU's.
-    step_ms, batch : a step measured on the one GPU in `gpu`, and its batch size; else None.
-    gpus : numbers of GPUs; empty: 1, 2, 4, ... as the node allows.
-    total_gpus : use each offer as whole nodes with this total number of GPUs; None: one node each.
-    global_batch : shared by all GPUs (strong scaling); None: each keeps its own batch (weak scaling).
-    instance : node type for the curve, or the label of a plan; None: eight of the anchor's GPU.
-    network, parameters : source of the gradient size, by name or by number; None: from the profile.
-    precision : of the training, as in `ProfileQuestion`.
-    gradients : precision in which gradients are sent, fp32, fp16 or bf16: frameworks keep FP32 gradients in mixed
-        precision by default.
-    images, validation_images : per epoch; None: those of `training`, else ImageNet's and none.
-    confidence, price, spot_discount : as in `AdviseQuestion`.
+    gpus : empty: 1, 2, 4, ... as the node allows.
+    global_batch : None: each GPU keeps its own batch (weak scaling).
+    instance : also the label of a plan.
+    gradients : frameworks keep FP32 gradients in mixed precision by default.
     """
 
     training: TrainingQuestion | None = None
-    step_ms: float | None = None
-    batch: int | None = None
-    gpus: Sequence[int] = ()
-    strategy: str = Strategy.RING.value
-    global_batch: int | None = None
-    instance: str | None = None
-    network: str | None = None
-    parameters: float | None = None
-    tensors: int | None = None
-    precision: str = AS_PROFILED
-    gradients: str = "fp32"
-    images: int | None = None
-    validation_images: int | None = None
-    total_gpus: int | None = None
-    confidence: str | None = None
-    price: Mapping[str, float] = field(default_factory=dict)
-    spot_discount: float | None = None
-
-    @property
-    def narrowing(self) -> Narrowing:
-        """Requested offers and minimum confidence."""
-        return self.narrowed_to(self.confidence)
+    step_ms: float | None = asked(
+        "measured step latency on one GPU instead of a profile, in milliseconds; needs gpu and batch", unit="MS"
+    )
+    batch: int | None = asked("keep this batch size per GPU (default: the profiled one)")
+    global_batch: int | None = asked("keep this global batch size, divided over all GPUs")
+    network: str | None = asked(ADVISE["network"].help, unit="NAME")
+    parameters: float | None = asked(ADVISE["parameters"].help, LARGE)
+    tensors: int | None = asked("number of weight tensors, for one-process; ResNet50 has 161")
+    gradients: str = asked(
+        "precision of exchanged gradients (default: fp32)", default="fp32", choices=tuple(GRADIENT_BYTES)
+    )
+    gpus: Sequence[int] = asked("numbers of GPUs (default: 1, 2, 4, ... 64)", default=())
+    total_gpus: int | None = asked("offers as whole machines with this many GPUs together (default: one machine each)")
+    strategy: str = asked(
+        "how GPUs exchange gradients (default: ring, which frameworks use today; tree is not measured, ps-cpu and "
+        "ps-gpu only in 2017)",
+        default=Strategy.RING.value,
+        choices=tuple(each.value for each in Strategy),
+    )
+    instance: str | None = asked("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
+    images: int | None = asked("training images per epoch (default: ImageNet's)")
+    validation_images: int | None = asked(ADVISE["validation_images"].help)
+    price: Mapping[str, float] = asked(ADVISE["price"].help, default=dict, unit="INSTANCE=USD")
+    spot_discount: float | None = asked(ADVISE["spot_discount"].help, unit="SHARE")
 
     @property
     def epoch_images(self) -> int:
@@ -115,6 +108,16 @@ class ScaleoutQuestion(OffersQuestion):
 
 #: Fields that apply to a profile only, named as options and request fields.
 OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "profiled_precision")
+#: Fields of `scaleout_question`.
+SCALEOUT: Fields = {
+    "profile": replace(
+        ADVISE["profile"],
+        help="profile of training steps on one GPU; or give a step's latency, GPU and batch size",
+        required=False,
+    ),
+    **{name: ADVISE[name] for name in OF_PROFILE},
+    **fields_of(ScaleoutQuestion),
+}
 
 
 def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> ScaleoutQuestion:
@@ -162,7 +165,8 @@ def scaleout_plans(context: Context, question: ScaleoutQuestion, field_names: Fi
     model = context.models.scaleout
     if model is None:
         raise ArtifactError(NO_SCALEOUT)
-    strategies_of(question.strategy)
+    if question.strategy not in list(Strategy):
+        raise InputError(f"Unknown strategy {question.strategy!r}: choose one of {', '.join(Strategy)}.")
     if question.total_gpus is not None and whole_number("The number of GPUs", question.total_gpus) > MOST_GPUS:
         raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {question.total_gpus}.")
     return ScaleoutPlans(context, question, field_names, model)
@@ -232,7 +236,7 @@ class ScaleoutPlans:
         if (question.training is None) == (question.step_ms is None):
             raise InputError(f"Give either {field_names.profile} or {field_names.option('step_ms')}.")
         if question.training is not None:
-            return PredictedOneGpu(self.context, question.training, field_names)
+            return predicted_one_gpu(self.context, question.training, field_names)
         return measured_one_gpu(self.context, question.gpu, question.step_ms or 0.0, question.batch, field_names)
 
     @cached_property
@@ -271,7 +275,7 @@ class ScaleoutPlans:
             known = [
                 gpus
                 for gpus in sorted(usual)
-                if gpus <= most and self._can_share(gpus) and self.source.tells(self._batch(gpus))
+                if gpus <= most and self._can_share(gpus) and self.source.supports_batch(self._batch(gpus))
             ]
             if not known:
                 raise InputError(
@@ -314,7 +318,7 @@ class ScaleoutPlans:
 
     def _curve_row(self, gpus: int, offer: Instance | None, links: Interconnect) -> CurveRow:
         step = self._step(self._start(offer), gpus)
-        epoch = self._epoch(best_step(self.model, step, links, gpus, strategies_of(self.question.strategy)), offer)
+        epoch = self._epoch(scaled_step(self.model, step, links, gpus, Strategy(self.question.strategy)), offer)
         scaled = epoch.step
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (step.tensors and scaled.nodes == 1)]
         others = {each: self._epoch(scaled_step(self.model, step, links, gpus, each), offer) for each in can}
@@ -336,7 +340,7 @@ class ScaleoutPlans:
     def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
         """Speedup, at most the number of GPUs: one GPU can process the whole batch in consecutive parts."""
         batch = self.question.global_batch
-        if batch is None or not self._can_share(1) or not self.source.tells(batch):
+        if batch is None or not self._can_share(1) or not self.source.supports_batch(batch):
             return None
         whole_ms = self.source.step_at(self._start(offer), batch).latency_ms
         return None if whole_ms is None else min(whole_ms, scaled.gpus * scaled.one_gpu_ms) / scaled.latency_ms
@@ -363,27 +367,75 @@ class ScaleoutPlans:
         gpus = total or offer.gpu_count
         if gpus > MOST_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
             return None
-        if offer.name not in self.source.known or not self._can_share(gpus) or not self.source.tells(self._batch(gpus)):
+        if (
+            offer.name not in self.source.known
+            or not self._can_share(gpus)
+            or not self.source.supports_batch(self._batch(gpus))
+        ):
             return None
         batch_size = self._batch(gpus)
         one = self.source.step_at(offer.name, batch_size)
         shared = Gradients(self._network.count, question.gradients, self.source.pixels, question.tensors)
-        found = on_gpus(self.model, one, offer, gpus, shared, batch_size, question.strategy)
-        paid = replace(offer, usd_per_hour=found.step.nodes * offer.usd_per_hour)
+        step, time = on_gpus(self.model, one, offer, gpus, shared, batch_size, Strategy(question.strategy))
+        paid = replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
         work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)
-        plan = plan_of(Request(work, Limits()), found.row, paid, node=found.node)
+        plan = plan_of(Request(work, Limits()), time, paid)
         return WholeNodePlan(
-            offer,
-            found.step,
-            paid.usd_per_hour,
-            plan.total_s,
-            plan.total_usd,
-            self.source.fit_at(offer.name, batch_size),
+            offer=offer,
+            step=step,
             one=one,
             plan=plan,
+            fit=self.source.fit_at(offer.name, batch_size),
             is_anchor=self.source.gpu in (offer.name, offer.gpu),
         )
 
 
 def _fits_nodes(gpus: int, per_node: int) -> bool:
     return gpus <= per_node or gpus % per_node == 0
+
+
+_ON_GPUS: Keys = {
+    **under(
+        "step",
+        **keys(
+            ScaledStep,
+            "gpus nodes strategy batch_per_gpu batch_size latency_ms",
+            strategy=at("strategy.value", TEXT),
+        ),
+        **ends(),
+        **keys(ScaledStep, "images_per_s efficiency speed_up"),
+        speed_up_low=at(lambda step: step.speed_up_range and step.speed_up_range[0], maybe(NUMBER)),
+        speed_up_high=at(lambda step: step.speed_up_range and step.speed_up_range[1], maybe(NUMBER)),
+        **keys(ScaledStep, "one_gpu_ms"),
+    ),
+    # Of one GPU; null where it is not known, or not asked as the step was measured.
+    "fits_in_memory": at("fit.verdict", maybe(VERDICT)),
+    "largest_batch": at("fit.largest_batch", maybe(WHOLE)),
+}
+_CURVE = record(
+    **_ON_GPUS,
+    **keys(CurveRow, "over_one epoch_s epoch_usd"),
+    by_strategy_ms=at(lambda row: {each.value: ms for each, ms in row.other_ms.items()}, by_name(NUMBER)),
+)
+_PLAN = record(
+    instance=at("offer.name", TEXT),
+    **_ON_GPUS,
+    **keys(WholeNodePlan, "usd_per_hour epoch_s epoch_usd"),
+    **keys(Instance, "region market status", "offer"),
+    **RENTED,
+)
+_LINKS = "gpus link link_gb_per_s pcie_generation gpus_per_root network_gbit_per_s source assumed"
+#: A `ScaledTraining` as JSON.
+SCALED_OUT = record(
+    network=at(lambda answer: answer.network or None, maybe(TEXT)),
+    **keys(ScaledTraining, "parameters gradients strategy global_batch images validation_images"),
+    instance=at("offer.name", maybe(TEXT)),
+    gpu=TEXT,
+    one_gpu=record(latency_ms=maybe(NUMBER), **ends(), **keys(StepTime, "basis note")),
+    interconnect=record(**keys(Interconnect, _LINKS, link=at("link.value", TEXT))),
+    curve=many(_CURVE),
+    last_paying=maybe(WHOLE),
+    offers=at("plans", many(_PLAN)),
+    interval_level=COVERAGE,
+    **keys(ScaledTraining, "warnings"),
+)

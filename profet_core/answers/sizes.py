@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from profet_core.advice.advise import OfferRow
 from profet_core.advice.plans import Plan, plan_of
 from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
-from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
-from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_at, training_curves
+from profet_core.answers.questions import Context
+from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
+from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.memory.fit import FitAnswer, does_not_fit
+from profet_core.prediction.sizes import curves_at
 from profet_core.sizes.axes import KNOTS, axis_range
 
 
@@ -92,7 +94,11 @@ def answer_sizes(
     curves = [
         SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in rows if row.label in points
     ]
-    found = along.at_largest(rows) if at_largest else along.at_own_size(rows)
+    steps = advice.training.steps
+    own = steps.batch_size if axis == "batch" else steps.pixels or 0
+    found = [SizePoint(own, row.plan, row.fit) for row in rows if row.plan is not None]
+    if at_largest:
+        found = along.at_largest(rows)
     return SizesAnswer(advice, axis, tuple(sizes), tuple(found), tuple(curves))
 
 
@@ -112,7 +118,7 @@ class _Along:
         names = {row.offer.name for row in rows}
         batch_size, pixels = training.steps.batch_size, training.steps.pixels or training.pixels
         other = pixels if self.axis == "batch" else batch_size
-        steps = training_curves(self.context, training, self.axis, sizes, other, names)
+        steps = curves_at(self.context.models, training.known, self.axis, sizes, other, instances=names)
         known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
         shown = [row for row in rows if row.offer.name in known]
         offers = [row.offer for row in shown]
@@ -121,31 +127,25 @@ class _Along:
         for place, size in enumerate(sizes):
             at = self._size(size)
             one_gpu = [found[place] for found in known.values()]
-            nodes = node_rows(self.context, self.question, training, one_gpu, offers, at, self.field_names)
-            by_name = {step.instance: step for step in nodes.rows}
+            every = node_rows(self.context, self.question, training, one_gpu, offers, at, self.field_names)
+            by_name = {step.instance: step for step in every}
             asked = replace(request, workload=replace(request.workload, batch_size=at[0]))
             for row in shown:
-                name = row.offer.name
-                plan = plan_of(asked, by_name[name], row.offer, node=nodes.nodes.get(name))
-                points[row.label].append(SizePoint(size, plan))
+                points[row.label].append(SizePoint(size, plan_of(asked, by_name[row.offer.name], row.offer)))
         return points
 
     def largest_fits(self, instances: Sequence[str]) -> Mapping[str, int]:
         """Instance -> `SizeCurve.largest_fit`."""
         sizes = KNOTS[self.axis]
-        fits = {size: fits_at(self.context, self.advice.training, instances, *self._size(size)) for size in sizes}
+        fits = {
+            size: fits_in_training(self.context, self.advice.training, instances, self._size(size)) for size in sizes
+        }
         found = {}
         for name in instances:
             beyond = [size for size in sizes if does_not_fit(fits[size].get(name))]
             if beyond:
                 found[name] = max((size for size in sizes if size < min(beyond)), default=0)
         return found
-
-    def at_own_size(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
-        """The points of the advice itself."""
-        steps = self.advice.training.steps
-        size = steps.batch_size if self.axis == "batch" else steps.pixels or 0
-        return [SizePoint(size, row.plan, row.fit) for row in rows if row.plan is not None]
 
     def at_largest(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
         """Each offer at its largest batch that fits in the range of sizes; offers that fit no size are omitted."""

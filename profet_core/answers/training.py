@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.answers.predict import corrected, predicted_profile, predicted_question, sized
-from profet_core.answers.questions import Context, FieldNames, TrainingQuestion
+from profet_core.answers.predict import corrected, memory_fits, predicted_profile, predicted_question, sized
+from profet_core.answers.questions import Context
 from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
-from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer, fits_by_instance
+from profet_core.fields.questions import FieldNames, TrainingQuestion
+from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.checks import read_as
-from profet_core.prediction.in_precision import activation_growth
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (
     KnownStep,
     TrainingSteps,
-    curves_at,
     joint_predictions,
     other_networks,
     steps_as_profiled,
@@ -78,7 +76,7 @@ def predicted_training(context: Context, question: TrainingQuestion, field_names
     known: tuple[KnownStep, ...] = (first,)
     warnings = list(first.prediction.warnings)
     if question.second is not None:
-        second = _second_step(context, question, field_names, first)
+        second = _second_step(context, question, question.second, field_names, first)
         warnings += [f"Second profile: {text}" for text in second.prediction.warnings if text not in warnings]
         known = joint_predictions((first, second))
     if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in known):
@@ -86,51 +84,19 @@ def predicted_training(context: Context, question: TrainingQuestion, field_names
     return PredictedTraining(profile, known[0].prediction, _steps(context, question, known), tuple(warnings), known)
 
 
-def training_curves(
-    context: Context,
-    training: PredictedTraining,
-    axis: str,
-    sizes: Sequence[int],
-    other_size: int | None,
-    instances: Collection[str],
-) -> Mapping[str, tuple[StepTime, ...]]:
-    """Instance -> its step at each size of an axis, "batch" or "pixels", as in `predicted_training`.
-
-    Raises
-    ------
-    InputError : a size is out of range or unknown.
-    """
-    return curves_at(context.models, training.known, axis, sizes, other_size, instances=instances)
-
-
 def fits_in_training(
-    context: Context, training: PredictedTraining, instances: Iterable[str]
+    context: Context, training: PredictedTraining, instances: Iterable[str], at: tuple[int, int | None] | None = None
 ) -> Mapping[str, FitAnswer]:
-    """Instance -> whether a training step fits in its memory; empty without a memory model."""
-    batch_size = None if training.profile.meta.batch_size is None else training.steps.batch_size
-    return fits_at(context, training, instances, batch_size, training.steps.pixels or training.pixels)
+    """Instance -> whether a training step fits in its memory; empty without a memory model.
 
-
-def fits_at(
-    context: Context,
-    training: PredictedTraining,
-    instances: Iterable[str],
-    batch_size: int | None,
-    pixels: int | None,
-) -> Mapping[str, FitAnswer]:
-    """As `fits_in_training`, at another size."""
-    return fits_by_instance(
-        context.models.memory,
-        context.catalog,
-        context.gpus,
-        training.profile,
-        training.prediction.anchor,
-        instances,
-        batch_size=batch_size,
-        pixels=pixels,
-        second=training.second,
-        precision_growth=activation_growth(context.models, training.profile, training.prediction.precision),
-    )
+    Parameters
+    ----------
+    at : batch size and pixels, if not the training's.
+    """
+    recorded = training.profile.meta.batch_size
+    batch_size, pixels = at or (training.steps.batch_size, training.steps.pixels or training.pixels)
+    size = {"batch_size": None if recorded is None else batch_size, "pixels": pixels}
+    return memory_fits(context, training.profile, training.prediction, instances, **size, second=training.second)
 
 
 def _steps(context: Context, question: TrainingQuestion, known: Sequence[KnownStep]) -> TrainingSteps:
@@ -145,7 +111,13 @@ def _steps(context: Context, question: TrainingQuestion, known: Sequence[KnownSt
     return steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
 
 
-def _second_step(context: Context, question: TrainingQuestion, field_names: FieldNames, first: KnownStep) -> KnownStep:
+class NoSecondPredictionError(OptionalInputError, NoPredictionError):
+    """Nothing can be predicted from the second profile."""
+
+
+def _second_step(
+    context: Context, question: TrainingQuestion, second: Profile, field_names: FieldNames, first: KnownStep
+) -> KnownStep:
     """`second` and its prediction.
 
     Raises
@@ -153,7 +125,10 @@ def _second_step(context: Context, question: TrainingQuestion, field_names: Fiel
     OptionalInputError : it can't be combined with the first; the message says why.
     """
     try:
-        found = _predicted_second(context, question, field_names)
+        profile = read_as(second, question.second_steps)
+        profile = sized(profile, question.second_batch, question.second_pixels, field_names, "second")
+        counted, prediction = predicted_profile(context, question, field_names, profile, question.second_latency_ms)
+        found = KnownStep(counted, prediction, counted.meta.batch_size, counted.meta.pixels)
         _check_together(first, found, field_names)
     except ProfetError as error:
         text = str(error)
@@ -161,19 +136,6 @@ def _second_step(context: Context, question: TrainingQuestion, field_names: Fiel
         kind = NoSecondPredictionError if isinstance(error, NoPredictionError) else OptionalInputError
         raise kind(text if text.startswith(name) else f"{name}: {text}", "second") from None
     return found
-
-
-class NoSecondPredictionError(OptionalInputError, NoPredictionError):
-    """Nothing can be predicted from the second profile."""
-
-
-def _predicted_second(context: Context, question: TrainingQuestion, field_names: FieldNames) -> KnownStep:
-    if question.second is None:
-        raise InputError("it is missing.")
-    profile = read_as(question.second, question.second_steps)
-    profile = sized(profile, question.second_batch, question.second_pixels, field_names, "second")
-    counted, prediction = predicted_profile(context, question, field_names, profile, question.second_latency_ms)
-    return KnownStep(counted, prediction, counted.meta.batch_size, counted.meta.pixels)
 
 
 def _check_together(first: KnownStep, second: KnownStep, field_names: FieldNames) -> None:

@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -22,7 +22,6 @@ from profet_core.files import (
     JsonObject,
     damaged,
     finite_number,
-    manifest_checksum,
     models_folder,
     put_aside,
     read_coefficients,
@@ -53,15 +52,12 @@ class TrainingRange:
     latency_per_device_total: tuple[float, float]
     median_latency_per_device_total: float
 
-
-def training_range(values: Mapping[str, Any]) -> TrainingRange:
-    """Parse the range from its manifest entry."""
-    return TrainingRange(
-        latency_ms=tuple(values["latency_ms"]),
-        device_total_us=tuple(values["device_total_us"]),
-        latency_per_device_total=tuple(values["latency_per_device_total"]),
-        median_latency_per_device_total=values["median_latency_per_device_total"],
-    )
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> TrainingRange:
+        """Parse the range from its manifest entry."""
+        given: dict[str, Any] = {field.name: values[field.name] for field in fields(cls)}
+        parsed: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+        return cls(**parsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +179,6 @@ def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
         raise damaged(path) from None
 
 
-def layer_content(record: LayerRecord) -> dict[str, object]:
-    """Content in the format of `read_layers`."""
-    return {
-        "folder": record.folder,
-        "checksum": record.checksum,
-        "machines": [{"instance": one.instance, "gpu": one.gpu, "tf32": one.tf32} for one in record.machines],
-        "workloads": record.workloads,
-        "networks": record.networks,
-        "law_share": record.law_share,
-    }
-
-
 def _layer(row: JsonObject) -> LayerRecord:
     folder = str(row["folder"])
     if folder != f"{LAYERS_FOLDER}/{folder.rpartition('/')[2]}" or not folder.rpartition("/")[2].isalnum():
@@ -233,7 +217,7 @@ class Models:
         )
         self.methods = {name: method_of(name, values) for name, values in manifest["methods"].items()}
         self.default_method: str = manifest["default_method"]
-        self.ranges = {name: training_range(values) for name, values in manifest["instances"].items()}
+        self.ranges = {name: TrainingRange.of(values) for name, values in manifest["instances"].items()}
         self._scalers = {
             (row["instance"], row["axis"]): DocumentedScaler(row["instance"], row["axis"], *row["coefficients"])
             for row in manifest["scalers"]
@@ -475,20 +459,9 @@ def load_models(folder: Path | str | None = None) -> Models:
     """
     folder = _in_place(models_folder(folder))
     path = folder / MANIFEST_NAME
-    try:
-        manifest = json.loads(path.read_bytes())
-    except OSError:
-        raise ArtifactError(f"There are no models in {folder.name or folder}: {_DOWNLOAD_AGAIN}.") from None
-    except (ValueError, RecursionError):
-        raise ArtifactError(f"{shown(path)} is damaged or was changed: {_DOWNLOAD_AGAIN}.") from None
-    if not isinstance(manifest, dict) or manifest.get("checksum") != manifest_checksum(manifest):
-        raise ArtifactError(f"{shown(path)} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
-    if manifest.get("schema_version") != SCHEMA_VERSION:
-        raise ArtifactError(
-            f"{shown(path)} has version {manifest.get('schema_version')}, this program reads {SCHEMA_VERSION}: "
-            f"{_DOWNLOAD_AGAIN}."
-        )
-    return Models(folder, manifest)
+    if not path.is_file():
+        raise ArtifactError(f"There are no models in {folder.name or folder}: {_DOWNLOAD_AGAIN}.")
+    return Models(folder, read_coefficients(path, SCHEMA_VERSION))
 
 
 def _layer_models(folder: Path, record: LayerRecord) -> Models:

@@ -3,14 +3,14 @@
 from profet_core.catalog.collection import HOME_REGION, Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model, load_gpus
 from profet_core.catalog.instance import MARKETS, STATUSES, Instance
-from profet_core.catalog.load import (
+from profet_core.catalog.own import (
     OWN_LEFT_OUT,
     load_catalog,
     load_catalog_with_own,
     load_served_catalog,
     load_shipped,
+    own_path,
 )
-from profet_core.catalog.own import own_path
 
 __all__ = [
     "HOME_REGION",

@@ -1,13 +1,12 @@
 """Machine names of each cloud: exact GPU, host, and availability.
 
 Names follow the clouds' documentation. If a name leaves the GPU's form open, the assumption is stated. To add a cloud,
-add a `Cloud` here.
+add it to `CLOUDS`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, SPOT
@@ -63,29 +62,10 @@ class Machines:
     retired: str = ""
 
     def gpu_of(self, listed: str) -> str:
-        """Specs name of the GPU that the price list calls `listed`.
-
-        Raises
-        ------
-        InputError : an unlisted GPU.
-        """
+        """Specs name of the GPU that the price list calls `listed`; raises InputError for an unlisted one."""
         if listed not in USUAL_GPUS:
             raise InputError(f"The GPU {listed!r} has no specs: name one in USUAL_GPUS.")
         return self.gpu or USUAL_GPUS[listed]
-
-
-def _native(name: str) -> str:
-    return name
-
-
-def _runpod(name: str) -> str:
-    """'1x-A40' for '1x_A40_SECURE': all listed machines belong to the secure cloud."""
-    return name.removesuffix("_SECURE").replace("_", "-", 1)
-
-
-def _vast(name: str) -> str:
-    """'1x-A100_SXM4' for '1x-A100_SXM4-32-65536': vCPUs and memory are the market's minimum, not a machine's."""
-    return re.sub(r"-\d+-\d+$", "", name)
 
 
 #: Clouds whose prices are bids of private hosts.
@@ -97,100 +77,74 @@ def market_of(provider: str, *, spot: bool) -> str:
     return SPOT if spot else MARKETPLACE if provider in _MARKETPLACES else ON_DEMAND
 
 
-@dataclass(frozen=True, slots=True)
-class Cloud:
-    """A cloud's machines.
-
-    The first match counts, and a machine without a match has an unknown host.
-
-    Attributes
-    ----------
-    short_name : machine name in the list -> its name in the catalog after "provider/".
-    """
-
-    machines: tuple[Machines, ...]
-    short_name: Callable[[str], str] = _native
-
-
 _P3 = "AWS migration notice 2025-12-20; no longer described by the AWS API in 2026-05"
 _SXM2 = "V100 form factor unknown, SXM2 assumed"
 
-CLOUDS = {
-    "aws": Cloud(
-        (
-            Machines("g3s", host="broadwell"),
-            Machines("p2", host="broadwell"),
-            Machines("p3", host="broadwell", retired=_P3),
-            Machines("g4dn|p4d", host="cascade-lake"),
-            Machines("g5", host="rome"),
-            Machines("g6|p5\\.", host="milan"),
-            Machines("p5en", host="sapphire-rapids"),
-            Machines("p6-b200", host="emerald-rapids"),
-        )
+#: Cloud -> its machines. The first match counts, and a machine without a match has an unknown host.
+CLOUDS: dict[str, tuple[Machines, ...]] = {
+    "aws": (
+        Machines("g3s", host="broadwell"),
+        Machines("p2", host="broadwell"),
+        Machines("p3", host="broadwell", retired=_P3),
+        Machines("g4dn|p4d", host="cascade-lake"),
+        Machines("g5", host="rome"),
+        Machines("g6|p5\\.", host="milan"),
+        Machines("p5en", host="sapphire-rapids"),
+        Machines("p6-b200", host="emerald-rapids"),
     ),
-    "gcp": Cloud(
-        (
-            Machines("n1", host="skylake"),
-            Machines("a2|g2", host="cascade-lake"),
-            Machines("a3-highgpu", host="sapphire-rapids"),
-            Machines("a3-ultragpu", host="emerald-rapids"),
-        )
+    "gcp": (
+        Machines("n1", host="skylake"),
+        Machines("a2|g2", host="cascade-lake"),
+        Machines("a3-highgpu", host="sapphire-rapids"),
+        Machines("a3-ultragpu", host="emerald-rapids"),
     ),
-    "azure": Cloud(
-        (
-            Machines("Standard_NV.*_A10_v5", host="milan"),
-            Machines("Standard_ND96asr_v4|Standard_ND96amsr_A100_v4|Standard_NC.*_T4_v3", host="rome"),
-            Machines("Standard_NC.*_A100_v4", host="milan", gpu=A100_80_PCIE),
-            Machines("Standard_NC.*_H100_v5", host="genoa"),
-            Machines("Standard_ND.*_H100_v5", host="sapphire-rapids"),
-            Machines("Standard_NV\\d+s_v3", host="broadwell", retired="Azure notice: NVv3 retired on 2026-09-30"),
-            Machines(
-                "Standard_NC\\d+s_v3",
-                host="broadwell",
-                gpu=V100_PCIE,
-                retired="Azure notice: NCv3 retired on 2025-09-30",
-            ),
-        )
+    "azure": (
+        Machines("Standard_NV.*_A10_v5", host="milan"),
+        Machines("Standard_ND96asr_v4|Standard_ND96amsr_A100_v4|Standard_NC.*_T4_v3", host="rome"),
+        Machines("Standard_NC.*_A100_v4", host="milan", gpu=A100_80_PCIE),
+        Machines("Standard_NC.*_H100_v5", host="genoa"),
+        Machines("Standard_ND.*_H100_v5", host="sapphire-rapids"),
+        Machines("Standard_NV\\d+s_v3", host="broadwell", retired="Azure notice: NVv3 retired on 2026-09-30"),
+        Machines(
+            "Standard_NC\\d+s_v3",
+            host="broadwell",
+            gpu=V100_PCIE,
+            retired="Azure notice: NCv3 retired on 2025-09-30",
+        ),
     ),
-    "lambda": Cloud(
-        (
-            Machines("gpu_[124]x_a100$", gpu=A100_40_PCIE, assumed="PCIe assumed: only eight are said to be SXM4"),
-            Machines("gpu_8x_v100", assumed=_SXM2),
-        )
+    "lambda": (
+        Machines("gpu_[124]x_a100$", gpu=A100_40_PCIE, assumed="PCIe assumed: only eight are said to be SXM4"),
+        Machines("gpu_8x_v100", assumed=_SXM2),
     ),
-    "nebius": Cloud(
-        (
-            Machines("gpu-b200", host="emerald-rapids"),
-            Machines("gpu-h[12]00", host="sapphire-rapids"),
-            Machines("gpu-l40s-a", host="ice-lake"),
-            Machines("gpu-l40s-d", host="genoa"),
-        )
+    "nebius": (
+        Machines("gpu-b200", host="emerald-rapids"),
+        Machines("gpu-h[12]00", host="sapphire-rapids"),
+        Machines("gpu-l40s-a", host="ice-lake"),
+        Machines("gpu-l40s-d", host="genoa"),
     ),
-    "runpod": Cloud((Machines(r"\dx_A100-80GB_", gpu=A100_80_PCIE),), _runpod),
-    "vast": Cloud(
-        (Machines(r"\dx-A100_PCIE", gpu=A100_80_PCIE), Machines(r"\dx-Tesla_V100", assumed=_SXM2)),
-        _vast,
-    ),
-    "verda": Cloud((Machines(r"\dA100", assumed="SXM4 assumed"), Machines(r"\dV100", assumed=_SXM2))),
+    "runpod": (Machines(r"\dx_A100-80GB_", gpu=A100_80_PCIE),),
+    "vast": (Machines(r"\dx-A100_PCIE", gpu=A100_80_PCIE), Machines(r"\dx-Tesla_V100", assumed=_SXM2)),
+    "verda": (Machines(r"\dA100", assumed="SXM4 assumed"), Machines(r"\dV100", assumed=_SXM2)),
 }
 
 
 def offer_name(provider: str, machine: str) -> str:
-    """Catalog name: AWS names are unchanged, others get a prefix, such as 'gcp/a2-highgpu-1g'."""
-    return machine if provider == "aws" else f"{provider}/{_cloud(provider).short_name(machine)}"
+    """Catalog name: AWS names are unchanged, others get a prefix, such as 'gcp/a2-highgpu-1g'.
+
+    >>> offer_name("runpod", "1x_A40_SECURE"), offer_name("vast", "1x-A100_SXM4-32-65536")
+    ('runpod/1x-A40', 'vast/1x-A100_SXM4')
+    """
+    if provider == "runpod":
+        # All listed machines belong to the secure cloud.
+        machine = machine.removesuffix("_SECURE").replace("_", "-", 1)
+    elif provider == "vast":
+        # vCPUs and memory are the market's minimum, not a machine's.
+        machine = re.sub(r"-\d+-\d+$", "", machine)
+    return machine if provider == "aws" else f"{provider}/{machine}"
 
 
 def machine_facts(provider: str, machine: str) -> Machines:
-    """Facts about a machine by its cloud's own name.
-
-    Raises
-    ------
-    InputError : an unlisted cloud.
-    """
-    return next((one for one in _cloud(provider).machines if re.match(one.pattern, machine)), Machines(""))
-
-
-def _cloud(provider: str) -> Cloud:
+    """Facts about a machine by its cloud's own name; raises InputError for an unlisted cloud."""
     if provider not in CLOUDS:
         raise InputError(f"Unknown cloud {provider!r}: add its machines to CLOUDS.")
-    return CLOUDS[provider]
+    return next((one for one in CLOUDS[provider] if re.match(one.pattern, machine)), Machines(""))

@@ -115,28 +115,19 @@ class Gpus(dict[str, Gpu]):
         return Gpus([gpu for name, gpu in self.items() if name not in self.own]) if self.own else self
 
     def with_own(self, own: Iterable[Gpu]) -> Gpus:
-        """Add custom GPUs at the end.
+        """Add custom GPUs at the end, in place of those with the same name.
 
         A name matches one of these only if it matches no other GPU.
-
-        Existing custom GPUs stay, except those with the same name.
         """
         added = {gpu.name: gpu for gpu in own}
         kept = [gpu for name, gpu in self.items() if name not in added]
         return Gpus([*kept, *added.values()], self.own | added.keys())
 
     def find(self, name: str, memory_gib: float | None = None) -> Gpu:
-        """The GPU that a name in a catalog or a profile identifies.
+        """The GPU that a name in a catalog or a profile identifies: full, or with its model, such as "NVIDIA L4".
 
-        Parameters
-        ----------
-        name : its full name, or one that contains its model: "NVIDIA L4", "A100".
-        memory_gib : distinguishes an A100 with 40 GiB from one with 80 GiB if the name doesn't, unlike "A100 80GB
-            PCIe". If the name gives no form factor (SXM, PCIe, NVL), the first one in the table is used.
-
-        Raises
-        ------
-        InputError : no GPU, or more than one, matches; the message names close matches.
+        Its memory distinguishes GPUs of one name. If the name gives no form factor (SXM, PCIe, NVL), the first one in
+        the table is used. Raises InputError if no GPU, or more than one, matches.
 
         >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
         1555.0
@@ -161,26 +152,14 @@ class Gpus(dict[str, Gpu]):
         raise InputError(f"Unknown GPU {name!r}{meant} Known GPUs: {', '.join(self)}.")
 
     def check_memory(self, name: str, memory_gib: float | None) -> None:
-        """Reject a memory size that no GPU of that name has.
-
-        A name without specs may have any.
-
-        Raises
-        ------
-        InputError : the message gives its memory.
-        """
+        """Reject a memory size that no GPU of that name has; a name without specs may have any."""
         same = self.named(name)
         if memory_gib is not None and same and not any(gpu.has_memory(memory_gib) for gpu in same):
             sizes = " or ".join(f"{size:g}" for size in sorted({gpu.memory_gib for gpu in same}))
             raise InputError(f"{name} has {sizes} GiB, not {memory_gib:g}")
 
     def named(self, name: str) -> list[Gpu]:
-        """GPUs with that full name, ignoring formatting, else with its model.
-
-        The list may be empty.
-
-        A GPU slice or a laptop GPU only matches custom specs with that exact name.
-        """
+        """GPUs with that full name, ignoring formatting, else with its model; a slice or a laptop only by full name."""
         name = _ALIASES.get(_bare(name), name)
         if name in self:
             return [self[name]]
@@ -190,9 +169,7 @@ class Gpus(dict[str, Gpu]):
         return [gpu for gpu in same if gpu.name not in self.own] or same
 
     def meant(self, name: str) -> list[Gpu]:
-        """Those of `named` with the memory and form factor in the name.
-
-        Returns all if the name gives neither.
+        """Those of `named` with the memory and form factor in the name; all if the name gives neither.
 
         >>> [gpu.name for gpu in load_gpus().meant("A100 80GB")]
         ['A100-SXM4-80GB', 'A100-PCIE-80GB']
@@ -235,9 +212,7 @@ def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
 
 
 def gpu_model(name: str) -> str:
-    """The model designation inside a GPU's name.
-
-    Returns the whole name if there is none.
+    """The model designation inside a GPU's name; the whole name if there is none.
 
     >>> gpu_model("Tesla V100-SXM2-16GB"), gpu_model("NVIDIA L4"), gpu_model("my GPU")
     ('V100', 'L4', 'my GPU')

@@ -9,7 +9,6 @@ from datetime import date
 from profet_core.catalog.gpus import gpu_model, load_gpus, told_memory_gib
 from profet_core.catalog.tables import Row, cells_of, check_numbers
 from profet_core.errors import InputError
-from profet_core.units import listed_price
 
 STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
@@ -103,16 +102,14 @@ class Instance:
         return gpu_model(self.gpu)
 
     @property
+    def label(self) -> str:
+        """The instance, with its market if that isn't on-demand: 'g5.xlarge', 'g5.xlarge spot'."""
+        return self.name if self.market == ON_DEMAND else f"{self.name} {self.market}"
+
+    @property
     def usd_per_gpu_hour(self) -> float:
         """Price per GPU; show it with the instance price, because single GPUs of it can't be rented."""
         return self.usd_per_hour / self.gpu_count
-
-    @property
-    def node_note(self) -> str | None:
-        """Note on the price of a multi-GPU node; None for one GPU."""
-        if self.gpu_count == 1:
-            return None
-        return f"{listed_price(self.usd_per_hour)}/h is the price of the whole machine with {self.gpu_count} GPUs"
 
     @property
     def offer_key(self) -> tuple[str, str, str, str]:
@@ -121,25 +118,16 @@ class Instance:
 
 
 def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") -> Instance:
-    """Parse an `Instance` from text cells.
-
-    Its price must have a date and a source.
-
-    Raises
-    ------
-    InputError : the message names row and column.
-    """
+    """Parse an `Instance` from text cells, its price with a date and a source; InputError names row and column."""
     name = row["instance"]
     for column in (*OFFER_COLUMNS, "gpu"):
         if not row[column]:
             more = ": give its price or remove the row" if column == "usd_per_hour" else ""
             raise InputError(f"{name}: {column} is empty{more}.")
     check_date(name, row["as_of"])
-    values = cells_of(
-        Instance, {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS, "instance")}, "instance"
-    )
-    values["provider"] = values["provider"] or OWN_PROVIDER
-    return Instance(name=name, own=own, machine_source=machine_source, **values)
+    cells = {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS, "instance")}
+    cells["provider"] = cells["provider"] or OWN_PROVIDER
+    return Instance(name=name, own=own, machine_source=machine_source, **cells_of(Instance, cells, "instance"))
 
 
 def instance_to_row(instance: Instance) -> dict[str, str]:
@@ -149,37 +137,19 @@ def instance_to_row(instance: Instance) -> dict[str, str]:
 
 
 def check_date(name: str, text: str) -> None:
-    """Reject anything but a year, year-month or year-month-day.
-
-    `name` starts the error message.
-
-    Raises
-    ------
-    InputError : the text has another format.
-    """
-    if not _is_date(text):
-        raise InputError(f"{name}: as_of must be a date such as 2026, 2026-06 or 2026-06-30, not {text!r}.")
-
-
-def _is_date(text: str) -> bool:
-    if not re.fullmatch(r"20\d\d(-\d\d(-\d\d)?)?", text, re.ASCII):
-        return False
-    year, month, day = (*map(int, text.split("-")), 1, 1)[:3]
+    """Reject anything but a year, year-month or year-month-day; `name` starts the InputError's message."""
     try:
-        date(year, month, day)
+        if not re.fullmatch(r"20\d\d(-\d\d(-\d\d)?)?", text, re.ASCII):
+            raise ValueError(text)
+        date.fromisoformat(f"{text}-01-01"[:10])
     except ValueError:
-        return False
-    return True
+        raise InputError(f"{name}: as_of must be a date such as 2026, 2026-06 or 2026-06-30, not {text!r}.") from None
 
 
 def agreeing(row: Instance) -> Instance:
-    """Return the row unless it gives a whole node's memory as one GPU's.
+    """Return the row, or raise InputError if it gives a whole node's memory as one GPU's.
 
     Other memory than in the specs means another GPU of that name, which only has a price.
-
-    Raises
-    ------
-    InputError : the message gives the memory in the specs.
     """
     gpus = load_gpus()
     share_gib = row.gpu_memory_gib / row.gpu_count

@@ -13,13 +13,9 @@ from profet_core.catalog.instance import Instance
 from profet_core.catalog.tables import Row, cells_of, check_numbers, read_records, shipped_text
 from profet_core.errors import InputError
 
-INTERCONNECTS_NAME = "interconnects.csv"
-
 
 class Link(StrEnum):
-    """Link that transfers gradients between GPUs of a node.
-
-    The values appear in documents.
+    """Link that transfers gradients between GPUs of a node; the values appear in documents.
 
     >>> Link("pcie-host").words
     'PCIe through host memory'
@@ -47,8 +43,6 @@ _WORDS = {
 
 #: GB/s in one direction of 16 lanes, by PCIe generation.
 PCIE_GB_PER_S: Mapping[int, float] = MappingProxyType({3: 15.75, 4: 31.5, 5: 63.0})
-#: Assumed network bandwidth between nodes in Gbit/s, if an offer gives none.
-ASSUMED_NETWORK_GBIT_PER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,43 +102,36 @@ class Interconnect:
         return f"{within}network {self.network_gbit_per_s:g} Gb/s"
 
 
+#: Of GPUs that the table doesn't have.
+_ASSUMED = Interconnect(8, Link.PCIE, PCIE_GB_PER_S[4], 4, 2, 10.0, "", "links assumed: PCIe 4, 10 Gb/s between nodes")
+
+
 class Interconnects(dict[str, Interconnect]):
     """Rows of the table by instance; GPU models are the fallback for instances without a row."""
 
     def of(self, offer: Instance) -> Interconnect:
         """Links of an offer: its own row, else the default of its GPU's form factor, noted in `assumed`."""
-        return self.of_gpu(offer.gpu, offer.gpu_count, instance=offer.name)
+        if offer.name in self:
+            return replace(self[offer.name], gpus=offer.gpu_count)
+        return self.of_gpu(offer.gpu, offer.gpu_count)
 
-    def of_gpu(self, gpu: str, gpus: int, instance: str | None = None) -> Interconnect:
+    def of_gpu(self, gpu: str, gpus: int) -> Interconnect:
         """Links of `gpus` GPUs, given by full or short name, in one node."""
-        if instance is not None and instance in self:
-            return replace(self[instance], gpus=gpus)
         row = self.get(gpu) or self.get(gpu_model(gpu))
-        said = "typical links for this GPU's form factor"
         if row is None:
-            row, said = _PLAIN, "links assumed: PCIe 4, 10 Gb/s between nodes"
+            return replace(_ASSUMED, gpus=gpus)
+        said = "typical links for this GPU's form factor"
         return replace(row, gpus=gpus, assumed="; ".join(filter(None, (said, row.assumed))))
-
-
-_PLAIN = Interconnect(8, Link.PCIE, PCIE_GB_PER_S[4], 4, 2, ASSUMED_NETWORK_GBIT_PER_S, "")
 
 
 @cache
 def load_interconnects() -> Interconnects:
-    """The table that ships with the catalog.
+    """The table that ships with the catalog."""
 
-    Raises
-    ------
-    CatalogError : the message names the invalid row and column.
-    """
+    def named(row: Row) -> tuple[str, Interconnect]:
+        cells = cells_of(Interconnect, row, "instance")
+        return row["instance"], Interconnect(**{**cells, "link": Link(row["link"])})
+
     columns = [field.name for field in fields(Interconnect)]
-    text = shipped_text(INTERCONNECTS_NAME)
-    return Interconnects(
-        read_records(text, "The interconnect table", key="instance", required=columns, make=_interconnect)
-    )
-
-
-def _interconnect(row: Row) -> tuple[str, Interconnect]:
-    if row["link"] not in list(Link):
-        raise InputError(f"{row['instance']}: link must be one of {', '.join(Link)}, not {row['link']!r}.")
-    return row["instance"], Interconnect(**{**cells_of(Interconnect, row, "instance"), "link": Link(row["link"])})
+    text = shipped_text("interconnects.csv")
+    return Interconnects(read_records(text, "The interconnect table", key="instance", required=columns, make=named))

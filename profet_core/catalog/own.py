@@ -1,4 +1,4 @@
-"""Custom instances and prices: locate, read and atomically write the user's file.
+"""Load the catalog: shipped rows and the user's file over them, which is written here too.
 
 The command line uses this file. A server shows one only if its operator says so; visitors' rows stay in their sessions.
 """
@@ -6,8 +6,6 @@ The command line uses this file. A server shows one only if its operator says so
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,6 +16,7 @@ from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.instance import (
     FILE_COLUMNS,
     MACHINE_COLUMNS,
+    OFFER_COLUMNS,
     OPTIONAL_COLUMNS,
     OWN_PROVIDER,
     REQUIRED_COLUMNS,
@@ -26,7 +25,7 @@ from profet_core.catalog.instance import (
     instance_from_row,
     instance_to_row,
 )
-from profet_core.catalog.tables import Row, file_text, read_records
+from profet_core.catalog.tables import Row, file_text, read_records, shipped_text, table_text
 from profet_core.errors import CatalogError, InputError
 from profet_core.files import home_folder
 from profet_core.whole_files import only_one, write_whole
@@ -38,13 +37,85 @@ OWN_VARIABLE = "PROFET_INSTANCES"
 APP_VARIABLE = "PROFET_APP_INSTANCES"
 #: File name inside a custom folder.
 OWN_NAME = "instances.csv"
-_COMMAND_LINES = "own"
+#: Message of a server that skips its custom list. `profet instances` gives the error; the file's path doesn't belong in
+#: a log that others may read.
+OWN_LEFT_OUT = (
+    "The server's custom list of instances or GPUs can't be read and is ignored: run `profet instances` for the reason."
+)
+
+
+def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalog:
+    """Read and validate a catalog; CatalogError names the invalid row and column in one line.
+
+    Parameters
+    ----------
+    path : a CSV file with the columns `FILE_COLUMNS` (`OPTIONAL_COLUMNS` may be missing), read alone; None: the shipped
+        catalog merged with the user's file.
+    own : the user's file; None: see `own_path`.
+    """
+    if path is None:
+        catalog, problem = load_catalog_with_own(own)
+        if problem is not None:
+            raise CatalogError(problem)
+        return catalog
+    text = file_text(path, "The catalog")
+    if text is None:
+        raise CatalogError(f"The catalog {path} can't be read: there is no such file.")
+    return Catalog(
+        read_records(
+            text,
+            "Catalog",
+            key="instance",
+            required=REQUIRED_COLUMNS,
+            optional=OPTIONAL_COLUMNS,
+            make=lambda row: agreeing(instance_from_row(row)),
+        )
+    )
+
+
+def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None]:
+    """Load the shipped catalog with the user's file (None: `own_path()`), or alone with the error in that file."""
+    shipped = load_shipped()
+    path = own_path() if path is None else path
+    try:
+        return shipped.with_own(read_own(path, shipped)), None
+    except CatalogError as error:
+        return shipped, f"{error} Fix or remove your file {path}."
+
+
+def load_served_catalog() -> tuple[Catalog, str | None]:
+    """Load the catalog that a server shows to everyone, and the error in its custom file if any.
+
+    The personal file of whoever started the server stays private.
+    """
+    try:
+        path = served_own_path()
+    except CatalogError as error:
+        return load_shipped(), str(error)
+    return (load_shipped(), None) if path is None else load_catalog_with_own(path)
+
+
+def load_shipped() -> Catalog:
+    """Load the shipped catalog alone: instances from `instances.csv`, prices from `prices.csv`."""
+    columns = (*MACHINE_COLUMNS, "source")
+    rows = read_records(shipped_text("instances.csv"), "Catalog", key="instance", required=columns, make=dict)
+    machines = {row["instance"]: row for row in rows}
+
+    def priced(price: Row) -> Instance:
+        machine = machines.get(price["instance"])
+        if machine is None:
+            raise CatalogError(f"prices.csv: {price['instance']} is not in instances.csv.")
+        return instance_from_row({**machine, **price}, machine_source=machine["source"])
+
+    prices = read_records(shipped_text("prices.csv"), "Catalog", key="instance", required=OFFER_COLUMNS, make=priced)
+    if unpriced := machines.keys() - {row.name for row in prices}:
+        raise CatalogError(f"prices.csv has no price of {', '.join(sorted(unpriced))}.")
+    place = {name: number for number, name in enumerate(machines)}
+    return Catalog(sorted(prices, key=lambda row: place[row.name]))
 
 
 def own_path() -> Path | None:
-    """Path of the user's file, existing or not.
-
-    None if there is no such place.
+    """Path of the user's file, existing or not; None if there is no such place.
 
     It is `$PROFET_INSTANCES`, else `instances.csv` in `$PROFET_HOME`, else `profet/instances.csv` in the settings
     folder (`%APPDATA%` on Windows; elsewhere `$XDG_CONFIG_HOME` or `~/.config`).
@@ -54,51 +125,41 @@ def own_path() -> Path | None:
         return Path(named) if named.strip() else None
     if home := home_folder():
         return home / OWN_NAME
-    settings = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
-    try:
-        # The XDG base directory specification says to ignore a relative path.
-        folder = Path(settings) if Path(settings).is_absolute() else Path.home() / ".config"
-    except RuntimeError:
-        return None
-    if os.environ.get("HOME") == "" and not Path(settings).is_absolute():
-        # Python treats this as the root folder.
-        return None
+    folder = Path(os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", ""))
+    # The XDG base directory specification says to ignore a relative path.
+    if not folder.is_absolute():
+        if os.environ.get("HOME") == "":
+            # Python treats this as the root folder.
+            return None
+        try:
+            folder = Path.home() / ".config"
+        except RuntimeError:
+            return None
     return folder / "profet" / OWN_NAME
 
 
 def served_own_path() -> Path | None:
-    """Custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`.
+    """Custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`; None if it shows none.
 
-    None if it shows none.
-
-    Raises
-    ------
-    CatalogError : the named file is missing.
+    Raises CatalogError if the named file is missing.
     """
-    if APP_VARIABLE not in os.environ:
+    named = os.environ.get(APP_VARIABLE)
+    if named is None:
         home = home_folder()
         return home and home / OWN_NAME
-    named = os.environ[APP_VARIABLE].strip()
-    if named in ("", _COMMAND_LINES):
-        return own_path() if named else None
-    if not _is_there(Path(named)):
-        raise CatalogError(f"{APP_VARIABLE} names {named}, which is missing.")
-    return Path(named)
+    if named.strip() in ("", "own"):
+        return own_path() if named.strip() else None
+    path = Path(named.strip())
+    with contextlib.suppress(OSError):
+        if path.exists():
+            return path
+    raise CatalogError(f"{APP_VARIABLE} names {path}, which is missing.")
 
 
 def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
-    """Rows of a custom file; empty if there is no file.
-
-    An empty cell about the machine takes the value of that instance in `shipped`. For other instances it means one
-    available GPU with the memory in its specs.
-
-    Raises
-    ------
-    CatalogError : one line that names the invalid row and column.
-    """
-    if path is None or not _is_there(path):
-        return []
-    return parse_own(file_text(path, "The custom catalog"), shipped)
+    """Rows of a custom file; empty if there is no file. CatalogError names the invalid row and column."""
+    text = None if path is None else file_text(path, "The custom catalog")
+    return [] if text is None else parse_own(text, shipped)
 
 
 def parse_own(text: str, shipped: Catalog) -> list[Instance]:
@@ -115,108 +176,16 @@ def parse_own(text: str, shipped: Catalog) -> list[Instance]:
 
 
 def own_row(cells: Row, shipped: Catalog) -> Instance:
-    """Parse one row of a custom file; as `read_own`.
+    """Parse one row of a custom file; InputError names row and column.
 
-    Raises
-    ------
-    InputError : the message names row and column.
+    An empty cell about the machine takes the value of that instance in `shipped`. For other instances it means one
+    available GPU with the memory in its specs.
     """
     known = shipped.get(cells["instance"])
     filled = {**cells, **{column: _machine_cell(cells, column, known) for column in MACHINE_COLUMNS}}
     row = instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
     # Rows that contradict the shipped catalog are rejected when they are merged.
     return row if known else agreeing(row)
-
-
-def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
-    """Atomically replace the custom file with `rows`.
-
-    Machine columns that `shipped` knows are left empty, so that a later catalog can correct them.
-
-    Raises
-    ------
-    CatalogError : the file can't be written, or could not be read back.
-    """
-    write_own_text(path, checked_text(rows, shipped))
-
-
-def write_own_text(path: Path, text: str) -> None:
-    """Atomically replace a custom file with a text.
-
-    Raises
-    ------
-    CatalogError : the file can't be written.
-    """
-    with _writing_own(path):
-        path.resolve().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode())
-
-
-def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
-    """Like `own_text`, checked.
-
-    Raises
-    ------
-    CatalogError : the text could not be read back.
-    """
-    text = own_text(rows, shipped)
-    shipped.with_own(parse_own(text, shipped))
-    return text
-
-
-def own_text(rows: Iterable[Instance], shipped: Catalog) -> str:
-    """Text of a custom file with `rows`, which `parse_own` reads back."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, FILE_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow(instance_to_row(row) | _as_shipped(row, shipped.get(row.name)))
-    return text.getvalue()
-
-
-@contextlib.contextmanager
-def changing_own(path: Path) -> Iterator[None]:
-    """Lock the custom file between reading and writing it, so that concurrent programs lose no row.
-
-    Raises
-    ------
-    CatalogError : the folder isn't writable.
-    InputError : another program has held the lock for a minute.
-    """
-    with contextlib.ExitStack() as held:
-        with _writing_own(path):
-            path.resolve().parent.mkdir(parents=True, exist_ok=True)
-            held.enter_context(only_one(path))
-        yield
-
-
-@contextlib.contextmanager
-def _writing_own(path: Path) -> Iterator[None]:
-    """Convert write errors of a custom file into one line.
-
-    Raises
-    ------
-    CatalogError : the message names the file.
-    """
-    try:
-        yield
-    except (OSError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise CatalogError(f"Your file {path} can't be written: {reason}.") from None
-
-
-def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
-    """`rows` with each of `new` replacing the same offer, or added at the end."""
-    by_key = {row.offer_key: row for row in rows}
-    by_key.update({row.offer_key: row for row in new})
-    return list(by_key.values())
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError as error:
-        raise CatalogError(f"The custom catalog {path} can't be read: {error.strerror}.") from None
 
 
 def _machine_cell(row: Row, column: str, known: Instance | None) -> str:
@@ -245,7 +214,62 @@ def _same_gpu(text: str, known: Instance) -> bool:
         return text == known.gpu
 
 
-def _as_shipped(row: Instance, known: Instance | None) -> dict[str, str]:
-    if known is None:
-        return {}
-    return {column: "" for column in MACHINE_COLUMNS if getattr(row, column) == getattr(known, column)}
+def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
+    """Text of a custom file with `rows`; raises CatalogError if it could not be read back.
+
+    Machine columns that `shipped` knows are left empty, so that a later catalog can correct them.
+    """
+    cells = []
+    for row in rows:
+        known = shipped.get(row.name)
+        same = [column for column in MACHINE_COLUMNS if known and getattr(row, column) == getattr(known, column)]
+        cells.append(instance_to_row(row) | dict.fromkeys(same, ""))
+    text = table_text(FILE_COLUMNS, cells)
+    shipped.with_own(parse_own(text, shipped))
+    return text
+
+
+def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
+    """Atomically replace the custom file with `rows`; raises CatalogError if it can't be written or read back."""
+    write_own_text(path, checked_text(rows, shipped))
+
+
+def write_own_text(path: Path, text: str) -> None:
+    """Atomically replace a custom file with a text; raises CatalogError if it can't be written."""
+    with _writing(path):
+        write_whole(path, text.encode())
+
+
+@contextlib.contextmanager
+def changing_own(path: Path) -> Iterator[None]:
+    """Lock the custom file between reading and writing it, so that concurrent programs lose no row.
+
+    Raises CatalogError if the folder isn't writable, InputError if another program has held the lock for a minute.
+    """
+    with contextlib.ExitStack() as held:
+        with _writing(path):
+            held.enter_context(only_one(path))
+        yield
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Make the folder, and convert write errors of a custom file into one line."""
+    try:
+        path.resolve().parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CatalogError(f"Your file {path} can't be written: {reason}.") from None
+
+
+def writable(path: Path | None, variable: str) -> Path:
+    """The path of a custom file; raises InputError if the environment's `variable` says that there is none."""
+    if path is None:
+        raise InputError(f"There is no custom file: set {variable}.")
+    return path
+
+
+def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
+    """`rows` with each of `new` replacing the same offer, or added at the end."""
+    return list({row.offer_key: row for row in (*rows, *new)}.values())

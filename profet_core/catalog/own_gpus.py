@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
 from profet_core.catalog.instance import OWN_HARDWARE, Instance, check_date
 from profet_core.catalog.own import own_path, served_own_path, write_own_text
-from profet_core.catalog.tables import LONGEST_NAME, Row, file_text, number_in, read_records
+from profet_core.catalog.tables import (
+    LONGEST_NAME,
+    Row,
+    cells_of,
+    check_numbers,
+    file_text,
+    read_records,
+    table_text,
+)
 from profet_core.errors import CatalogError, InputError
-from profet_core.units import positive_number, whole_number
 
 #: Path of the file; set but empty: no file.
 OWN_GPUS_VARIABLE = "PROFET_GPUS"
@@ -35,19 +39,9 @@ GIVEN = "given by the user"
 
 #: Specs that may differ from those of the similar GPU.
 SHEET_COLUMNS = ("fp32_tflops", "tf32_tensor_dense_tflops", "memory_gib", "bandwidth_gb_per_s", "tdp_w")
-_THROUGHPUT_COLUMNS = ("images_per_s", "network", "pixels", "batch_size", "precision")
-_SPEED_COLUMNS = ("times_reference", "times_log_sd")
+_POINT_COLUMNS = ("images_per_s", "network", "pixels", "batch_size", "precision", "times_reference", "times_log_sd")
 #: Columns of the custom GPU file, in order.
-GPU_COLUMNS = (
-    "gpu",
-    "like",
-    *SHEET_COLUMNS,
-    *_THROUGHPUT_COLUMNS,
-    *_SPEED_COLUMNS,
-    "usd_per_hour",
-    "as_of",
-    "source",
-)
+GPU_COLUMNS = ("gpu", "like", *SHEET_COLUMNS, *_POINT_COLUMNS, "usd_per_hour", "as_of", "source")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .()/_-]*", re.ASCII)
 
 
@@ -66,12 +60,6 @@ class ThroughputPoint:
     batch_size: int
     precision: str
 
-    def __post_init__(self) -> None:
-        positive_number("images_per_s", self.images_per_s)
-        whole_number("pixels", self.pixels)
-        whole_number("batch_size", self.batch_size)
-        _check_precision(self.precision)
-
     @property
     def step_ms(self) -> float:
         """Milliseconds per step."""
@@ -80,19 +68,14 @@ class ThroughputPoint:
 
 @dataclass(frozen=True, slots=True)
 class SpeedPoint:
-    """Speed relative to the reference GPU; `log_sd`: standard deviation of the logarithm.
+    """Speed relative to the reference GPU in FP32, and the standard deviation of its logarithm.
 
-    precision : one of `PRECISIONS`; the reference's is FP32.
+    precision : one of `PRECISIONS`.
     """
 
     times_reference: float
-    log_sd: float
+    times_log_sd: float
     precision: str
-
-    def __post_init__(self) -> None:
-        _check_precision(self.precision)
-        positive_number("times_reference", self.times_reference)
-        positive_number("times_log_sd", self.log_sd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +98,7 @@ class OwnGpu:
     source: str
 
     def __post_init__(self) -> None:
-        if self.usd_per_hour is not None:
-            positive_number(f"{self.name}: usd_per_hour", self.usd_per_hour)
+        check_numbers(self, self.name)
         check_date(self.name, self.as_of)
 
     @property
@@ -132,7 +114,6 @@ class OwnGpu:
     @property
     def offer(self) -> Instance:
         """One such GPU as an instance of custom hardware."""
-        priced = self.usd_per_hour is not None
         electricity = f"electricity for {self.gpu.tdp_w:g} W at ${USD_PER_KWH:g} per kWh, assumed"
         return Instance(
             name=self.instance,
@@ -140,77 +121,71 @@ class OwnGpu:
             gpu_count=1,
             gpu_memory_gib=self.gpu.memory_gib,
             vcpus=None,
-            usd_per_hour=self.usd_per_hour or electricity_usd_per_hour(self.gpu.tdp_w),
+            usd_per_hour=self.usd_per_hour or round(self.gpu.tdp_w / 1_000 * USD_PER_KWH, 4),
             region="any",
             os="linux",
             market=OWN_HARDWARE,
             status="available",
             as_of=self.as_of,
-            source=GIVEN if priced else electricity,
+            source=GIVEN if self.usd_per_hour is not None else electricity,
             own=True,
             machine_source=GIVEN,
         )
 
 
-def _check_precision(precision: str) -> None:
-    if precision not in PRECISIONS:
-        raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision!r}: only these are predicted.")
-
-
-def electricity_usd_per_hour(tdp_w: float) -> float:
-    """Electricity cost per hour at the power limit, US dollars."""
-    return round(tdp_w / 1_000 * USD_PER_KWH, 4)
-
-
 def own_gpu_of(cells: Mapping[str, str], shipped: Gpus) -> OwnGpu:
-    """Parse a GPU from text cells of a file, a form or a request.
+    """Parse a GPU from text cells of a file, a form or a request; absent or empty cells are not given.
 
-    Absent or empty cells are not given.
-
-    Parameters
-    ----------
-    shipped : the GPUs it can be similar to; it must not have one of their names.
-
-    Raises
-    ------
-    InputError : one line that names the GPU and the error.
+    `shipped` are the GPUs it can be similar to, and whose names it can't have. Raises InputError, which names the GPU.
     """
     row = {column: str(cells.get(column) or "").strip() for column in GPU_COLUMNS}
     name = _checked_name(row["gpu"], shipped)
     if not row["like"]:
         raise InputError(f"{name}: name a similar GPU: missing specs are taken from it.")
     like = shipped.find(row["like"])
-    row["like"], row["as_of"] = like.name, row["as_of"] or date.today().isoformat()
-    return OwnGpu(
-        gpu=_sheet(row, name, like),
-        like=like.name,
-        point=_point(row),
-        usd_per_hour=number_in(row, "gpu", "usd_per_hour", float) if row["usd_per_hour"] else None,
-        as_of=row["as_of"],
-        source=row["source"] or GIVEN,
-    )
+    row |= {"like": like.name, "as_of": row["as_of"] or date.today().isoformat(), "source": row["source"] or GIVEN}
+    given = {column: row[column] for column in ("gpu", *SHEET_COLUMNS) if row[column]}
+    if given.get("tf32_tensor_dense_tflops", "").lower() == HAS_NONE:
+        given["tf32_tensor_dense_tflops"] = ""
+    sheet = cells_of(Gpu, given, "gpu")
+    if sheet.get("memory_gib", like.memory_gib) != like.memory_gib:
+        sheet["usable_memory_gib"] = None
+    gpu = replace(like, name=name, source=f"{GIVEN}; what was not, as of {like.name}", **sheet)
+    about = {"name": name} | {column: row[column] for column in ("like", "usd_per_hour", "as_of", "source")}
+    return OwnGpu(gpu=gpu, point=_point(row), **cells_of(OwnGpu, about, "name"))
+
+
+def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
+    name = row["gpu"]
+    row = {**row, "pixels": row["pixels"] or "224", "precision": (row["precision"] or PRECISIONS[0]).lower()}
+    point: ThroughputPoint | SpeedPoint
+    if row["times_reference"]:
+        if row["images_per_s"]:
+            raise InputError(f"{name}: give images_per_s or times_reference, not both.")
+        point = SpeedPoint(**cells_of(SpeedPoint, row, "gpu"))
+    elif row["images_per_s"]:
+        missing = next((column for column in ("network", "batch_size") if not row[column]), None)
+        if missing is not None:
+            workload = f"give the workload that ran at {row['images_per_s']} images/s"
+            raise InputError(f"{name}: {missing} is empty: {workload}.")
+        point = ThroughputPoint(**cells_of(ThroughputPoint, row, "gpu"))
+    else:
+        return None
+    check_numbers(point, name)
+    if point.precision not in PRECISIONS:
+        known = " or ".join(PRECISIONS)
+        raise InputError(f"{name}: precision must be {known}, not {point.precision!r}: only these are predicted.")
+    return point
 
 
 def own_gpu_cells(own: OwnGpu) -> dict[str, str]:
     """Text cells that `own_gpu_of` parses into the same GPU."""
-    sheet = {column: getattr(own.gpu, column) for column in SHEET_COLUMNS}
-    found: dict[str, object] = {
-        "gpu": own.name,
-        "like": own.like,
-        **{column: HAS_NONE if value is None else value for column, value in sheet.items()},
-        "usd_per_hour": own.usd_per_hour,
-        "as_of": own.as_of,
-        "source": own.source,
-    }
-    if isinstance(own.point, ThroughputPoint):
-        found |= {column: getattr(own.point, column) for column in _THROUGHPUT_COLUMNS}
-    elif own.point is not None:
-        found |= {
-            "times_reference": own.point.times_reference,
-            "times_log_sd": own.point.log_sd,
-            "precision": own.point.precision,
-        }
-    return {column: "" if found.get(column) is None else str(found[column]) for column in GPU_COLUMNS}
+    cells = {}
+    for column in GPU_COLUMNS:
+        holder = own.gpu if column in SHEET_COLUMNS else own.point if column in _POINT_COLUMNS else own
+        value = own.name if column == "gpu" else getattr(holder, column, None)
+        cells[column] = str(value) if value is not None else HAS_NONE if column in SHEET_COLUMNS else ""
+    return cells
 
 
 def changed_cells(own: OwnGpu, given: Mapping[str, str]) -> dict[str, str]:
@@ -220,7 +195,7 @@ def changed_cells(own: OwnGpu, given: Mapping[str, str]) -> dict[str, str]:
     """
     left_out = {"as_of"}
     if given.get("images_per_s") or given.get("times_reference"):
-        left_out |= {*_THROUGHPUT_COLUMNS, *_SPEED_COLUMNS, "source"}
+        left_out |= {*_POINT_COLUMNS, "source"}
     kept = {column: text for column, text in own_gpu_cells(own).items() if column not in left_out}
     return kept | {column: text for column, text in given.items() if text}
 
@@ -234,13 +209,9 @@ def own_gpus_path() -> Path | None:
 
 
 def served_own_gpus_path() -> Path | None:
-    """Custom GPUs that a server shows to everyone, next to the instances it shows.
+    """Custom GPUs that a server shows to everyone, next to the instances it shows; None if it shows none.
 
-    None if it shows none.
-
-    Raises
-    ------
-    CatalogError : `$PROFET_APP_INSTANCES` names a file that is missing.
+    Raises CatalogError if `$PROFET_APP_INSTANCES` names a file that is missing.
     """
     served = served_own_path()
     return own_gpus_path() if served is not None and served == own_path() else _beside(served)
@@ -251,16 +222,10 @@ def _beside(path: Path | None) -> Path | None:
 
 
 def read_own_gpus(path: Path | None, shipped: Gpus) -> tuple[OwnGpu, ...]:
-    """GPUs of a custom file; empty if there is no file.
-
-    Raises
-    ------
-    CatalogError : one line that names the row and the error.
-    """
-    if path is None or not path.exists():
-        return ()
+    """GPUs of a custom file; empty if there is no file. CatalogError names the row and the error in one line."""
     try:
-        return parse_own_gpus(file_text(path, "Your list of GPUs"), shipped)
+        text = None if path is None else file_text(path, "Your list of GPUs")
+        return () if text is None else parse_own_gpus(text, shipped)
     except CatalogError as error:
         raise CatalogError(f"{error} Fix or remove your file {path}.") from None
 
@@ -282,12 +247,7 @@ def parse_own_gpus(text: str, shipped: Gpus) -> tuple[OwnGpu, ...]:
 
 
 def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:
-    """Check that no GPU appears twice and that there are not too many.
-
-    Raises
-    ------
-    InputError : a duplicate, or too many.
-    """
+    """The GPUs; raises InputError if one appears twice or there are too many."""
     rows = tuple(found)
     names = [row.instance for row in rows]
     twice = next((row.name for row in rows if names.count(row.instance) > 1), None)
@@ -300,21 +260,11 @@ def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:
 
 def own_gpus_text(rows: Iterable[OwnGpu]) -> str:
     """Text of a custom file, which `parse_own_gpus` reads back."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, GPU_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(own_gpu_cells(row) for row in rows)
-    return text.getvalue()
+    return table_text(GPU_COLUMNS, map(own_gpu_cells, rows))
 
 
 def write_own_gpus(path: Path, rows: Sequence[OwnGpu]) -> None:
-    """Atomically replace the custom file with `rows`.
-
-    Raises
-    ------
-    InputError : a duplicate GPU, or too many.
-    CatalogError : the file can't be written.
-    """
+    """Atomically replace the custom file with `rows`; raises InputError or CatalogError."""
     write_own_text(path, own_gpus_text(checked_own_gpus(rows)))
 
 
@@ -322,51 +272,6 @@ def with_offers_of(catalog: Catalog, own: Iterable[OwnGpu]) -> Catalog:
     """Add an instance of each custom GPU to the catalog; existing names stay unchanged."""
     new = [row.offer for row in own if row.instance not in catalog]
     return catalog.with_own([*(row for row in catalog.all_offers if row.own), *new]) if new else catalog
-
-
-def _sheet(row: Row, name: str, like: Gpu) -> Gpu:
-    # Numbers by column; `Gpu` checks them.
-    changed: dict[str, Any] = {}
-    for column in SHEET_COLUMNS:
-        if row[column].lower() == HAS_NONE and column == "tf32_tensor_dense_tflops":
-            changed[column] = None
-        elif row[column]:
-            changed[column] = number_in(row, "gpu", column, float)
-    same_memory = changed.get("memory_gib", like.memory_gib) == like.memory_gib
-    return replace(
-        like,
-        name=name,
-        usable_memory_gib=like.usable_memory_gib if same_memory else None,
-        source=f"{GIVEN}; what was not, as of {like.name}",
-        **changed,
-    )
-
-
-def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
-    name, precision = row["gpu"], (row["precision"] or PRECISIONS[0]).lower()
-    try:
-        if row["times_reference"]:
-            if row["images_per_s"]:
-                raise InputError("give images_per_s or times_reference, not both.")
-            return SpeedPoint(
-                times_reference=number_in(row, "gpu", "times_reference", float),
-                log_sd=number_in(row, "gpu", "times_log_sd", float),
-                precision=precision,
-            )
-        if not row["images_per_s"]:
-            return None
-        missing = next((column for column in ("network", "batch_size") if not row[column]), None)
-        if missing is not None:
-            raise InputError(f"{missing} is empty: give the workload that ran at {row['images_per_s']} images/s.")
-        return ThroughputPoint(
-            images_per_s=number_in(row, "gpu", "images_per_s", float),
-            network=row["network"],
-            pixels=int(number_in(row, "gpu", "pixels", int)) if row["pixels"] else 224,
-            batch_size=int(number_in(row, "gpu", "batch_size", int)),
-            precision=precision,
-        )
-    except InputError as error:
-        raise InputError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
 
 
 def _checked_name(name: str, shipped: Gpus) -> str:

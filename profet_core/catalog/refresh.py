@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import Gpu
-from profet_core.catalog.instance import OWN_PROVIDER, Instance
+from profet_core.catalog.instance import Instance
 from profet_core.catalog.tables import LONGEST_NAME
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import listed_price, positive_number
@@ -34,10 +34,10 @@ class PublishedPrice:
     usd_per_hour: float
     as_of: str
     source: str
-    provider: str = OWN_PROVIDER
-    gpu: Gpu | None = None
-    vcpus: int | None = None
-    host: str = ""
+    provider: str
+    gpu: Gpu | None
+    vcpus: int | None
+    host: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,15 @@ class PriceChange:
     Attributes
     ----------
     offer : the row to merge into the catalog.
-    old_usd_per_hour : previous price of the same offer; None if there was none. new : the catalog lacked the instance.
+    old_usd_per_hour : previous price of the same offer; None if there was none.
     kept : the user entered this price; it stays.
-    doubt : why the price is implausible; None if it is plausible.
+    doubt : why the price is implausible; empty if it is plausible.
     """
 
     offer: Instance
     old_usd_per_hour: float | None
     kept: bool
-    doubt: str | None
-    new: bool = False
+    doubt: str
 
     @property
     def change_percent(self) -> float | None:
@@ -71,38 +70,33 @@ def price_changes(
     """Changes that a published list makes to the catalog: existing instances in catalog order, then new ones.
 
     If one offer has several prices (zones), the lowest counts. New instances are skipped unless they are requested,
-    have a price, and their GPU has specs.
-
-    Parameters
-    ----------
-    source_prefix : custom rows whose source starts with it came from such a list and are replaced; other custom rows
-        stay.
+    have a price, and their GPU has specs. Custom rows whose source starts with `source_prefix` came from such a list
+    and are replaced; other custom rows stay.
     """
     lowest: dict[tuple[str, str, str], PublishedPrice] = {}
+    #: New name -> its rows. A market rents out many machines under one name: those with the first one's GPUs count.
     new: dict[str, list[PublishedPrice]] = {}
-    asked = []
     for price in published:
-        if price.instance in catalog:
-            asked.append(price)
-        elif with_new and price.gpu and price.usd_per_hour:
-            new.setdefault(price.instance, []).append(price)
-    for price in (*asked, *(price for prices in new.values() for price in _of_one_machine(prices))):
-        key = _key_of(price)
+        if price.instance not in catalog:
+            if not with_new or price.gpu is None or not price.usd_per_hour:
+                continue
+            same = new.setdefault(price.instance, [])
+            if same and (price.gpu, price.gpu_count) != (same[0].gpu, same[0].gpu_count):
+                continue
+            same.append(price)
+        key = price.instance, price.region, price.market
         if key not in lowest or price.usd_per_hour < lowest[key].usd_per_hour:
             lowest[key] = price
+    machines = {**catalog, **{name: _machine(rows) for name, rows in new.items()}}
     place = {name: number for number, name in enumerate(catalog)}
-    ordered = sorted(lowest.values(), key=lambda price: (place.get(price.instance, len(place)), *_key_of(price)))
-    return [
-        _change(catalog, price, source_prefix) if price.instance in catalog else _new_offer(price) for price in ordered
-    ]
+    ordered = sorted(lowest, key=lambda key: (place.get(key[0], len(place)), *key))
+    return [_change(catalog, machines[key[0]], lowest[key], source_prefix) for key in ordered]
 
 
 def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[PublishedPrice]:
     """Drop rows that no catalog can hold: a damaged name, or a new instance with an invalid price.
 
-    Raises
-    ------
-    CatalogError : an instance of the catalog has no valid price in the list, so the list is damaged.
+    Raises CatalogError if an instance of the catalog has no valid price: the list is damaged.
     """
     found = []
     for price in published:
@@ -111,74 +105,47 @@ def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list
             if price.usd_per_hour or price.instance in catalog:
                 positive_number(f"The published price of {price.instance}", price.usd_per_hour)
         except InputError as error:
-            if price.instance in catalog:
-                raise CatalogError(
-                    f"{error} The price list of {price.provider} is damaged; nothing was changed."
-                ) from None
-            continue
+            if price.instance not in catalog:
+                continue
+            raise CatalogError(f"{error} The price list of {price.provider} is damaged; nothing was changed.") from None
         if price.instance.isprintable() and len(price.instance) <= LONGEST_NAME:
             found.append(price)
     return found
 
 
-def new_instances(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[str]:
-    """Names of new instances whose GPU has specs."""
-    listed = (price for price in published if price.gpu is not None and price.usd_per_hour)
-    return sorted({price.instance for price in listed if price.instance not in catalog})
-
-
 def check_believable(changes: Iterable[PriceChange]) -> None:
-    """Reject the whole list if one of its prices is implausible.
-
-    Raises
-    ------
-    CatalogError : the message names the first one and their number.
-    """
+    """Reject the whole list if one of its prices is implausible; CatalogError names the first one and their number."""
     doubts = [change.doubt for change in changes if change.doubt and not change.kept]
     if doubts:
         more = f" ({len(doubts) - 1} more like this)" if len(doubts) > 1 else ""
         raise CatalogError(f"{doubts[0]}{more}: nothing was changed. Use --force to accept it.")
 
 
-def _key_of(price: PublishedPrice) -> tuple[str, str, str]:
-    return price.instance, price.region, price.market
-
-
-def _of_one_machine(prices: Sequence[PublishedPrice]) -> list[PublishedPrice]:
-    """Rows of a new name with the same GPUs as its first row: a market rents out many machines under one name."""
-    first = prices[0]
-    same = [price for price in prices if (price.gpu, price.gpu_count) == (first.gpu, first.gpu_count)]
-    vcpus = first.vcpus if len({price.vcpus for price in same}) == 1 else None
-    return [replace(price, vcpus=vcpus, host=first.host) for price in same]
-
-
-def _new_offer(price: PublishedPrice) -> PriceChange:
-    if price.gpu is None:
-        raise ValueError(price.instance)
-    offer = Instance(
-        name=price.instance,
-        gpu=price.gpu.name,
-        gpu_count=price.gpu_count,
-        gpu_memory_gib=price.gpu.memory_gib,
-        vcpus=price.vcpus,
-        usd_per_hour=price.usd_per_hour,
-        region=price.region,
+def _machine(rows: list[PublishedPrice]) -> Instance:
+    """A new instance."""
+    first = rows[0]
+    assert first.gpu is not None
+    return Instance(
+        name=first.instance,
+        gpu=first.gpu.name,
+        gpu_count=first.gpu_count,
+        gpu_memory_gib=first.gpu.memory_gib,
+        vcpus=first.vcpus if len({row.vcpus for row in rows}) == 1 else None,
+        usd_per_hour=first.usd_per_hour,
+        region=first.region,
         os="linux",
-        market=price.market,
+        market=first.market,
         status="available",
-        as_of=price.as_of,
-        source=price.source,
-        own=True,
-        provider=price.provider,
-        host=price.host,
+        as_of=first.as_of,
+        source=first.source,
+        provider=first.provider,
+        host=first.host,
     )
-    return PriceChange(offer, None, kept=False, doubt=None, new=True)
 
 
-def _change(catalog: Catalog, price: PublishedPrice, source_prefix: str) -> PriceChange:
-    usual = catalog[price.instance]
+def _change(catalog: Catalog, machine: Instance, price: PublishedPrice, source_prefix: str) -> PriceChange:
     offer = replace(
-        usual,
+        machine,
         region=price.region,
         os="linux",
         market=price.market,
@@ -187,21 +154,19 @@ def _change(catalog: Catalog, price: PublishedPrice, source_prefix: str) -> Pric
         source=price.source,
         own=True,
     )
-    old = next((row for row in catalog.offers(usual.name) if row.offer_key == offer.offer_key), None)
+    offers = catalog.offers(offer.name) if offer.name in catalog else ()
+    old = next((row for row in offers if row.offer_key == offer.offer_key), None)
+    doubt, what = "", f"{offer.name} ({offer.region}, {offer.market})"
+    if price.gpu_count != machine.gpu_count:
+        doubt = f"{what} is listed with {price.gpu_count} GPUs, the catalog has {machine.gpu_count}"
+    elif offers:
+        known, smallest = (machine, SMALLEST_SPOT_SHARE) if old is None else (old, 1 / LARGEST_FACTOR)
+        if not smallest <= offer.usd_per_hour / known.usd_per_hour <= LARGEST_FACTOR:
+            has = listed_price(known.usd_per_hour) + (f" ({known.market})" if old is None else "")
+            doubt = f"{what} is listed at {listed_price(offer.usd_per_hour)}/h, but the catalog has {has}"
     return PriceChange(
         offer=offer,
         old_usd_per_hour=None if old is None else old.usd_per_hour,
         kept=old is not None and old.own and not old.source.startswith(source_prefix),
-        doubt=_doubt(price, usual, old),
+        doubt=doubt,
     )
-
-
-def _doubt(price: PublishedPrice, usual: Instance, old: Instance | None) -> str | None:
-    what = f"{price.instance} ({price.region}, {price.market})"
-    if price.gpu_count != usual.gpu_count:
-        return f"{what} is listed with {price.gpu_count} GPUs, the catalog has {usual.gpu_count}"
-    known, smallest = (old, 1 / LARGEST_FACTOR) if old is not None else (usual, SMALLEST_SPOT_SHARE)
-    if smallest <= price.usd_per_hour / known.usd_per_hour <= LARGEST_FACTOR:
-        return None
-    beside = f"{listed_price(known.usd_per_hour)}" + ("" if old is not None else f" ({known.market})")
-    return f"{what} is listed at {listed_price(price.usd_per_hour)}/h, but the catalog has {beside}"

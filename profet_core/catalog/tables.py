@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,8 +20,13 @@ MAX_TABLE_BYTES = 2_000_000
 
 Record = TypeVar("Record")
 Row = Mapping[str, str]
-#: Cells as `csv` reads them: None if a row is short.
-_Cells = Mapping[str, str | None]
+#: Type of a field -> its parser, and the check of its number.
+_NUMBERS: dict[str, tuple[Callable[[str], Any], Callable[[str, Any], object]]] = {
+    "int": (int, whole_number),
+    "float": (float, positive_number),
+    "int | None": (int, whole_number),
+    "float | None": (float, positive_number),
+}
 
 
 def shipped_text(name: str) -> str:
@@ -30,21 +34,27 @@ def shipped_text(name: str) -> str:
     return resources.files("profet_core.catalog").joinpath(name).read_text(encoding="utf-8")
 
 
-def file_text(path: Path, what: str) -> str:
-    """Text of a user's file; `what` names it in the error.
-
-    Raises
-    ------
-    CatalogError : the file is missing, too large, or not UTF-8 text.
-    """
+def file_text(path: Path, what: str) -> str | None:
+    """Text of a user's file, None if there is none; raises CatalogError, which names it as `what`, if unreadable."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_TABLE_BYTES + 1)
         if len(data) > MAX_TABLE_BYTES:
             raise CatalogError(f"{what} {path} has more than {MAX_TABLE_BYTES // 10**6} MB: keep the rows you need.")
         return data.decode("utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise CatalogError(f"{what} {path} can't be read: {error}") from None
+
+
+def table_text(columns: Sequence[str], rows: Iterable[Row]) -> str:
+    """Text of a CSV file, which `read_records` reads back."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def read_records(
@@ -57,7 +67,7 @@ def read_records(
     optional: Sequence[str] = (),
     may_be_empty: bool = False,
 ) -> list[Record]:
-    """One record per row, in the file's order.
+    """One record per row, in the file's order; raises CatalogError, one line that names the row and column.
 
     Parameters
     ----------
@@ -66,95 +76,57 @@ def read_records(
         missing.
     make : row -> record; its `InputError` becomes a `CatalogError`.
     may_be_empty : a header without rows is valid.
-
-    Raises
-    ------
-    CatalogError : one line that names the row and column.
     """
     try:
         reader = csv.DictReader(io.StringIO(text))
         rows = list(reader)
     except csv.Error as error:
         raise CatalogError(f"{what} is not valid CSV: {error}.") from None
-    if not rows and may_be_empty and reader.fieldnames:
-        return []
-    if not rows:
+    if not rows and not (may_be_empty and reader.fieldnames):
         raise CatalogError(f"{what} has no rows.")
     try:
-        return [make(_checked(_filled(row, optional), key, (*required, *optional))) for row in rows]
+        return [make(_checked(row, key, required, optional)) for row in rows]
     except InputError as error:
         raise CatalogError(f"{what}: {error}") from None
-
-
-def number_in(row: Row, key: str, column: str, kind: type[int] | type[float]) -> float | int:
-    """A cell as a number.
-
-    Raises
-    ------
-    InputError : the message names row and column.
-    """
-    text = row[column]
-    try:
-        return kind(text)
-    except ValueError:
-        raise InputError(f"{row[key]}: {column} must be a number, not {_shortened(text)!r}.") from None
-
-
-@cache
-def _columns(kind: type) -> Mapping[str, str]:
-    """Field -> "str", "int", "float" or "float | None", of a record that has a file's columns."""
-    return {field.name: str(field.type) for field in fields(kind)}
 
 
 def cells_of(kind: type, row: Row, key: str) -> dict[str, Any]:
     """The row's cells as the types of the record's fields; empty cells of optional fields are None.
 
-    Raises
-    ------
-    InputError : the message names row and column.
+    Raises InputError, which names row and column.
     """
     found: dict[str, Any] = {}
-    for column, wanted in _columns(kind).items():
-        if column not in row:
-            continue
-        base, _, optional = wanted.partition(" | ")
-        if base not in _NUMBERS:
-            found[column] = row[column]
-        elif optional and not row[column]:
-            found[column] = None
-        else:
-            found[column] = number_in(row, key, column, int if base == "int" else float)
+    for field in fields(kind):
+        parse, _ = _NUMBERS.get(str(field.type), (str, None))
+        text = row.get(field.name)
+        try:
+            if text is not None:
+                found[field.name] = None if not text and _is_optional(field) else parse(text)
+        except ValueError:
+            raise InputError(f"{row[key]}: {field.name} must be a number, not {_shortened(text or '')!r}.") from None
     return found
 
 
-_NUMBERS = {"int": whole_number, "float": positive_number}
-
-
 def check_numbers(record: Any, name: str) -> None:
-    """Reject numbers that are not positive, or whole where they count.
+    """Reject numbers that are not positive, or whole where they count; the message names the column."""
+    for field in fields(record):
+        _, check = _NUMBERS.get(str(field.type), (str, None))
+        value = getattr(record, field.name)
+        if check is not None and not (value is None and _is_optional(field)):
+            check(f"{name}: {field.name}", value)
 
-    Raises
-    ------
-    InputError : the message begins with `name` and the column.
-    """
-    for column, wanted in _columns(record.__class__).items():
-        base, _, optional = wanted.partition(" | ")
-        value = getattr(record, column)
-        if base in _NUMBERS and not (optional and value is None):
-            _NUMBERS[base](f"{name}: {column}", value)
+
+def _is_optional(field: Field[Any]) -> bool:
+    return str(field.type).endswith("| None")
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
-def _filled(row: _Cells, optional: Sequence[str]) -> _Cells:
-    """The row, with empty cells for missing optional columns."""
-    missing = [column for column in optional if row.get(column) is None]
-    return {**row, **dict.fromkeys(missing, "")} if missing else row
-
-
-def _checked(row: _Cells, key: str, required: Sequence[str]) -> dict[str, str]:
+def _checked(
+    row: Mapping[str, str | None], key: str, required: Sequence[str], optional: Sequence[str]
+) -> dict[str, str]:
     name = str(row.get(key) or "").strip()
     if not name.isprintable():
         raise InputError(f"the {key} name {_shortened(name)!r} holds a line break or control character.")
@@ -163,10 +135,12 @@ def _checked(row: _Cells, key: str, required: Sequence[str]) -> dict[str, str]:
     if None in row:
         raise InputError(f"row {name or '?'} has more cells than the header has columns.")
     cells = {}
-    for column in (key, *required):
+    for column in (key, *required, *optional):
         value = row.get(column)
         if value is None:
-            raise InputError(f"row {name or '?'} has no column {column!r}.")
+            if column not in optional:
+                raise InputError(f"row {name or '?'} has no column {column!r}.")
+            value = ""
         if len(value) > LONGEST_CELL:
             raise InputError(f"{column} of {name!r} has more than {LONGEST_CELL} characters.")
         if not value.strip().isprintable():

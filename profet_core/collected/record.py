@@ -1,11 +1,16 @@
-"""A cell of a grid and its measurements."""
+"""A collection: its manifest, and cells with their measurements, one checksummed line each."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Literal, get_args
+
+from profet_core.errors import InputError
 
 Framework = Literal["pytorch", "tensorflow"]
 Precision = Literal["fp32", "tf32", "amp"]
@@ -14,6 +19,12 @@ Status = Literal["ok", "out-of-memory", "failed"]
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 STATUSES: tuple[Status, ...] = get_args(Status)
+
+LAYOUT_VERSION = 1
+MANIFEST_NAME, CELLS_NAME = "manifest.json", "cells.jsonl"
+#: Upper bound of counts, and of bytes.
+_MOST, _MOST_BYTES = 2**31 - 2, 2**63 - 1
+_LONGEST_NAME, _LONGEST_WHY = 200, 10_000
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,64 +76,123 @@ class CellResult:
         return {**asdict(self.cell), **own}
 
 
-def result_of(document: Mapping[str, Any]) -> CellResult:
-    """Parse a document of `CellResult.document`.
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A folder that `profet collect` wrote.
 
-    Raises
-    ------
-    ValueError, KeyError, TypeError : the document is invalid.
+    Attributes
+    ----------
+    manifest : `layout_version`, `instance`, `device` ("gpu" or "cpu"), `gpu`, `driver`, `frameworks`, `host`, `seed`,
+        `grid`.
+    results : finished cells in the order in which they were measured.
     """
+
+    manifest: Mapping[str, Any]
+    results: tuple[CellResult, ...]
+
+
+def read_collection(folder: Path) -> Collection:
+    """Read the manifest and every finished cell; raises InputError if the folder is no collection, or is damaged."""
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise InputError(f"{folder} has no {MANIFEST_NAME}: choose a folder that `profet collect` wrote.")
+    return Collection(manifest, tuple(result for result, _ in whole_lines(read_cells(folder), CELLS_NAME)))
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Read the manifest; None if there is none. Raises InputError if it can't be read, or has another layout."""
+    data = _bytes_of(folder / MANIFEST_NAME)
+    if data is None:
+        return None
+    try:
+        manifest = json.loads(data)
+    except (ValueError, RecursionError):
+        raise InputError(f"{folder / MANIFEST_NAME} is damaged: collect into another folder.") from None
+    version = manifest.get("layout_version") if isinstance(manifest, dict) else None
+    if not isinstance(manifest, dict) or version != LAYOUT_VERSION:
+        raise InputError(f"{folder} has layout {version!r}; this version reads layout {LAYOUT_VERSION}.")
+    return manifest
+
+
+def read_cells(folder: Path) -> bytes:
+    """Read the bytes of the cells' file; empty if there is none."""
+    return _bytes_of(folder / CELLS_NAME) or b""
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
+
+
+def line_of(result: CellResult) -> bytes:
+    """`{"crc": CRC-32 of the cell as sorted compact JSON, "cell": {...}}` and a newline."""
+    cell = result.document()
+    return _compact({"crc": zlib.crc32(_compact(cell)), "cell": cell}) + b"\n"
+
+
+def whole_lines(data: bytes, name: str) -> Iterator[tuple[CellResult, int]]:
+    """Each finished cell and the byte offset after its line; a truncated last line is skipped.
+
+    Raises InputError if a line before the last is damaged, or a cell appears twice.
+    """
+    end, seen = 0, set()
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines[:-1], start=1):
+        end += len(line) + 1
+        try:
+            document = json.loads(line)
+            if document["crc"] != zlib.crc32(_compact(document["cell"])):
+                raise ValueError("another checksum")
+            result = _result_of(document["cell"])
+        except (ValueError, KeyError, TypeError, RecursionError, AttributeError, OverflowError):
+            if end == len(data):
+                # The newline reached the disk before the content did.
+                return
+            raise InputError(
+                f"line {number} of {name} is damaged: remove that line, and its cell is measured again."
+            ) from None
+        if result.cell in seen:
+            raise InputError(f"line {number} of {name} has a cell twice: remove one of the lines.")
+        seen.add(result.cell)
+        yield result, end
+
+
+def _compact(document: object) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _result_of(document: Mapping[str, Any]) -> CellResult:
+    """Parse a document of `CellResult.document`; raises ValueError, KeyError or TypeError for an invalid one."""
     cell = Cell(**{field.name: document[field.name] for field in fields(Cell)})
     own = {field.name: document[field.name] for field in fields(CellResult) if field.name != "cell"}
-    repeats_ms, operations_us = own["latency_repeats_ms"], own["operations_us"]
-    if not isinstance(repeats_ms, list) or not isinstance(operations_us, dict):
-        raise TypeError("steps are a list, operations a mapping")
-    own["latency_repeats_ms"] = tuple(map(_number, repeats_ms))
-    own["operations_us"] = {name: _number(us) for name, us in operations_us.items()}
-    result = CellResult(cell, **own)
-    _check(result)
-    return result
+    repeats, operations, latency_ms = own["latency_repeats_ms"], own["operations_us"], own["batch_latency_ms"]
+    whole = ((cell.pixels, 1), (cell.batch_size, 1), (own["steps"], 1), (cell.repeat, 0))
+    peak = own["peak_memory_bytes"]
+    lines = [cell.model, *operations, own["framework_version"], own["recorded_at"]]
+    # A cell that ran has times, another has none.
+    times = [] if latency_ms is None and own["status"] != "ok" else [latency_ms, *repeats]
+    checks = (
+        isinstance(repeats, list) and isinstance(operations, dict),
+        cell.framework in FRAMEWORKS and cell.precision in PRECISIONS and own["status"] in STATUSES,
+        all(type(number) is int and least <= number <= _MOST for number, least in whole),
+        peak is None or (type(peak) is int and 0 <= peak <= _MOST_BYTES),
+        all(isinstance(line, str) and line.isprintable() and len(line) <= _LONGEST_NAME for line in lines),
+        cell.model and all(operations),
+        isinstance(own["why"], str) and len(own["why"]) <= _LONGEST_WHY,
+        all(_is_time(ms) and ms > 0 for ms in times),
+        all(map(_is_time, (*repeats, *operations.values()))),
+    )
+    if not all(checks):
+        raise ValueError("no cell")
+    own["latency_repeats_ms"] = tuple(map(float, repeats))
+    own["operations_us"] = {name: float(us) for name, us in operations.items()}
+    return CellResult(cell, **own)
 
 
-#: Upper bound of counts, and of bytes.
-_MOST, _MOST_BYTES = 2**31 - 2, 2**63 - 1
-_LONGEST_NAME, _LONGEST_WHY = 200, 10_000
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError("a time that is no number")
-    return float(value)
-
-
-def _check(result: CellResult) -> None:
-    cell = result.cell
-    if cell.framework not in FRAMEWORKS or cell.precision not in PRECISIONS or result.status not in STATUSES:
-        raise ValueError("a framework, a precision or a status of another name")
-    for number, least in ((cell.pixels, 1), (cell.batch_size, 1), (result.steps, 1), (cell.repeat, 0)):
-        if type(number) is not int or not least <= number <= _MOST:
-            raise ValueError("pixels, batch size, steps and repeat are whole numbers")
-    peak = result.peak_memory_bytes
-    if peak is not None and (type(peak) is not int or not 0 <= peak <= _MOST_BYTES):
-        raise ValueError("a peak that is no number of bytes")
-    names = cell.model, *(result.operations_us or ())
-    for line in (*names, result.framework_version, result.recorded_at):
-        if not isinstance(line, str) or not line.isprintable() or len(line) > _LONGEST_NAME:
-            raise ValueError("a name or a date that is no line")
-    if not all(names):
-        raise ValueError("a network or an operation without a name")
-    if not isinstance(result.why, str) or len(result.why) > _LONGEST_WHY:
-        raise ValueError("a reason that is no text")
-    _check_times(result)
-
-
-def _check_times(result: CellResult) -> None:
-    """Check the times: a cell that ran has some, another has none."""
-    latency_ms = result.batch_latency_ms
-    if latency_ms is None and result.status != "ok":
-        return
-    times = [_number(latency_ms), *result.latency_repeats_ms]
-    if not all(math.isfinite(ms) and ms > 0 for ms in times):
-        raise ValueError("a latency that is no time")
-    if not all(math.isfinite(us) and us >= 0 for us in (result.operations_us or {}).values()):
-        raise ValueError("an operation's time that is none")
+def _is_time(value: Any) -> bool:
+    """Whether it is a number from 0, finite as a float."""
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0

@@ -2,71 +2,63 @@
 
 from __future__ import annotations
 
+from profet_core.advice.advise import Dominated, ExcludedInstance, Upgrade
+from profet_core.advice.certainty import Comparison
+from profet_core.advice.plans import Limits, Plan, Workload
+from profet_core.advice.recommend import Within
 from profet_core.advice.words import answer_sentences, comparison_sentences
-from profet_core.documents.parts import BASIS, MEMORY, PER_GPU, PLAN, TEXTS
-from profet_core.documents.records import FLAG, NUMBER, TEXT, WHOLE, at, many, maybe, record, under
+from profet_core.catalog import Instance
+from profet_core.documents.answers import MEMORY
+from profet_core.documents.parts import PER_GPU, PLAN
+from profet_core.documents.records import FLAG, NUMBER, TEXT, TEXTS, At, at, keys, many, maybe, record, under
 
-_CHANCE = maybe(NUMBER)
 _PICK = record(
     plan=PLAN,
-    certainty=at("rival.certainty", _CHANCE),
+    certainty=at("rival.certainty", maybe(NUMBER)),
     rival=at(lambda pick: pick.rival and pick.rival.plan, maybe(PLAN)),
     too_close_to_call=at(lambda pick: pick.close_rival is not None, FLAG),
 )
+
+
+def _ends(unit: str) -> dict[str, At]:
+    names = f"low_{unit} high_{unit}"
+    return {name: At(maybe(NUMBER), name, "interval") for name in names.split()}
+
+
 _PLAN = record(
     plan=at("label", TEXT),
     instance=TEXT,
-    **under("offer", gpu=TEXT, gpu_count=WHOLE),
-    gpus=WHOLE,
-    batch_size=WHOLE,
-    **under("offer", market=TEXT, region=TEXT, usd_per_hour=NUMBER, as_of=TEXT, source=TEXT, status=TEXT),
-    basis=BASIS,
-    latency_ms=NUMBER,
-    total_s=NUMBER,
-    **under("interval", low_s=maybe(NUMBER), high_s=maybe(NUMBER)),
-    total_usd=NUMBER,
-    **under("interval", low_usd=maybe(NUMBER), high_usd=maybe(NUMBER)),
-    in_time=_CHANCE,
-    in_budget=_CHANCE,
+    **keys(Instance, "gpu gpu_count", "offer"),
+    **keys(Plan, "gpus batch_size"),
+    **keys(Instance, "market region usd_per_hour as_of source status", "offer"),
+    **keys(Plan, "basis latency_ms total_s"),
+    **_ends("s"),
+    **keys(Plan, "total_usd"),
+    **_ends("usd"),
+    **keys(Plan, "in_time in_budget"),
     rests_on=at("latency_note", TEXT),
     note=TEXT,
     **under("offer", provider=TEXT, **PER_GPU),
 )
-
 _WITHIN = record(
     certainty=at("limits.certainty", NUMBER),
-    sure=maybe(PLAN),
-    expected=maybe(PLAN),
-    surest=maybe(PLAN),
-    nearest=PLAN,
-    over_s=NUMBER,
-    over_usd=NUMBER,
+    **dict.fromkeys(("sure", "expected", "surest"), maybe(PLAN)),
+    **keys(Within, "nearest over_s over_usd", nearest=PLAN),
 )
-
 #: Null where an interval is missing.
 _COMPARISON = record(
-    a=PLAN,
-    b=PLAN,
-    latency_ratio=NUMBER,
-    latency_ratio_low=maybe(NUMBER),
-    latency_ratio_high=maybe(NUMBER),
-    break_even_ratio=NUMBER,
-    break_even_usd_per_hour=NUMBER,
-    break_even_low=maybe(NUMBER),
-    break_even_high=maybe(NUMBER),
-    faster=_CHANCE,
-    cheaper=_CHANCE,
-    beats=at("dominates", _CHANCE),
+    **keys(Comparison, "a b latency_ratio latency_ratio_low latency_ratio_high break_even_ratio", a=PLAN, b=PLAN),
+    **keys(Comparison, "break_even_usd_per_hour break_even_low break_even_high faster cheaper"),
+    beats=at("dominates", maybe(NUMBER)),
     sentences=at(comparison_sentences, TEXTS),
 )
+_UPGRADE = keys(Upgrade, "extra_usd saves_h hours_per_usd certainty cheaper faster", cheaper=PLAN, faster=PLAN)
 
 #: `within` is null without limits, `comparison` unless two plans were compared.
 ADVICE = record(
     anchor=at("training.prediction.anchor", TEXT),
-    workload=at(
-        "advice.request.workload", record(images=WHOLE, batch_size=WHOLE, epochs=WHOLE, validation_images=WHOLE)
-    ),
-    **under("advice.request.limits", deadline_h=maybe(NUMBER), budget_usd=maybe(NUMBER)),
+    workload=at("advice.request.workload", record(**keys(Workload, "images batch_size epochs validation_images"))),
+    **keys(Limits, "deadline_h budget_usd", "advice.request.limits"),
     **under(
         "advice",
         answer=at(lambda advice: advice, record(plan=at("answer.label", TEXT), sentences=at(answer_sentences, TEXTS))),
@@ -75,11 +67,9 @@ ADVICE = record(
         cheapest=_PICK,
         within=maybe(_WITHIN),
         frontier=many(PLAN),
-        upgrades=many(
-            record(extra_usd=NUMBER, saves_h=NUMBER, hours_per_usd=NUMBER, certainty=_CHANCE, cheaper=PLAN, faster=PLAN)
-        ),
-        beaten=at("dominated", many(record(plan=PLAN, by=PLAN, certainty=_CHANCE))),
-        left_out=at("excluded", many(record(instance=TEXT, reason=TEXT))),
+        upgrades=many(record(**_UPGRADE)),
+        beaten=at("dominated", many(record(**keys(Dominated, "plan by certainty", plan=PLAN, by=PLAN)))),
+        left_out=at("excluded", many(record(**keys(ExcludedInstance, "instance reason")))),
     ),
     comparison=maybe(_COMPARISON),
     memory=at("fits", MEMORY),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, TypeAlias
+
+from profet_core.latency import Basis
 
 #: A JSON object, and a JSON Schema.
 Document: TypeAlias = dict[str, object]
@@ -109,12 +111,32 @@ def record(**keys: Type | At) -> Type:
     return Type(schema, _maker(found))
 
 
+def keys(source: type, names: str, /, owner: str = "", **types: Type | At) -> Keys:
+    """Keys of a record's attributes, with the types that its class declares.
+
+    Parameters
+    ----------
+    names : in their order, with spaces. owner : as in `under`.
+    types : those of attributes whose type is not that of a JSON value.
+    """
+    found: dict[str, Type | At] = {name: types.get(name) or _declared(source, name) for name in names.split()}
+    return under(owner, **found) if owner else found
+
+
+def _declared(source: type, name: str) -> Type:
+    """Type of a dataclass's field or property, by its annotation."""
+    given = {one.name: str(one.type) for one in fields(source)}
+    text = given.get(name) or getattr(source, name).fget.__annotations__["return"]
+    kind = _TYPES[text.removesuffix(" | None")]
+    return maybe(kind) if text.endswith(" | None") else kind
+
+
 def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
     """What makes the object; attributes with one owner that follow each other are read in one go."""
     groups = []
-    for owner, several in groupby(keys.values(), lambda key: key.owner):
-        read = _reader([key.of for key in several])
-        groups.append((attrgetter(owner) if owner else None, *read))
+    for (owner, _), several in groupby(keys.values(), lambda key: (key.owner, isinstance(key.of, str))):
+        values = [key.of for key in several]
+        groups.append((attrgetter(owner) if owner else None, _reader(values), [None] * len(values)))
     made = [(name, key.type.of) for name, key in keys.items() if key.type.of is not None]
 
     def document(source: Any) -> Document:
@@ -130,11 +152,22 @@ def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
     return document
 
 
-def _reader(values: Sequence[str | Callable[[Any], object]]) -> tuple[Callable[[Any], Iterable[object]], list[None]]:
-    """What reads them of a record, and as many nulls."""
-    names = [value for value in values if isinstance(value, str)]
-    nulls = [None] * len(values)
-    if len(names) == len(values) > 1:
-        return attrgetter(*names), nulls
+def _reader(values: Sequence[Any]) -> Callable[[Any], Iterable[object]]:
+    """What reads attributes, or calls functions, of a record."""
+    if isinstance(values[0], str) and len(values) > 1:
+        return attrgetter(*values)
     each = [attrgetter(value) if isinstance(value, str) else value for value in values]
-    return lambda source: [of(source) for of in each], nulls
+    return lambda source: [of(source) for of in each]
+
+
+TEXTS = many(TEXT)
+_TYPES = {
+    "str": TEXT,
+    "int": WHOLE,
+    "float": NUMBER,
+    "bool": FLAG,
+    "tuple[str, ...]": TEXTS,
+    "Mapping[str, float]": by_name(NUMBER),
+    "Mapping[str, str]": by_name(TEXT),
+    "Basis": choice(list(Basis)),
+}

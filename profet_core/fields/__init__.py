@@ -1,1 +1,1 @@
-"""Fields of questions: options and request fields."""
+"""Questions and their fields, each declared once: for Python, options and requests."""

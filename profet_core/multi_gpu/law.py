@@ -38,8 +38,6 @@ NUMBERS = (
 class Width:
     """90% half-width of a step in the logarithm, given one GPU's step.
 
-    It grows with the time that more GPUs add.
-
     Attributes
     ----------
     least : of two GPUs with no added time. exposed : increase with the share of the step that is added.
@@ -93,26 +91,24 @@ class ScaleoutModel:
 
 
 def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
-    """Load `scaleout.json` of a models folder (`$PROFET_HOME` or the shipped one if None).
-
-    Raises
-    ------
-    ArtifactError : the file is missing, damaged, changed, or has another version.
-    """
-    return load_coefficients(models_folder(folder) / SCALEOUT_NAME, SCALEOUT_VERSION, scaleout_model)
+    """Load `scaleout.json` of a models folder (`$PROFET_HOME` or the shipped one if None); raises ArtifactError."""
+    return load_coefficients(models_folder(folder) / SCALEOUT_NAME, SCALEOUT_VERSION, _model)
 
 
-def scaleout_model(content: JsonObject) -> ScaleoutModel:
-    """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
+def _model(content: JsonObject) -> ScaleoutModel:
+    """Parse a file's content; raises `ValueError` or similar for invalid content."""
     numbers = {name: finite_number(content[name]) for name in NUMBERS}
-    widths, by_one_process = _widths(content["widths"]), _widths(content["one_process_widths"])
     efficiency = {Link(name): finite_number(value) for name, value in content["link_efficiency"].items()}
+    names = [part.name for part in fields(Width)]
+    widths, by_one_process = (
+        {Link(link): Width(**{name: finite_number(row[name]) for name in names}) for link, row in content[key].items()}
+        for key in ("widths", "one_process_widths")
+    )
     shares = [*efficiency.values(), *(numbers[name] for name in numbers if name.endswith("efficiency"))]
-    of_widths = [part for each in (*widths.values(), *by_one_process.values()) for part in astuple(each)]
-    least = [*numbers.values(), *of_widths]
-    if min(shares) <= 0 or max(*shares, numbers["overlap"]) > 1 or min(least) < 0:
+    parts = [part for width in (*widths.values(), *by_one_process.values()) for part in astuple(width)]
+    if min(shares) <= 0 or max(*shares, numbers["overlap"]) > 1 or min(*numbers.values(), *parts) < 0:
         raise ValueError("no multi-GPU model")
-    if set(efficiency) != set(Link) or not set(widths) == set(by_one_process) == set(Link):
+    if any(set(table) != set(Link) for table in (efficiency, widths, by_one_process)):
         raise ValueError("not every link")
     return ScaleoutModel(
         MappingProxyType(efficiency),
@@ -121,11 +117,6 @@ def scaleout_model(content: JsonObject) -> ScaleoutModel:
         one_process_widths=MappingProxyType(by_one_process),
         checksum=content["checksum"],
     )
-
-
-def _widths(rows: JsonObject) -> dict[Link, Width]:
-    names = [part.name for part in fields(Width)]
-    return {Link(link): Width(**{name: finite_number(row[name]) for name in names}) for link, row in rows.items()}
 
 
 # The formulas work on scalars or on arrays of equal shape. They are standard forms, after Pei et al., IEEE Access 2019
@@ -142,9 +133,7 @@ _MEASURED_NETWORK_GB_PER_S = 10.0 / 8
 
 
 class Strategy(StrEnum):
-    """Strategy for exchanging gradients.
-
-    The values appear in documents and on the command line.
+    """Strategy for exchanging gradients; the values appear in documents and on the command line.
 
     >>> Strategy("ps-cpu").words
     'parameter server on the CPU'
@@ -173,26 +162,19 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Bandwidths of `Interconnect`, of one or several nodes (rows); 10^9 bytes per second, one direction."""
+    """Bandwidths of several `Interconnect`s with one type of link, as arrays; 10^9 bytes per second, one direction."""
 
-    kind: Link
-    link_gb_per_s: Values
-    pcie_gb_per_s: Values
-    gpus_per_root: Values
-    network_gb_per_s: Values
-
-    @classmethod
-    def of(cls, node: Interconnect) -> Links:
-        """Links of a node."""
-        return cls(node.link, node.link_gb_per_s, node.pcie_gb_per_s, node.gpus_per_root, node.network_gb_per_s)
+    link: Link
+    link_gb_per_s: FloatArray
+    pcie_gb_per_s: FloatArray
+    gpus_per_root: FloatArray
+    network_gb_per_s: FloatArray
 
 
 def node_sharing_ms(
-    model: ScaleoutModel, strategy: Strategy, gpus: Values, links: Links, gradient_bytes: Values
+    model: ScaleoutModel, strategy: Strategy, gpus: Values, links: Interconnect | Links, gradient_bytes: Values
 ) -> Values:
-    """Time to exchange gradients among the GPUs of a node, milliseconds.
-
-    0 on one GPU.
+    """Time to exchange gradients among the GPUs of a node, milliseconds; 0 on one GPU.
 
     All GPUs behind a root port reach a parameter server on the CPU at once (measured on K80 nodes: eight take no longer
     than four). A parameter server on the GPUs is sharded over them, as in TensorFlow, so it moves as many bytes as a
@@ -202,12 +184,12 @@ def node_sharing_ms(
         once_ms = _ms(gradient_bytes, links.pcie_gb_per_s * model.host_efficiency)
         several = np.minimum(gpus, links.gpus_per_root)
         return np.where(np.greater(gpus, 1), 2 * several * once_ms + gpus * model.message_ms, 0.0)
-    once_ms = _ms(gradient_bytes, links.link_gb_per_s * model.link_efficiency[links.kind])
+    once_ms = _ms(gradient_bytes, links.link_gb_per_s * model.link_efficiency[links.link])
     return all_reduce_ms(strategy, gpus, once_ms, model.message_ms)
 
 
 def network_sharing_ms(
-    model: ScaleoutModel, strategy: Strategy, nodes: Values, links: Links, gradient_bytes: Values
+    model: ScaleoutModel, strategy: Strategy, nodes: Values, links: Interconnect | Links, gradient_bytes: Values
 ) -> Values:
     """Time to exchange sums between nodes, milliseconds; 0 on one node. Parameter servers are sharded over nodes."""
     once_ms = _ms(gradient_bytes, links.network_gb_per_s * model.network_efficiency)
@@ -215,9 +197,7 @@ def network_sharing_ms(
 
 
 def all_reduce_ms(strategy: Strategy, members: Values, once_ms: Values, message_ms: float) -> Values:
-    """Time of a tree or a ring.
-
-    `once_ms`: time of all gradients over one link.
+    """Time of a tree or a ring; `once_ms`: time of all gradients over one link.
 
     >>> float(all_reduce_ms(Strategy.RING, 4, 10, 0.5)), float(all_reduce_ms(Strategy.TREE, 4, 10, 0.5))
     (18.0, 42.0)
@@ -230,9 +210,7 @@ def all_reduce_ms(strategy: Strategy, members: Values, once_ms: Values, message_
 def several_ms(
     model: ScaleoutModel, one_gpu_ms: Values, gpus_per_node: Values, nodes: Values, sharing_ms: Values
 ) -> Values:
-    """Step latency in milliseconds on several GPUs with one process each.
-
-    It is at least one GPU's.
+    """Step latency in milliseconds on several GPUs with one process each; at least one GPU's.
 
     The part of communication that can overlap is hidden by the backward pass. The rest, and straggling, adds up.
     """
@@ -247,7 +225,7 @@ def one_process_ms(
     model: ScaleoutModel,
     one_gpu_ms: Values,
     gpus: Values,
-    links: Links,
+    links: Interconnect | Links,
     gradient_bytes: Values,
     tensors: Values,
 ) -> Values:
@@ -261,7 +239,7 @@ def one_process_ms(
     return one_gpu_ms + np.where(np.greater(gpus, 1), copies_ms + launches_ms, 0.0)
 
 
-def input_copy_ms(model: ScaleoutModel, gpus: Values, links: Links, input_bytes: Values) -> Values:
+def input_copy_ms(model: ScaleoutModel, gpus: Values, links: Interconnect | Links, input_bytes: Values) -> Values:
     """Time to copy the input to all GPUs behind one root port of the host, milliseconds."""
     sharing_port = np.minimum(gpus, links.gpus_per_root)
     return sharing_port * _ms(input_bytes, links.pcie_gb_per_s * model.host_efficiency)

@@ -11,7 +11,6 @@ from profet_core.errors import InputError
 from profet_core.latency import Estimate, Interval, combined_sd, log_sd_of, quantile
 from profet_core.messages import Code, Note
 from profet_core.multi_gpu.law import (
-    Links,
     ScaleoutModel,
     Strategy,
     input_copy_ms,
@@ -27,6 +26,18 @@ from profet_core.units import MS_PER_S, positive_number, whole_number
 GRADIENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
 #: Maximum number of parameters.
 MOST_PARAMETERS = 1e12
+#: Maximum number of GPUs in the measurements.
+MOST_GPUS = 64
+#: Note on a strategy whose formula is not validated on current machines.
+CHECKED_ON = {
+    Strategy.TREE: "not measured",
+    Strategy.PS_CPU: "measured in 2017 only",
+    Strategy.PS_GPU: "measured in 2017 only",
+}
+#: Number of GPUs from which machines that communicate through host memory vary.
+_MANY = 4
+#: Maximum factor between a network and the measured one for which results apply: 2.
+_LIKE_MEASURED = network_doubt(2 * 10 / 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +47,9 @@ class GpuStep:
     Attributes
     ----------
     latency_ms : measured or predicted. log_sd : of its logarithm; 0: exact, None: unknown.
-    batch_size : images per step on this GPU.
-    parameters : of the network.
-    gradients : precision in which they are sent, one of `GRADIENT_BYTES`.
+    batch_size : images per step on this GPU. parameters : of the network.
+    gradients : precision in which they are sent, one of `GRADIENT_BYTES`; by default, frameworks keep FP32 gradients in
+        mixed precision too.
     pixels : image height and width, for the copy of the input; None: unknown, and the copy is ignored.
     tensors : number of weight tensors, as the framework counts them; None: unknown, and strategies that need it are
         skipped.
@@ -80,72 +91,23 @@ class GpuStep:
         return 0.0 if self.pixels is None else self.batch_size * self.pixels**2 * 3 * 4.0
 
 
-#: Maximum number of GPUs in the measurements.
-MOST_GPUS = 64
-#: Default strategy of current frameworks, measured with NCCL; not always the shortest step by the formulas.
-USUAL = (Strategy.RING,)
-#: A deprecated name for it that is still accepted.
-BEST = "best"
-#: Choices of `--strategy`.
-STRATEGY_CHOICES = (*(each.value for each in Strategy), BEST)
-#: Note on a strategy whose formula is not validated on current machines.
-CHECKED_ON = {
-    Strategy.TREE: "not measured",
-    Strategy.PS_CPU: "measured in 2017 only",
-    Strategy.PS_GPU: "measured in 2017 only",
-}
+def nodes_of(gpus: int, per_node: int) -> int:
+    """Number of identical nodes for part of a node, or for whole nodes; raises InputError if they don't fill nodes.
 
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """A number of GPUs in identical nodes.
-
-    >>> Layout.of(16, 8), Layout.of(4, 8)
-    (Layout(nodes=2, gpus_per_node=8), Layout(nodes=1, gpus_per_node=4))
+    >>> nodes_of(16, 8), nodes_of(4, 8)
+    (2, 1)
     """
-
-    nodes: int
-    gpus_per_node: int
-
-    @classmethod
-    def of(cls, gpus: int, gpus_per_node: int) -> Layout:
-        """Layout of part of a node, or of whole nodes.
-
-        Raises
-        ------
-        InputError : not a number from 1 to `MOST_GPUS`, or more than one node but not whole nodes.
-        """
-        if whole_number("The number of GPUs", gpus) > MOST_GPUS:
-            raise InputError(
-                f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: there are no measurements above that."
-            )
-        if gpus <= gpus_per_node:
-            return cls(1, gpus)
-        if gpus % gpus_per_node:
-            raise InputError(
-                f"{gpus} GPUs don't fill whole machines of {gpus_per_node}: choose a multiple of "
-                f"{gpus_per_node}, or fewer."
-            )
-        return cls(gpus // gpus_per_node, gpus_per_node)
-
-    @property
-    def gpus(self) -> int:
-        """Number of GPUs in all nodes."""
-        return self.nodes * self.gpus_per_node
-
-
-def strategies_of(strategy: str) -> tuple[Strategy, ...]:
-    """Strategies that a name denotes: itself, or `USUAL`.
-
-    Raises
-    ------
-    InputError : an unknown name.
-    """
-    if strategy == BEST:
-        return USUAL
-    if strategy not in list(Strategy):
-        raise InputError(f"Unknown strategy {strategy!r}: choose one of {', '.join(STRATEGY_CHOICES)}.")
-    return (Strategy(strategy),)
+    if whole_number("The number of GPUs", gpus) > MOST_GPUS:
+        raise InputError(
+            f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: there are no measurements above that."
+        )
+    if gpus <= per_node:
+        return 1
+    if gpus % per_node:
+        raise InputError(
+            f"{gpus} GPUs don't fill whole machines of {per_node}: choose a multiple of {per_node}, or fewer."
+        )
+    return gpus // per_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +116,26 @@ class ScaledStep:
 
     Attributes
     ----------
-    batch_per_gpu : images per step on each. latency_ms : of the step.
+    batch_per_gpu : images per step on each.
     estimate : of the step; its interval is never below the single GPU's latency.
     one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
     sharing_ms : communication time within and between nodes, hidden or not; None for one process.
     log_sd : from scaling alone; None on one GPU.
     """
 
-    layout: Layout
+    gpus: int
+    nodes: int
     strategy: Strategy
     batch_per_gpu: int
     estimate: Estimate
     one_gpu_ms: float
     sharing_ms: tuple[float, float] | None
     log_sd: float | None
+
+    @property
+    def gpus_per_node(self) -> int:
+        """GPUs that train in each node."""
+        return self.gpus // self.nodes
 
     @property
     def latency_ms(self) -> float:
@@ -178,16 +146,6 @@ class ScaledStep:
     def interval(self) -> Interval | None:
         """Interval of the step; None: exact, or unknown."""
         return self.estimate.interval_at() if self.estimate.log_sd else None
-
-    @property
-    def gpus(self) -> int:
-        """Number of GPUs in all nodes."""
-        return self.layout.gpus
-
-    @property
-    def nodes(self) -> int:
-        """Number of nodes."""
-        return self.layout.nodes
 
     @property
     def batch_size(self) -> int:
@@ -221,109 +179,55 @@ class ScaledStep:
 def scaled_step(
     model: ScaleoutModel, step: GpuStep, interconnect: Interconnect, gpus: int, strategy: Strategy
 ) -> ScaledStep:
-    """Step on `gpus` GPUs, part of a node or whole nodes.
+    """Step on `gpus` GPUs, part of a node or whole nodes; on one GPU it is `step` exactly.
 
-    On one GPU it is `step` exactly.
-
-    Raises
-    ------
-    InputError : an invalid number of GPUs, not whole nodes, or a strategy that needs unknown inputs.
+    Raises InputError for an invalid number of GPUs, or a strategy that needs unknown inputs.
     """
-    layout = Layout.of(gpus, interconnect.gpus)
-    interconnect = interconnect.among(layout.gpus_per_node)
-    if strategy is Strategy.ONE_PROCESS:
-        return _by_one_process(model, step, layout, interconnect)
-    links = Links.of(interconnect)
-    in_node = float(node_sharing_ms(model, strategy, layout.gpus_per_node, links, step.gradient_bytes))
-    between = float(network_sharing_ms(model, strategy, layout.nodes, links, step.gradient_bytes))
-    copy_ms = float(input_copy_ms(model, layout.gpus_per_node, links, step.input_bytes))
-
-    def latency_ms(one_gpu_ms: float) -> float:
-        scaled_ms = several_ms(model, one_gpu_ms, layout.gpus_per_node, layout.nodes, in_node + between)
+    nodes = nodes_of(gpus, interconnect.gpus)
+    per_node = gpus // nodes
+    links, shared = interconnect.among(per_node), step.gradient_bytes
+    alone = strategy is Strategy.ONE_PROCESS
+    if alone and nodes > 1:
+        raise InputError(f"One process can use the {per_node} GPUs of one machine only: choose another strategy.")
+    if alone and step.tensors is None:
+        raise InputError("Give the number of weight tensors: one process spends time on each.")
+    in_node = between = copy_ms = 0.0
+    if not alone:
+        in_node = float(node_sharing_ms(model, strategy, per_node, links, shared))
+        between = float(network_sharing_ms(model, strategy, nodes, links, shared))
         # The part of the copy in one GPU's step is already in its latency.
-        return float(scaled_ms) if layout.gpus == 1 else max(float(scaled_ms), copy_ms)
+        copy_ms = 0.0 if gpus == 1 else float(input_copy_ms(model, per_node, links, step.input_bytes))
 
-    ends = tuple(latency_ms(each) for each in _ends(step))
-    log_sd = _log_sd(model, strategy, layout, interconnect, 1 - step.latency_ms / ends[1])
+    def scaled_ms(one_gpu_ms: float) -> float:
+        if alone:
+            return float(one_process_ms(model, one_gpu_ms, float(gpus), links, shared, float(step.tensors or 0)))
+        return max(float(several_ms(model, one_gpu_ms, per_node, nodes, in_node + between)), copy_ms)
+
+    # One GPU's error as it affects the whole step, and that of scaling.
+    factor = math.exp(quantile() * (step.log_sd or 0.0))
+    least_ms, latency_ms = step.latency_ms / factor, scaled_ms(step.latency_ms)
+    log_sd, estimate = None, Estimate(latency_ms=latency_ms, log_sd=step.log_sd)
+    if gpus > 1:
+        widths = model.one_process_widths if alone else model.widths
+        log_sd = widths[links.link].log_sd(1 - step.latency_ms / latency_ms, gpus)
+        log_sd *= 1.0 if nodes == 1 else network_doubt(links.network_gb_per_s)
+        reached = log_sd_of(math.log(scaled_ms(step.latency_ms * factor) / scaled_ms(least_ms)) / 2)
+        estimate = Estimate(latency_ms=latency_ms, log_sd=combined_sd(reached, log_sd), least_ms=least_ms)
     return ScaledStep(
-        layout=layout,
+        gpus=gpus,
+        nodes=nodes,
         strategy=strategy,
         batch_per_gpu=step.batch_size,
-        estimate=_estimate(step, ends, log_sd),
+        estimate=estimate,
         one_gpu_ms=step.latency_ms,
-        sharing_ms=(in_node, between),
+        sharing_ms=None if alone else (in_node, between),
         log_sd=log_sd,
     )
-
-
-def best_step(
-    model: ScaleoutModel,
-    step: GpuStep,
-    interconnect: Interconnect,
-    gpus: int,
-    strategies: Iterable[Strategy] = USUAL,
-) -> ScaledStep:
-    """Shortest step among strategies."""
-    found = [scaled_step(model, step, interconnect, gpus, strategy) for strategy in strategies]
-    return min(found, key=lambda each: each.latency_ms)
-
-
-def _by_one_process(model: ScaleoutModel, step: GpuStep, layout: Layout, interconnect: Interconnect) -> ScaledStep:
-    if layout.nodes > 1:
-        raise InputError(
-            f"One process can use the {layout.gpus_per_node} GPUs of one machine only: choose another strategy."
-        )
-    if step.tensors is None:
-        raise InputError("Give the number of weight tensors: one process spends time on each.")
-    links, tensors, gpus = Links.of(interconnect), float(step.tensors), float(layout.gpus)
-    ends = tuple(float(one_process_ms(model, each, gpus, links, step.gradient_bytes, tensors)) for each in _ends(step))
-    log_sd = _log_sd(model, Strategy.ONE_PROCESS, layout, interconnect, 1 - step.latency_ms / ends[1])
-    return ScaledStep(
-        layout=layout,
-        strategy=Strategy.ONE_PROCESS,
-        batch_per_gpu=step.batch_size,
-        estimate=_estimate(step, ends, log_sd),
-        one_gpu_ms=step.latency_ms,
-        sharing_ms=None,
-        log_sd=log_sd,
-    )
-
-
-def _ends(step: GpuStep) -> tuple[float, float, float]:
-    """One GPU's latency: the interval's lower endpoint, the middle, the upper endpoint."""
-    factor = math.exp(quantile() * (step.log_sd or 0.0))
-    return step.latency_ms / factor, step.latency_ms, step.latency_ms * factor
-
-
-def _log_sd(
-    model: ScaleoutModel, strategy: Strategy, layout: Layout, interconnect: Interconnect, added_share: float
-) -> float | None:
-    """Standard deviation from scaling; None on one GPU."""
-    if layout.gpus == 1:
-        return None
-    widths = model.one_process_widths if strategy is Strategy.ONE_PROCESS else model.widths
-    within = widths[interconnect.link].log_sd(added_share, layout.gpus)
-    return within if layout.nodes == 1 else within * network_doubt(interconnect.network_gb_per_s)
-
-
-def _estimate(step: GpuStep, ends_ms: tuple[float, ...], log_sd: float | None) -> Estimate:
-    """Combine the single step's error, as it affects the whole step, with the scaling error."""
-    low_ms, latency_ms, high_ms = ends_ms
-    if log_sd is None:
-        return Estimate(latency_ms=latency_ms, log_sd=step.log_sd)
-    reached = log_sd_of(math.log(high_ms / low_ms) / 2)
-    return Estimate(latency_ms=latency_ms, log_sd=combined_sd(reached, log_sd), least_ms=_ends(step)[0])
-
-
-#: Number of GPUs from which machines that communicate through host memory vary.
-_MANY = 4
-#: Maximum factor between a network and the measured one for which results apply: 2.
-_LIKE_MEASURED = network_doubt(2 * 10 / 8)
 
 
 def shares_host_memory(step: ScaledStep, links: Interconnect) -> bool:
     """Whether many GPUs of a machine communicate through its memory, which varies."""
-    return links.link is Link.PCIE_HOST and step.layout.gpus_per_node >= _MANY
+    return links.link is Link.PCIE_HOST and step.gpus_per_node >= _MANY
 
 
 def scaling_warnings(steps: Iterable[ScaledStep], links: Interconnect) -> list[str]:

@@ -200,7 +200,7 @@ def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
         raise InputError(f"{own.name} has no TF32: use fp32.")
     if isinstance(point, SpeedPoint):
         log_speed = math.log(point.times_reference)
-        log_sd = point.log_sd
+        log_sd = point.times_log_sd
         said = f"{format_significant(point.times_reference, 2)} times {model.reference_gpu}: {own.source}"
     else:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from tqdm import tqdm
@@ -12,7 +13,6 @@ from profet_core.artifacts.models import (
     OWN_PAIRS_NAME,
     OWN_PAIRS_VERSION,
     LayerRecord,
-    layer_content,
 )
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.default_method import STACKS, train_default
@@ -52,7 +52,7 @@ def write_pairs(
     content = {
         "schema_version": OWN_PAIRS_VERSION,
         "base_checksum": base_checksum,
-        "layers": [layer_content(layer) for layer in layers],
+        "layers": [asdict(layer) for layer in layers],
         "fitted_on": dict(fitted_on),
     }
     write_coefficients(signed(content), folder / OWN_PAIRS_NAME)

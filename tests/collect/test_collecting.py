@@ -24,8 +24,7 @@ from profet_collect.grid import Grid, cells_of
 from profet_collect.machine import Machine
 from profet_collect.run import Protocol, collect
 from profet_collect.store import open_store
-from profet_core.collected.reading import read_collection
-from profet_core.collected.record import Cell, Precision
+from profet_core.collected.record import Cell, Precision, read_collection
 from profet_core.errors import InputError
 from profet_core.profiles import read_profile
 from profet_recorder.recording import Recording

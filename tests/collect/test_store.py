@@ -8,14 +8,14 @@ import random
 import signal
 import subprocess
 import sys
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from profet_collect.store import only_collector, open_store
-from profet_core.collected.lines import line_of, whole_lines
-from profet_core.collected.reading import read_collection
+from profet_core.collected.record import line_of, read_collection, whole_lines
 from profet_core.errors import InputError
 from tests.made.collected import MANIFEST, result
 
@@ -146,7 +146,7 @@ def test_a_cell_is_never_there_twice(tmp_path):
 
 
 def test_a_line_with_a_right_checksum_and_a_wrong_cell_is_damaged():
-    from profet_core.collected import lines
+    from profet_core.collected import record
 
     changes = (
         {"pixels": True}, {"pixels": 2**40}, {"batch_size": 0}, {"repeat": "1"}, {"repeat": -1},
@@ -159,7 +159,7 @@ def test_a_line_with_a_right_checksum_and_a_wrong_cell_is_damaged():
     )  # fmt: skip
     for change in changes:
         cell = {**result(0).document(), **change}
-        line = json.dumps({"crc": lines._crc(cell), "cell": cell}).encode() + b"\n"
+        line = json.dumps({"crc": zlib.crc32(record._compact(cell)), "cell": cell}).encode() + b"\n"
         with pytest.raises(InputError, match="line 1"):
             list(whole_lines(line + line_of(result(1)), "cells.jsonl"))
             pytest.fail(f"{change} is taken")

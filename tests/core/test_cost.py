@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core import InputError, check_profiled_batch, cost_table
+from profet_core import InputError, cost_table
 from profet_core.cost import VALIDATION_STEP_SHARE, cost_usd, steps_per_epoch
 
 
@@ -85,19 +85,6 @@ def test_what_makes_no_cost_is_refused_in_one_line(catalog, arguments, says):
     with pytest.raises(InputError, match=f"^{says}") as caught:
         one_row(catalog, **{"latency_ms": 1.0, **arguments})
     assert str(caught.value).isprintable()
-
-
-def test_the_batch_size_is_the_recorded_one():
-    assert check_profiled_batch(64, None) == 64
-    assert check_profiled_batch(None, 64) == 64
-    assert check_profiled_batch(64, 64) == 64
-    with pytest.raises(InputError, match=r"recorded at batch size 64, not 128"):
-        check_profiled_batch(128, 64)
-    with pytest.raises(InputError, match="give the batch size it was recorded at"):
-        check_profiled_batch(None, None)
-    for batch in (0, 1.5, True):
-        with pytest.raises(InputError, match="profiled batch size"):
-            check_profiled_batch(batch, None)
 
 
 latencies = st.floats(1e-3, 1e6)

@@ -7,19 +7,15 @@ import json
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import fields
 from io import StringIO
 
 import jsonschema
 import pytest
 
 from profet_cli.main import main
-from profet_core.answers.questions import AdviseQuestion, InstancesQuestion, PredictQuestion, TrainingQuestion
-from profet_core.answers.scaleout import OF_PROFILE, ScaleoutQuestion
-from profet_core.fields.estimate import ESTIMATE
-from profet_core.fields.scaleout import SCALEOUT
-from profet_core.fields.training import ADVISE, COST, INSTANCES, PREDICT
+from profet_core.fields.questions import ADVISE
 from profet_http.docs_page import PAGE
+from profet_http.endpoints import QUESTIONS as ENDPOINTS
 from profet_http.openapi import openapi_document
 from tests.docs.recipes import blocks
 from tests.http.conftest import send
@@ -199,19 +195,6 @@ def test_the_listing_is_the_command_line_s(get):
     assert none.status == 422 and "cloud azure, GPU H200" in none.error
 
 
-def test_every_field_of_a_question_is_a_field_of_its_request():
-    for table, question in {
-        "predict": (PREDICT, PredictQuestion),
-        "cost": (COST, TrainingQuestion),
-        "advise": (ADVISE, AdviseQuestion),
-        "instances": (INSTANCES, InstancesQuestion),
-    }.values():
-        # Own GPUs are no part of a question but of what it is asked; the command line has a file of them.
-        assert set(table) - {"own_gpus"} == {field.name for field in fields(question)}
-    named = {field.name for field in fields(ScaleoutQuestion)} - {"training"}
-    assert set(SCALEOUT) - {"own_gpus", "profile"} == named | set(OF_PROFILE)
-
-
 def test_a_measured_step_is_scaled_out_without_a_profile(post):
     values = {"step_ms": 203, "gpu": ["V100"], "batch": 64, "network": "ResNet50", "gpus": [8]}
     answer = post("/v1/scaleout", values)
@@ -239,13 +222,8 @@ def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample
 
 def test_every_field_of_a_request_is_documented_with_its_kind():
     paths = openapi_document()["paths"]
-    for path, table in {
-        "/v1/predict": PREDICT,
-        "/v1/cost": COST,
-        "/v1/advise": ADVISE,
-        "/v1/estimate": ESTIMATE,
-        "/v1/scaleout": SCALEOUT,
-    }.items():
+    for name, endpoint in ENDPOINTS.items():
+        path, table = f"/v1{name}", endpoint.fields
         body = paths[path]["post"]["requestBody"]["content"]
         for kind in ("application/json", "multipart/form-data"):
             assert set(body[kind]["schema"]["properties"]) == set(table)

@@ -14,8 +14,7 @@ from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum
-from profet_http.context import SharedContext
-from profet_http.health import Health, UnhealthyError, check
+from profet_http.context import Health, SharedContext, UnhealthyError, check
 from tests.http.conftest import send
 
 

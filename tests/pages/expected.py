@@ -6,9 +6,10 @@ from profet_core import Profile
 from profet_core.advice.advise import OfferRow, Preset, Sort, preset_rows, sorted_rows
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import AdviseQuestion, Context, FieldNames, PredictQuestion
+from profet_core.answers.questions import Context
 from profet_core.artifacts.samples import Sample
 from profet_core.catalog import load_gpus
+from profet_core.fields.questions import AdviseQuestion, FieldNames, PredictQuestion
 from profet_core.prediction.records import Prediction
 
 FIRST = "resnet50-224px-b64-g4dn"

@@ -13,8 +13,8 @@ from profet_core import load_models
 from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
-from profet_core.multi_gpu.law import SCALEOUT_NAME
-from profet_core.multi_gpu.step import GpuStep, best_step, strategies_of
+from profet_core.multi_gpu.law import SCALEOUT_NAME, Strategy
+from profet_core.multi_gpu.step import GpuStep, scaled_step
 from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
 from tests.pages.conftest import ALL_COLUMNS, has_results, lines, result_rows
 
@@ -97,7 +97,7 @@ def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_
     assert not app.error and not app.exception
     row = by_instance(app)["gpu_8x_v100_n" if nodes == 1 else "2 × gpu_8x_v100_n"]
     links, gpus = load_interconnects().of(offer), nodes * offer.gpu_count
-    step = best_step(MODEL, GpuStep(100.0, 64, 25.6e6), links, gpus, strategies_of("best"))
+    step = scaled_step(MODEL, GpuStep(100.0, 64, 25.6e6), links, gpus, Strategy.RING)
     epoch_ms = epoch_steps(50_000, step.batch_size) * step.latency_ms
     assert figures(row) == (
         format_ms(step.latency_ms),

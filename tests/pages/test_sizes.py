@@ -9,9 +9,10 @@ import pytest
 from profet_core import scale
 from profet_core.advice.advise import Preset, preset_rows
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
+from profet_core.answers.questions import Context
 from profet_core.answers.training import NO_BATCH
 from profet_core.catalog import load_gpus
+from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.units import format_ms, format_usd
 from tests.pages.conftest import as_version_1, column, go, has_results, lines, result_rows, type_in, upload
 

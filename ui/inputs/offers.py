@@ -10,10 +10,10 @@ import streamlit as st
 
 from profet_core import InputError
 from profet_core.advice.advise import Preset, PresetRow, preset_rows
-from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
+from profet_core.fields.questions import AdviseQuestion
 from profet_core.typed_numbers import as_typed, typed_positive
 from profet_core.units import listed_price
 from ui.inputs.fields import choice, number_field, select, some_of, toggle

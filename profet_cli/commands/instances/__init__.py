@@ -13,13 +13,13 @@ from profet_core.catalog import Instance, load_catalog, load_gpus
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.naming import price_age_years
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus, with_offers_of
-from profet_core.documents.answers import OFFERS
+from profet_core.documents.parts import OFFERS
 from profet_core.errors import ArtifactError
-from profet_core.fields.training import INSTANCES
+from profet_core.fields.questions import INSTANCES
 from profet_core.units import listed_price
 
 if TYPE_CHECKING:
-    from profet_core.answers.questions import InstancesQuestion
+    from profet_core.fields.questions import InstancesQuestion
 
 #: Action -> its line in `profet instances --help`.
 ACTIONS = {
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     """Every instance at its usual price, or all offers of a market and region; "measured" ones can be the anchor."""
     # Numbers are for the list only, not for `add` and its like.
     from profet_cli.inputs import given_values
-    from profet_core.answers.questions import InstancesQuestion
+    from profet_core.fields.questions import InstancesQuestion
 
     question = InstancesQuestion(**given_values(options, INSTANCES))
     try:

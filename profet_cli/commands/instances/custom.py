@@ -5,25 +5,17 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 
 from profet_cli.arguments import add_format
 from profet_cli.inputs import known_gpus
+from profet_cli.offers import gpus_cell
 from profet_cli.output import print_json
 from profet_core.catalog import Catalog, Instance, load_catalog, load_shipped, own_path
-from profet_core.catalog.instance import MACHINE_COLUMNS, MARKETS, OWN_PROVIDER, STATUSES, check_date
-from profet_core.catalog.own import OWN_VARIABLE, changing_own, laid_over, read_own, write_own
+from profet_core.catalog.instance import MARKETS, ON_DEMAND, OWN_PROVIDER, STATUSES, check_date
+from profet_core.catalog.own import OWN_VARIABLE, changing_own, laid_over, read_own, writable, write_own
 from profet_core.documents.parts import OFFER
 from profet_core.errors import InputError
 from profet_core.units import listed_price
-
-
-def writable_path() -> Path:
-    """The user's own file, for a command that changes it."""
-    path = own_path()
-    if path is None:
-        raise InputError(f"No file for your custom instances: set {OWN_VARIABLE}.")
-    return path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Lay one offer over the catalog; the same offer of before is replaced."""
-    path, shipped = writable_path(), load_shipped()
+    path, shipped = writable(own_path(), OWN_VARIABLE), load_shipped()
     with changing_own(path):
         catalog = load_catalog()
         row = _offer(options, catalog)
@@ -69,8 +61,8 @@ def run(options: argparse.Namespace) -> None:
         return
     before = "" if old_usd is None else f", was {listed_price(old_usd)}"
     print(f"{_title(row)}: {listed_price(row.usd_per_hour)}/h{before}; saved in {path}")
-    if row.node_note:
-        print(f"{row.node_note}.")
+    if row.gpu_count > 1:
+        print(f"{listed_price(row.usd_per_hour)}/h is the price of the whole machine with {row.gpu_count} GPUs.")
 
 
 def add_remove_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +75,7 @@ def add_remove_arguments(parser: argparse.ArgumentParser) -> None:
 
 def remove(options: argparse.Namespace) -> None:
     """Take a user's own rows of an instance away; the shipped ones can't be."""
-    path, shipped = writable_path(), load_shipped()
+    path, shipped = writable(own_path(), OWN_VARIABLE), load_shipped()
     with changing_own(path):
         rows = read_own(path, shipped)
         removed = [
@@ -105,72 +97,65 @@ def remove(options: argparse.Namespace) -> None:
 
 def _title(offer: Instance) -> str:
     """One offer in a line: 'g4dn.xlarge (Tesla T4, us-east-1, spot)'."""
-    gpus = f"{offer.gpu_count} x {offer.gpu}" if offer.gpu_count > 1 else offer.gpu
-    return f"{offer.name} ({gpus}, {offer.region}, {offer.market})"
+    return f"{offer.name} ({gpus_cell(offer)}, {offer.region}, {offer.market})"
 
 
 def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
-    name = _text("instance", options.name)
+    name, gpu, region, os, provider, source = (
+        _text(field, getattr(options, field)) for field in ("name", "gpu", "region", "os", "provider", "source")
+    )
     if not name or any(character in name for character in ",= "):
         raise InputError(f"An instance name can't have spaces, commas or =: {name!r}.")
     if same := next((known for known in catalog if known.lower() == name.lower() and known != name), None):
         raise InputError(f"The catalog has {name!r} as {same!r}: use that name.")
     known = catalog.get(name)
-    machine = _known_machine(options, known) if known else _new_machine(options, name)
+    count, memory_gib, vcpus = options.gpu_count, options.memory_gib, options.vcpus
+    status, machine_source, host = options.status or "available", "", ""
+    if known:
+        if provider and provider != known.provider:
+            raise InputError(f"{name} is from {known.provider}, not {provider}: remove --provider.")
+        if gpu and gpu != known.gpu and known.gpu_model not in {one.model for one in known_gpus().named(gpu)}:
+            raise InputError(f"{name} has {known.gpu}, not {gpu}: use another name.")
+        for option, given, true in (
+            ("--gpu-count", count, known.gpu_count),
+            ("--memory-gib", memory_gib, known.gpu_memory_gib),
+        ):
+            if given is not None and given != true:
+                raise InputError(f"{name} has {option} {true:g}, not {given:g}: remove it.")
+        gpu, count, memory_gib, vcpus = known.gpu, known.gpu_count, known.gpu_memory_gib, vcpus or known.vcpus
+        status, machine_source, host = options.status or known.status, known.machine_source, known.host
+        provider, region = known.provider, region or known.region
+    elif not gpu:
+        raise InputError(f"{name} is not in the catalog: give its GPU, such as --gpu L4.")
+    elif not options.other_gpu:
+        try:
+            found = known_gpus().find(gpu, memory_gib)
+        except InputError as error:
+            more = "Use --other-gpu to add it anyway: only models trained on it can predict it."
+            raise InputError(f"{error} {more}") from None
+        gpu, memory_gib = found.name, found.memory_gib
+    elif memory_gib is None:
+        raise InputError(f"The specs of {gpu!r} are unknown: give its memory with --memory-gib.")
     as_of = options.as_of or date.today().isoformat()
     check_date(name, as_of)
     return Instance(
         name=name,
+        gpu=gpu,
+        gpu_count=1 if count is None else count,
+        gpu_memory_gib=memory_gib,
+        vcpus=vcpus,
         usd_per_hour=options.usd_per_hour,
-        region=_text("region", options.region) or (known.region if known else "any"),
-        os=_text("os", options.os) or "linux",
-        market=options.market or "on-demand",
+        region=region or "any",
+        os=os or "linux",
+        market=options.market or ON_DEMAND,
+        status=status,
         as_of=as_of,
-        source=_text("source", options.source) or "given by the user",
+        source=source or "given by the user",
         own=True,
-        **machine,
+        machine_source=machine_source,
+        provider=provider or OWN_PROVIDER,
+        host=host,
     )
-
-
-def _known_machine(options: argparse.Namespace, known: Instance) -> dict:
-    """The catalog's machine; arguments that contradict it are refused."""
-    if options.provider and options.provider != known.provider:
-        raise InputError(f"{known.name} is from {known.provider}, not {options.provider}: remove --provider.")
-    same_gpus = {gpu.model for gpu in known_gpus().named(options.gpu)} if options.gpu else {known.gpu_model}
-    if known.gpu_model not in same_gpus and options.gpu != known.gpu:
-        raise InputError(f"{known.name} has {known.gpu}, not {options.gpu}: use another name.")
-    for argument, value, true in (
-        ("--gpu-count", options.gpu_count, known.gpu_count),
-        ("--memory-gib", options.memory_gib, known.gpu_memory_gib),
-    ):
-        if value is not None and value != true:
-            raise InputError(f"{known.name} has {argument} {true:g}, not {value:g}: remove it.")
-    machine = {column: getattr(known, column) for column in (*MACHINE_COLUMNS, "machine_source")}
-    return {**machine, "vcpus": options.vcpus or known.vcpus, "status": options.status or known.status}
-
-
-def _new_machine(options: argparse.Namespace, name: str) -> dict:
-    if not options.gpu:
-        raise InputError(f"{name} is not in the catalog: give its GPU, such as --gpu L4.")
-    gpu, memory_gib = _text("gpu", options.gpu), options.memory_gib
-    if not options.other_gpu:
-        try:
-            found = known_gpus().find(gpu, memory_gib)
-        except InputError as error:
-            raise InputError(
-                f"{error} Use --other-gpu to add it anyway: only models trained on it can predict it."
-            ) from None
-        gpu, memory_gib = found.name, found.memory_gib
-    elif memory_gib is None:
-        raise InputError(f"The specs of {gpu!r} are unknown: give its memory with --memory-gib.")
-    return {
-        "gpu": gpu,
-        "gpu_count": 1 if options.gpu_count is None else options.gpu_count,
-        "gpu_memory_gib": memory_gib,
-        "vcpus": options.vcpus,
-        "status": options.status or "available",
-        "provider": _text("provider", options.provider) or OWN_PROVIDER,
-    }
 
 
 def _text(what: str, text: str | None) -> str:

@@ -9,7 +9,7 @@ import re
 import socket
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date
-from typing import Protocol
+from typing import Any
 
 from profet_core.catalog import Catalog, Gpu, load_gpus
 from profet_core.catalog.clouds import machine_facts, market_of, offer_name
@@ -27,107 +27,34 @@ PROVIDERS: Mapping[str, str] = {
     "vast": "vastai",
     "verda": "verda",
 }
-#: The same, the other way round.
-GPUHUNT_NAMES = {gpuhunt: ours for ours, gpuhunt in PROVIDERS.items()}
 #: Read from the market itself; of the others lists are published.
 LIVE_PROVIDERS = frozenset({"vast"})
 #: The region of an offer that is wherever its market finds it.
 ANYWHERE = "any"
+SOURCE_PREFIX = "gpuhunt"
+#: A folder of CSV files that gpuhunt reads instead of its published ones.
+FOLDER_VARIABLE = "GPUHUNT_CATALOG_DIR"
 #: gpuhunt's names without spaces: 'RTX4090', 'RTX6000Ada', 'H100NVL'.
 _JOINED = ((r"^RTX(\d{4})(Ti)?$", r"RTX \1 \2"), (r"^RTX(\d{4})Ada$", r"RTX \1 Ada"), (r"^(H\d+)NVL$", r"\1 NVL"))
 #: GPUs that gpuhunt calls the same in either form; the market rents out both.
 _FORM_NOT_TOLD = {("vast", "A100"), ("vast", "H100")}
-
-
-class Item(Protocol):
-    """What is read of gpuhunt's `CatalogItem`."""
-
-    instance_name: str
-    location: str
-    price: float
-    cpu: int
-    gpu_count: int
-    gpu_name: str | None
-    gpu_memory: float | None
-    spot: bool
-    flags: list[str]
-    provider_data: Mapping[str, object]
-
-
-def is_offer(provider: str, item: Item) -> bool:
-    """Whether a row is for rent by the hour alone: no part of a cluster, and no reservation."""
-    if item.provider_data.get("is_dws_calendar_mode") or "runpod-cluster" in item.flags:
-        return False
-    # RunPod's community cloud has countries; data centers are "EU-RO-1".
-    return provider != "runpod" or "-" in item.location
-
-
-def region_of(provider: str, location: str) -> str:
-    """The catalog's region of a location: of Google's zones the region, of RunPod's data centers the country."""
-    if provider == "gcp":
-        return re.sub(r"-[a-z]$", "", location)
-    if provider == "runpod":
-        return location.partition("-")[0]
-    return ANYWHERE if provider in LIVE_PROVIDERS else location
-
-
-def gpu_of(provider: str, item: Item) -> Gpu | None:
-    """The specs of a row's GPU; None if there is none, if only a part of the GPU is rented, or if which one it is
-    is not told.
-    """
-    if (provider, item.gpu_name) in _FORM_NOT_TOLD or not item.gpu_name or not item.gpu_memory:
-        return None
-    gpus = load_gpus()
-    told = machine_facts(provider, item.instance_name).gpu
-    # RunPod's rows are named by the GPU as NVIDIA's driver writes it.
-    name = told or (item.instance_name if provider == "runpod" else item.gpu_name)
-    for joined, apart in _JOINED:
-        name = re.sub(joined, apart, name).strip()
-    try:
-        gpu = gpus.find(name, item.gpu_memory)
-    except InputError:
-        return None
-    return gpu if gpu.has_memory(item.gpu_memory) else None
-
-
-def name_of(provider: str, item: Item, gpu: Gpu | None, catalog: Catalog) -> str | None:
-    """The name of a row's offer in the catalog, or the one it would have; None if that is unknown."""
-    if provider == "gcp" and item.instance_name.startswith("n1-"):
-        return offer_name(provider, f"{item.instance_name}+{item.gpu_count}x{item.gpu_name}")
-    if provider == "nebius":
-        return offer_name(provider, item.instance_name.replace(" ", "_"))
-    if provider not in ("runpod", "vast"):
-        return offer_name(provider, item.instance_name)
-    if gpu is None:
-        return None
-    # These rent out so many of a GPU, not a machine of some name.
-    machine = provider, gpu.name, item.gpu_count
-    known = next((one for one in catalog.values() if (one.provider, one.gpu, one.gpu_count) == machine), None)
-    return known.name if known else f"{provider}/{item.gpu_count}x-{gpu.name.replace(' ', '_')}"
-
-
-SOURCE_PREFIX = "gpuhunt"
-#: A folder of CSV files that gpuhunt reads instead of its published ones.
-FOLDER_VARIABLE = "GPUHUNT_CATALOG_DIR"
 _TIMEOUT_S = 30.0
-_NOT_FETCHED = "The price list of {} can't be fetched: check the network or try again later. Nothing was changed."
 
 
 class PriceLists:
-    """gpuhunt's lists of every provider, fetched once.
-
-    Raises
-    ------
-    InputError : gpuhunt is not installed.
-    """
+    """gpuhunt's lists of every provider, fetched once; raises InputError if gpuhunt is not installed."""
 
     def __init__(self) -> None:
-        self.gpuhunt = _gpuhunt()
-        self.catalog = self.gpuhunt.Catalog(auto_reload=False)
+        try:
+            import gpuhunt
+        except ImportError:
+            raise InputError("Published prices need gpuhunt: pip install 'profet-app[prices]'.") from None
+        self.errors = (OSError, ValueError, gpuhunt.GPUHuntError)
+        self.catalog = gpuhunt.Catalog(auto_reload=False)
         self._is_loaded = FOLDER_VARIABLE in os.environ
 
-    def items(self, provider: str) -> list[Item]:
-        """A provider's rows with a GPU, from its list or from the market itself; raises what gpuhunt does."""
+    def items(self, provider: str) -> list[Any]:
+        """A provider's `CatalogItem`s with a GPU, from its list or from the market itself; raises `errors`."""
         if provider in LIVE_PROVIDERS:
             self.catalog.add_provider(_live_provider())
         elif not self._is_loaded:
@@ -143,66 +70,102 @@ class PriceLists:
 def published_prices(
     lists: PriceLists, provider: str, regions: Collection[str], known: Catalog
 ) -> list[PublishedPrice]:
-    """Every on-demand and spot price of GPU instances that a provider has in the regions.
+    """Every on-demand and spot price of GPU instances that a provider of `PROVIDERS` has in the regions.
 
-    Parameters
-    ----------
-    provider : one of `PROVIDERS`. known : the catalog, which names offers.
-
-    Raises
-    ------
-    InputError : the provider has none of the regions.
-    CatalogError : the list can't be fetched.
+    Raises InputError if it has none of them, CatalogError if the list can't be fetched. `known` names offers.
     """
-    with _quiet_and_impatient():
-        try:
-            items = lists.items(provider)
-        except (OSError, ValueError, lists.gpuhunt.GPUHuntError):
-            # What these say is of the library's insides.
-            items = []
+    items: list[Any] = []
+    # What the errors say is of the library's insides.
+    with _quiet_and_impatient(), contextlib.suppress(*lists.errors):
+        items = lists.items(provider)
     if not items:
-        raise CatalogError(_NOT_FETCHED.format(provider))
-    offers = [item for item in items if is_offer(provider, item)]
-    found = [item for item in offers if region_of(provider, item.location) in regions]
+        raise CatalogError(
+            f"The price list of {provider} can't be fetched: check the network or try again later. Nothing was changed."
+        )
+    offers = [(_region_of(provider, item.location), item) for item in items if _is_offer(provider, item)]
+    found = [(region, item) for region, item in offers if region in regions]
     if not found:
-        there = ", ".join(sorted({region_of(provider, item.location) for item in offers}))
+        there = ", ".join(sorted({region for region, _ in offers}))
         raise InputError(f"{provider} lists no GPU instance in {', '.join(sorted(regions))}: choose from {there}.")
     version = lists.version(provider)
-    return [price for item in found if (price := _price(provider, item, version, known)) is not None]
+    # The day a list was made, of a version such as 20260601-1234.
+    day = re.match(r"(20\d\d)-?(\d\d)-?(\d\d)", version)
+    as_of = "-".join(day.groups()) if day else date.today().isoformat()
+    prices = []
+    for region, item in found:
+        gpu = _gpu_of(provider, item)
+        name = _name_of(provider, item, gpu, known)
+        if name is not None:
+            price = PublishedPrice(
+                instance=name,
+                gpu_count=item.gpu_count,
+                region=region,
+                market=market_of(provider, spot=item.spot),
+                usd_per_hour=item.price,
+                as_of=as_of,
+                source=f"{SOURCE_PREFIX} {provider} {version}".strip(),
+                provider=provider,
+                gpu=gpu,
+                vcpus=item.cpu or None,
+                host=machine_facts(provider, item.instance_name).host,
+            )
+            prices.append(price)
+    return prices
 
 
-def _price(provider: str, item: Item, version: str, known: Catalog) -> PublishedPrice | None:
-    gpu = gpu_of(provider, item)
-    name = name_of(provider, item, gpu, known)
-    if name is None:
+def _is_offer(provider: str, item: Any) -> bool:
+    """Whether a row is for rent by the hour alone: no part of a cluster, and no reservation."""
+    if item.provider_data.get("is_dws_calendar_mode") or "runpod-cluster" in item.flags:
+        return False
+    # RunPod's community cloud has countries; data centers are "EU-RO-1".
+    return provider != "runpod" or "-" in item.location
+
+
+def _region_of(provider: str, location: str) -> str:
+    """The catalog's region of a location: of Google's zones the region, of RunPod's data centers the country."""
+    if provider == "gcp":
+        return re.sub(r"-[a-z]$", "", location)
+    if provider == "runpod":
+        return location.partition("-")[0]
+    return ANYWHERE if provider in LIVE_PROVIDERS else location
+
+
+def _gpu_of(provider: str, item: Any) -> Gpu | None:
+    """The specs of a row's GPU; None if there is none, if only a part is rented, or if its form is not told."""
+    if (provider, item.gpu_name) in _FORM_NOT_TOLD or not item.gpu_name or not item.gpu_memory:
         return None
-    return PublishedPrice(
-        instance=name,
-        gpu_count=item.gpu_count,
-        region=region_of(provider, item.location),
-        market=market_of(provider, spot=item.spot),
-        usd_per_hour=item.price,
-        as_of=_date_of(version),
-        source=f"{SOURCE_PREFIX} {provider} {version}".strip(),
-        provider=provider,
-        gpu=gpu,
-        vcpus=item.cpu or None,
-        host=machine_facts(provider, item.instance_name).host,
-    )
+    told = machine_facts(provider, item.instance_name).gpu
+    # RunPod's rows are named by the GPU as NVIDIA's driver writes it.
+    name = told or (item.instance_name if provider == "runpod" else item.gpu_name)
+    for joined, apart in _JOINED:
+        name = re.sub(joined, apart, name).strip()
+    try:
+        gpu = load_gpus().find(name, item.gpu_memory)
+    except InputError:
+        return None
+    return gpu if gpu.has_memory(item.gpu_memory) else None
 
 
-def _live_provider():
+def _name_of(provider: str, item: Any, gpu: Gpu | None, catalog: Catalog) -> str | None:
+    """The name of a row's offer in the catalog, or the one it would have; None if that is unknown."""
+    if provider == "gcp" and item.instance_name.startswith("n1-"):
+        return offer_name(provider, f"{item.instance_name}+{item.gpu_count}x{item.gpu_name}")
+    if provider == "nebius":
+        return offer_name(provider, item.instance_name.replace(" ", "_"))
+    if provider not in ("runpod", "vast"):
+        return offer_name(provider, item.instance_name)
+    if gpu is None:
+        return None
+    # These rent out so many of a GPU, not a machine of some name.
+    machine = provider, gpu.name, item.gpu_count
+    known = next((one for one in catalog.values() if (one.provider, one.gpu, one.gpu_count) == machine), None)
+    return known.name if known else f"{provider}/{item.gpu_count}x-{gpu.name.replace(' ', '_')}"
+
+
+def _live_provider() -> Any:
     from gpuhunt.providers.vastai import VastAIProvider
 
     return VastAIProvider()
-
-
-def _gpuhunt():
-    try:
-        import gpuhunt
-    except ImportError:
-        raise InputError("Published prices need gpuhunt: pip install 'profet-app[prices]'.") from None
-    return gpuhunt
 
 
 @contextlib.contextmanager
@@ -217,11 +180,3 @@ def _quiet_and_impatient() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         socket.setdefaulttimeout(timeout_s)
-
-
-def _date_of(version: str) -> str:
-    """The day a list was made, of a version such as 20260601-1234; today if there is none in it."""
-    found = re.match(r"(20\d\d)-?(\d\d)-?(\d\d)", version)
-    if found is None:
-        return date.today().isoformat()
-    return "-".join(found.groups())

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from profet_cli.arguments import add_format, names
-from profet_cli.commands.instances.custom import writable_path
+from profet_cli.arguments import add_format
 from profet_cli.commands.instances.published_prices import (
     ANYWHERE,
-    GPUHUNT_NAMES,
     LIVE_PROVIDERS,
     PROVIDERS,
     SOURCE_PREFIX,
@@ -16,19 +14,18 @@ from profet_cli.commands.instances.published_prices import (
     published_prices,
 )
 from profet_cli.output import cell, print_json, print_table, print_warnings
-from profet_core.catalog import HOME_REGION, Catalog, load_catalog, load_shipped
-from profet_core.catalog.own import changing_own, checked_text, laid_over, read_own, write_own
+from profet_core.catalog import HOME_REGION, Catalog, load_catalog, load_shipped, own_path
+from profet_core.catalog.own import OWN_VARIABLE, changing_own, checked_text, laid_over, read_own, writable, write_own
 from profet_core.catalog.refresh import (
     PriceChange,
     PublishedPrice,
     check_believable,
-    new_instances,
     price_changes,
     usable_prices,
 )
 from profet_core.documents.parts import OFFER
-from profet_core.documents.records import Document
 from profet_core.errors import InputError, ProfetError
+from profet_core.fields.field import names
 from profet_core.units import listed_price
 
 #: Refreshed where no cloud is named.
@@ -55,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fetch, compare, refuse what is not believable, write, and print what changed."""
-    path, catalog, shipped = writable_path(), load_catalog(), load_shipped()
+    path, catalog, shipped = writable(own_path(), OWN_VARIABLE), load_catalog(), load_shipped()
     published, answered = _published(options, catalog)
     changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX, with_new=options.new)
     if not changes:
@@ -70,10 +67,25 @@ def run(options: argparse.Namespace) -> None:
             write_own(path, laid_over(read_own(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}
     not_listed = [name for name, row in catalog.items() if name not in listed and row.provider in answered]
-    more = 0 if options.new else len(new_instances(catalog, published))
+    known_gpu = {price.instance for price in published if price.gpu is not None and price.usd_per_hour}
+    more = 0 if options.new else len(known_gpu - catalog.keys())
     if options.format == "json":
-        documents = [_change_document(change) for change in changes]
-        print_json({"file": str(path), "written": not options.dry_run, "changes": documents, "not_listed": not_listed})
+        print_json(
+            {
+                "file": str(path),
+                "written": not options.dry_run,
+                "changes": [
+                    {
+                        "old_usd_per_hour": change.old_usd_per_hour,
+                        "change_percent": change.change_percent,
+                        "kept": change.kept,
+                        **OFFER.document(change.offer),
+                    }
+                    for change in changes
+                ],
+                "not_listed": not_listed,
+            }
+        )
         return
     print_table(("instance", "region", "market", "before", "now", "change"), [_text_row(change) for change in changes])
     if not_listed:
@@ -107,16 +119,12 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Publ
 
 
 def _clouds(options: argparse.Namespace) -> list[str]:
-    """The clouds asked for, as the catalog calls them.
-
-    Raises
-    ------
-    InputError : there is no such cloud.
-    """
+    """The clouds asked for, as the catalog calls them; raises InputError for an unknown one."""
     given = [name.lower() for name in getattr(options, "provider", ())] or [DEFAULT_CLOUD]
     if "all" in given:
         return list(PROVIDERS)
-    clouds = list(dict.fromkeys(GPUHUNT_NAMES.get(name, name) for name in given))
+    ours = {gpuhunt: name for name, gpuhunt in PROVIDERS.items()}
+    clouds = list(dict.fromkeys(ours.get(name, name) for name in given))
     if unknown := [name for name in clouds if name not in PROVIDERS]:
         raise InputError(f"Unknown cloud {unknown[0][:60]!a}: choose from {', '.join(PROVIDERS)}, or all.")
     return clouds
@@ -130,24 +138,13 @@ def _usual_regions(catalog: Catalog, provider: str) -> list[str]:
     return sorted(regions) or [HOME_REGION]
 
 
-def _change_document(change: PriceChange) -> Document:
-    return {
-        "old_usd_per_hour": change.old_usd_per_hour,
-        "change_percent": change.change_percent,
-        "kept": change.kept,
-        **OFFER.document(change.offer),
-    }
-
-
 def _text_row(change: PriceChange) -> tuple[str, ...]:
     offer = change.offer
     before, now = cell(change.old_usd_per_hour, listed_price), listed_price(offer.usd_per_hour)
-    return offer.name, offer.region, offer.market, before, now, _change_text(change)
-
-
-def _change_text(change: PriceChange) -> str:
     if change.kept:
-        return "yours is kept"
-    if change.change_percent is None:
-        return "new"
-    return "same" if change.offer.usd_per_hour == change.old_usd_per_hour else f"{change.change_percent:+.1f}%"
+        text = "yours is kept"
+    elif change.change_percent is None:
+        text = "new"
+    else:
+        text = "same" if offer.usd_per_hour == change.old_usd_per_hour else f"{change.change_percent:+.1f}%"
+    return offer.name, offer.region, offer.market, before, now, text

@@ -112,10 +112,8 @@ def test_tables_and_where_more_stop_paying(run):
 def test_what_nobody_measured_of_late_says_so_beside_a_shorter_step(document, run):
     """The formulas may find a shorter step than the usual one's: that is no advice."""
     asked = ("scaleout", "--step-ms", 20, "--gpu", "A100-SXM4-40GB", "--batch", 64, "--network", "MobileNetV2")
-    usual, ring, best = (
-        document(*asked, "--gpus", 8, *more) for more in ((), ("--strategy", "ring"), ("--strategy", "best"))
-    )
-    assert usual == ring and usual["strategy"] == "ring" and usual["curve"] == best["curve"]
+    usual, ring = (document(*asked, "--gpus", 8, *more) for more in ((), ("--strategy", "ring")))
+    assert usual == ring and usual["strategy"] == "ring"
     by_strategy = usual["curve"][0]["by_strategy_ms"]
     assert by_strategy["tree"] < by_strategy["ring"] == usual["curve"][0]["latency_ms"]
     out = run(*asked)[1]

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from profet_cli.main import main
-from profet_core.collected.lines import whole_lines
-from profet_core.collected.reading import CELLS_NAME, read_cells
+from profet_core.collected.record import CELLS_NAME, read_cells, whole_lines
 
 ROOT = Path(__file__).resolve().parents[3]
 CELLS = 40

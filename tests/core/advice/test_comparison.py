@@ -8,8 +8,7 @@ from statistics import NormalDist
 
 import pytest
 
-from profet_core.advice.certainty import ERROR_CORRELATION
-from profet_core.advice.comparison import compare
+from profet_core.advice.certainty import ERROR_CORRELATION, compare
 from profet_core.advice.plans import Limits, Plan
 from profet_core.advice.words import comparison_sentences
 from profet_core.latency import Basis, sd_of_ratio

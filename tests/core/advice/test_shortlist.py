@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
-from profet_core.advice.recommend import others_of_gpus, plan_a_gpu, shortlist
+from profet_core.advice.recommend import others_of_gpus, shortlist
 from profet_core.latency import Basis, StepTime
 
 #: Name -> its GPU, milliseconds a step and US dollars an hour.
@@ -40,33 +40,15 @@ def names(plans) -> list[str]:
     return [plan.instance for plan in plans]
 
 
-def test_each_gpu_has_its_cheapest_offer_the_cheapest_first(plans):
-    assert names(plan_a_gpu(plans.values())) == ["cheap", "middle", "fast", "beaten", "dearest"]
+def test_each_gpu_has_its_cheapest_offer_and_what_must_be_there_is(plans):
+    every = plans.values()
+    assert names(shortlist(every, [], 9)) == ["cheap", "middle", "fast", "beaten", "dearest"]
+    assert names(shortlist(every, [plans["as fast"]], 3)) == ["cheap", "middle", "as fast"]
+    own = replace(plans["slow"], offer=replace(plans["slow"].offer, own=True))
+    assert names(shortlist([own, plans["cheap"], plans["fast"]], [], 2)) == ["cheap", "slow"]
     # Numbers of GPUs are kept apart.
     node = replace(plans["fast"], offer=replace(plans["fast"].offer, name="node", gpu_count=8), total_usd=9.0)
-    assert names(plan_a_gpu([*plans.values(), node]))[-1] == "node"
-
-
-def test_what_comes_nearest_to_the_frontier_is_listed(plans):
-    assert names(shortlist(plans.values(), most=3)) == ["cheap", "middle", "fast"]
-    assert names(shortlist(plans.values(), most=4)) == ["cheap", "middle", "fast", "beaten"]
-    assert len(shortlist(plans.values(), most=len(OFFERS))) == len(OFFERS)
-
-
-def test_what_must_be_in_sight_is_listed_whatever_it_costs(plans):
-    assert names(shortlist(plans.values(), [plans["dearest"]], most=3)) == ["cheap", "middle", "fast", "dearest"]
-    own = replace(plans["slow"], offer=replace(plans["slow"].offer, own=True))
-    others = [plan for name, plan in plans.items() if name != "slow"]
-    assert "slow" in names(shortlist([own, *others], most=3)) and "slow" in names(plan_a_gpu([own, *others]))
-
-
-def test_a_worse_offer_in_sight_hides_no_better_one_of_its_gpu(plans):
-    expected = {"cheap", "slow", "middle", "fast"}
-    assert set(names(shortlist(plans.values(), [plans["slow"]], most=3))) == expected
-    assert expected <= set(names(plan_a_gpu(plans.values(), [plans["slow"]])))
-    beaten = plans["beaten"]
-    worse = replace(beaten, offer=replace(beaten.offer, name="worse"), total_usd=2 * beaten.total_usd)
-    assert names(shortlist([*plans.values(), worse], [worse], most=5)) == ["cheap", "middle", "fast", "beaten", "worse"]
+    assert names(shortlist([*every, node], [], 9))[-1] == "node"
 
 
 def test_others_of_a_gpu_are_named_the_cheapest_first(plans):

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from profet_core.advice.advise import advise
-from profet_core.advice.comparison import compare
-from profet_core.advice.plans import Limits, Node, Request, plan_confidence, plan_of
+from profet_core.advice.certainty import compare
+from profet_core.advice.plans import Limits, NodeTime, Request, plan_confidence, plan_of
 from profet_core.advice.whole_nodes import Gradients, whole_nodes
-from profet_core.advice.words import plan_summary
 from profet_core.catalog.interconnects import Link
 from profet_core.latency import Basis
 from profet_core.messages import Code, Note
@@ -46,14 +45,12 @@ def scaled(*rows, offers=(NODE, ONE)):
 
 def plans(*rows, offers=(NODE, ONE)):
     """Of the hour's work."""
-    found = scaled(*rows, offers=offers)
-    advice = advise(found.rows, offers, HOUR_AT_100_MS, nodes=found.nodes)
+    advice = advise(scaled(*rows, offers=offers), offers, HOUR_AT_100_MS)
     return {plan.instance: plan for plan in advice.plans}
 
 
 def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
-    found = scaled(row("g4dn.12xlarge", 100, None, Basis.GIVEN), row("g4dn.xlarge", 100, None, Basis.GIVEN))
-    node, one = found.rows
+    node, one = scaled(row("g4dn.12xlarge", 100, None, Basis.GIVEN), row("g4dn.xlarge", 100, None, Basis.GIVEN))
     assert node.latency_ms == pytest.approx(110)
     assert (node.interval.low_ms, node.interval.high_ms) == pytest.approx((100, 121))
     assert (node.basis, node.note) == (
@@ -62,8 +59,8 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
     )
     assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
     noted = replace(row("g4dn.12xlarge", 100), notes=(Note(Code.GENERATION), Note.of(Code.NODE_PRICE, gpus=4)))
-    assert scaled(noted).rows[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
-    assert found.nodes == {"g4dn.12xlarge": Node(4, pytest.approx(math.log(1.1) / Z90))}
+    assert scaled(noted)[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
+    assert (node.gpus, node.scaling_log_sd) == (4, pytest.approx(math.log(1.1) / Z90))
 
 
 def test_its_training_has_as_many_times_fewer_steps_and_costs_the_whole_node():
@@ -74,7 +71,7 @@ def test_its_training_has_as_many_times_fewer_steps_and_costs_the_whole_node():
     assert (node.total_s, one.total_s) == pytest.approx((36 * 250 * 0.110, 3600))
     assert (node.total_usd, one.total_usd) == pytest.approx((6.0 * 990 / 3600, 1.5))
     assert node.note == "all 4 GPUs train: 256 images per step"
-    assert "4 × T4, AWS" in plan_summary(node)
+    assert node.gpu_words == "4 × T4, AWS"
 
 
 def test_its_doubt_is_that_of_the_step_and_that_of_scaling():
@@ -111,18 +108,26 @@ def test_without_nodes_it_is_one_gpu_s_speed_at_the_node_s_price_as_before():
 
 
 def test_what_nobody_knows_of_one_gpu_nobody_knows_of_eight():
-    rows = scaled(row("g4dn.12xlarge", None), row("g4dn.xlarge", 100)).rows
+    rows = scaled(row("g4dn.12xlarge", None), row("g4dn.xlarge", 100))
     assert rows[0] == row("g4dn.12xlarge", None)
-    (plain,) = scaled(row("g4dn.12xlarge", 100, None)).rows
+    (plain,) = scaled(row("g4dn.12xlarge", 100, None))
     assert plain.latency_ms == pytest.approx(110) and plain.interval is None
     # More GPUs than were ever measured stay one.
-    assert scaled(row("g4dn.12xlarge", 100), offers=[replace(NODE, gpu_count=128)]).nodes == {}
-    (rough,) = scaled(row("g4dn.12xlarge", 100, 0.1, Basis.TRANSFERRED)).rows
+    assert scaled(row("g4dn.12xlarge", 100), offers=[replace(NODE, gpu_count=128)]) == [row("g4dn.12xlarge", 100)]
+    (rough,) = scaled(row("g4dn.12xlarge", 100, 0.1, Basis.TRANSFERRED))
     assert rough.basis is Basis.TRANSFERRED and rough.interval.log_half_width > 0.1 * Z90 * 0.9
 
 
 def test_a_limit_s_chance_is_of_the_node():
-    step = replace(row("g4dn.12xlarge", 110, math.log(1.1) / Z90, Basis.SCALED_OUT), least_ms=105.0)
-    request = Request(HOUR_AT_100_MS, Limits(deadline_h=0.275))
-    plan = plan_of(request, step, NODE, node=Node(4, math.log(1.1) / Z90))
+    log_sd = math.log(1.1) / Z90
+    step = NodeTime(
+        instance="g4dn.12xlarge",
+        latency_ms=110,
+        log_sd=log_sd,
+        basis=Basis.SCALED_OUT,
+        least_ms=105.0,
+        gpus=4,
+        scaling_log_sd=log_sd,
+    )
+    plan = plan_of(Request(HOUR_AT_100_MS, Limits(deadline_h=0.275)), step, NODE)
     assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)

@@ -9,16 +9,10 @@ import pytest
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.cost import answer_cost
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import (
-    AdviseQuestion,
-    Context,
-    FieldNames,
-    PredictQuestion,
-    TrainingQuestion,
-    question_anchor,
-)
+from profet_core.answers.questions import Context, question_anchor
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError, NoPredictionError
+from profet_core.fields.questions import AdviseQuestion, FieldNames, PredictQuestion, TrainingQuestion
 from profet_core.latency import Basis
 from profet_core.memory.fit import fits_by_instance
 

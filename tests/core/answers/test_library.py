@@ -23,10 +23,11 @@ from profet_core import (
     scaleout,
 )
 from profet_core.answers.library import PYTHON
-from profet_core.answers.questions import Context, TrainingQuestion
+from profet_core.answers.questions import Context
 from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout
 from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
+from profet_core.fields.questions import TrainingQuestion
 from profet_core.version import VERSION
 
 ANCHOR = "g3s.xlarge"

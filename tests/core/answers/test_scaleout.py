@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.questions import AdviseQuestion, Context, FieldNames
+from profet_core.answers.questions import Context
 from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout, scaleout_question
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
+from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.latency import Basis
 
 SPELLING = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import asdict
 
 import pytest
 
 from profet_core import ArtifactError, load_models
-from profet_core.artifacts.models import OWN_PAIRS_NAME, LayerRecord, OwnMachine, layer_content
+from profet_core.artifacts.models import OWN_PAIRS_NAME, LayerRecord, OwnMachine
 from profet_core.artifacts.own_models import own_models
 from profet_core.files import manifest_checksum
 from tests.made.own_home import CELLS, FP32_GPU, GPU, make_own_home
@@ -26,7 +27,7 @@ def layered(tiny_folder):
         if not there.exists():
             shutil.copytree(tiny_folder, there, ignore=shutil.ignore_patterns("own_pairs"))
         checksum = load_models(tiny_folder).manifest["checksum"]
-        layer = layer_content(LayerRecord("own_pairs/0", checksum, (MACHINE,), 120, 9, 0.25))
+        layer = asdict(LayerRecord("own_pairs/0", checksum, (MACHINE,), 120, 9, 0.25))
         layer |= {name: value for name, value in changes.items() if name in layer}
         changes = {name: value for name, value in changes.items() if name not in layer}
         content = {"schema_version": 1, "base_checksum": checksum, "layers": [layer], **changes}

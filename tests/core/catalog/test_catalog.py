@@ -209,11 +209,9 @@ def test_a_provider_is_a_short_name(tmp_path):
         load_catalog(written(tmp_path, header, f"{ROW},My Cloud!,"))
 
 
-def test_a_node_says_that_its_price_is_the_nodes():
+def test_a_node_s_price_is_of_all_its_gpus():
     node = load_shipped()["p5.48xlarge"]
     assert (node.gpu_count, node.usd_per_hour, node.usd_per_gpu_hour) == (8, 55.04, 6.88)
-    assert node.node_note == "$55.04/h is the price of the whole machine with 8 GPUs"
-    assert load_shipped()["g4dn.xlarge"].node_note is None
 
 
 # --- several prices of one instance ---------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ import pytest
 
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import AdviseQuestion, Context, FieldNames, PredictQuestion
+from profet_core.answers.questions import Context
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own import parse_own
+from profet_core.fields.questions import AdviseQuestion, FieldNames, PredictQuestion
 
 GPUS = load_gpus()
 SPELLING = FieldNames("TRACE", lambda name: f"--{name}")

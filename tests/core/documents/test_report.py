@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from profet_core.advice.advise import Advice, advise
-from profet_core.advice.plans import Limits, Node, Workload
-from profet_core.advice.words import headline
+from profet_core.advice.plans import Limits, NodeTime, Workload
+from profet_core.advice.words import answer_sentences
 from profet_core.documents.report import ReportSource, report_html
 from profet_core.version import VERSION
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS
@@ -52,7 +52,7 @@ def advice() -> Advice:
 
 def test_it_has_what_was_asked_the_answer_and_the_versions(advice):
     read = Read(report_html(advice, SOURCE))
-    assert headline(advice) in read.text
+    assert all(line in read.text for line in answer_sentences(advice))
     for line in ("net.json; recorded on g4dn.xlarge; step 122 ms", "64,000 images per epoch, 36 epochs, batch size 64"):
         assert line in read.text
     assert "steps only, without data loading" in read.text
@@ -96,7 +96,8 @@ def test_many_plans_are_counted_and_a_retired_node_says_so():
 
 def test_a_node_is_named_with_as_many_gpus_as_train():
     node = replace(OFFERS[1], gpu="Tesla T4", gpu_count=4, provider="aws")
-    of_all = advise([ROWS[1]], [node], HOUR_AT_100_MS, nodes={"middle": Node(4, 0.1)})
+    step = NodeTime(instance="middle", latency_ms=100, log_sd=0.2, gpus=4, scaling_log_sd=0.1)
+    of_all = advise([step], [node], HOUR_AT_100_MS)
     of_one = advise([ROWS[1]], [node], HOUR_AT_100_MS)
     said = [Read(report_html(one, SOURCE)).cells[1][1] for one in (of_all, of_one)]
     assert said == ["4 × T4, AWS", "T4 (1 of 4), AWS"]

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import Context, FieldNames, PredictQuestion
+from profet_core.answers.questions import Context
 from profet_core.catalog.gpus import load_gpus
+from profet_core.fields.questions import FieldNames, PredictQuestion
 
 
 @pytest.mark.parametrize(("said", "asked", "growth"), [(None, "amp", 0.5), ("amp", "fp32", 2.0), ("amp", "amp", 1.0)])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 
 import pytest
 
 from profet_core import load_models, predict
-from profet_core.artifacts.models import LayerRecord, OwnMachine, layer_content
+from profet_core.artifacts.models import LayerRecord, OwnMachine
 from profet_core.catalog import load_gpus
 from profet_core.files import manifest_checksum
 from profet_core.prediction.unprofiled import basis_by_instance
@@ -49,7 +49,7 @@ def layered(repository, tmp_path_factory):
         (there / "manifest.json").write_text(json.dumps(manifest))
         layer = LayerRecord("own_pairs/0", manifest["checksum"], (OwnMachine(NAME, gpu, tf32),), 307, 15, SHARE)
         content = {"schema_version": 1, "base_checksum": load_models(folder).manifest["checksum"]}
-        content["layers"] = [layer_content(layer)]
+        content["layers"] = [asdict(layer)]
         content["checksum"] = manifest_checksum(content)
         (folder / "own_pairs.json").write_text(json.dumps(content))
         return load_models(folder)

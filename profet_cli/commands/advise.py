@@ -1,0 +1,115 @@
+"""`profet advise`: recommend an instance to rent for a training."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from profet_cli.inputs import COMMAND_LINE, given_values, open_context
+from profet_cli.offers import Column, add_question, gpus_cell, print_offers, print_old_prices
+from profet_cli.output import MISSING, cell, print_json, print_warnings, write_output
+from profet_core.advice.advise import Advice
+from profet_core.advice.certainty import Comparison, format_certainty
+from profet_core.advice.plans import Plan
+from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
+from profet_core.answers.advise import answer_advise
+from profet_core.documents.advice import ADVICE
+from profet_core.documents.report import report_html, report_source
+from profet_core.errors import InputError
+from profet_core.fields.questions import ADVISE, AdviseQuestion
+from profet_core.units import format_duration, format_usd
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The training, its limits, and the offers to choose from."""
+    add_question(parser, ADVISE)
+    parser.add_argument("--report", type=Path, metavar="FILE", help="also write the answer as an HTML page")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Predict, advise and print."""
+    question = AdviseQuestion(**given_values(options, ADVISE))
+    context = open_context(options)
+    answer = answer_advise(context, question, COMMAND_LINE)
+    warnings = answer.training.warnings
+    if options.report is not None:
+        name = Path(options.profile).name
+        source = report_source(name, answer.training.prediction, context.models, warnings)
+        _check_target(options.report, [options.profile, getattr(options, "second", None)])
+        write_output(options.report, report_html(answer.advice, source).encode())
+    if options.format == "json":
+        print_json(ADVICE.document(answer))
+    else:
+        print_warnings(warnings)
+        _print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)
+
+
+def _check_target(target: Path, read: Sequence[str | Path | None]) -> None:
+    if target.exists() and any(path is not None and Path(path).exists() and target.samefile(path) for path in read):
+        raise InputError(f"{target} is an input trace: name another file for the report.")
+
+
+def _print_advice(advice: Advice, comparison: Comparison | None, *, every: bool) -> None:
+    """The answer first, then the plans, then lists; not `every` plan: those named, and the cheapest of each GPU."""
+    named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}
+    named |= {plan.instance for plan in (comparison.a, comparison.b)} if comparison else set()
+    print("\n".join(answer_sentences(advice)))
+    print()
+    shown = print_offers(advice.plans, _columns(advice), every=every, keep=named)
+    _print_list("Basis:", [f"{basis}: {basis.words}" for basis in dict.fromkeys(plan.basis for plan in shown)])
+    _print_list("Sources:", _grouped((plan.instance, plan.latency_note) for plan in shown if plan.latency_note))
+    picks = {"cheapest": advice.cheapest, "fastest": advice.fastest}
+    lines = {name: filter(None, (pick.plan.label, pick_line(pick))) for name, pick in picks.items()}
+    _print_list("Recommendations:", [f"{name}: {', '.join(line)}" for name, line in lines.items()])
+    _print_list("Faster for more money:", [upgrade_line(upgrade) for upgrade in advice.upgrades])
+    # Spot versus on-demand of one instance is omitted.
+    beaten = [one for one in advice.dominated if one.plan in shown and one.by.instance != one.plan.instance]
+    _print_list("Slower and more expensive:", [dominated_line(one) for one in beaten])
+    _print_list("Not shown:", _grouped((one.instance, one.reason) for one in advice.excluded))
+    print_old_prices(shown)
+    if comparison:
+        _print_list(f"{comparison.a.label} vs. {comparison.b.label}:", comparison_sentences(comparison))
+
+
+def _columns(advice: Advice) -> list[Column[Plan]]:
+    limits, times, costs, chances = advice.request.limits, [], [], []
+    if any(plan.interval for plan in advice.plans):
+        times = [
+            ("from", lambda plan: cell(plan.interval and plan.interval.low_s, format_duration)),
+            ("to", lambda plan: cell(plan.interval and plan.interval.high_s, format_duration)),
+        ]
+        costs = [
+            ("from", lambda plan: cell(plan.interval and plan.interval.low_usd, format_usd)),
+            ("to", lambda plan: cell(plan.interval and plan.interval.high_usd, format_usd)),
+        ]
+    if limits.deadline_h is not None:
+        chances.append(("in time", lambda plan: cell(plan.in_time, format_certainty)))
+    if limits.budget_usd is not None:
+        chances.append(("in budget", lambda plan: cell(plan.in_budget, format_certainty)))
+    return [
+        ("offer", lambda plan: plan.label),
+        ("GPU", lambda plan: gpus_cell(plan.offer)),
+        ("time", lambda plan: format_duration(plan.total_s)),
+        *times,
+        ("cost", lambda plan: format_usd(plan.total_usd)),
+        *costs,
+        *chances,
+        ("$/h", lambda plan: format_usd(plan.offer.usd_per_hour)),
+        ("$/GPU/h", lambda plan: format_usd(plan.offer.usd_per_gpu_hour)),
+        ("basis", lambda plan: plan.basis),
+        ("note", lambda plan: plan.note or MISSING),
+    ]
+
+
+def _grouped(texts: Iterable[tuple[str, str]]) -> list[str]:
+    """A line for each text, behind all names that it is said of."""
+    names: dict[str, dict[str, None]] = {}
+    for name, text in texts:
+        names.setdefault(text, {})[name] = None
+    return [f"{', '.join(several)}: {text}" for text, several in names.items()]
+
+
+def _print_list(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        print("\n".join(["", title, *(f"  {line}" for line in lines)]))

@@ -1,0 +1,168 @@
+"""Questions that users ask; each field is declared once, with its help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from typing import TYPE_CHECKING
+
+from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
+from profet_core.catalog.instance import ON_DEMAND
+from profet_core.fields.field import LARGE, NAMES, WHOLE, asked, fields_of
+from profet_core.precision.names import AS_PROFILED, PRECISIONS, asked_precision
+
+if TYPE_CHECKING:
+    from profet_core.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """Names that a channel uses for inputs in messages.
+
+    Attributes
+    ----------
+    profile : the profile of a question, such as "TRACE".
+    option : field of a question -> its name there, such as "--at-batch" for "at_batch".
+    """
+
+    profile: str
+    option: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffersQuestion:
+    """Offers of the catalog; empty or None for no filter."""
+
+    provider: str | Sequence[str] = asked(
+        "only these clouds: aws, azure, gcp, lambda, nebius, runpod, vast, verda; own: custom offers",
+        NAMES,
+        default=(),
+    )
+    region: str | None = asked("only offers in this region: us-east-1, or a part of the name such as US", unit="NAME")
+    market: str | None = asked(
+        "only offers of this market (default: the default offer of each instance)", choices=MARKET_CHOICES
+    )
+    gpu: str | Sequence[str] = asked("only these GPUs, by name or model: V100,T4", NAMES, default=())
+    gpu_count: int | Sequence[int] | None = asked("only offers with this number of GPUs: 1, 2, 4 or 8", WHOLE)
+    min_memory_gib: float | None = asked("only GPUs with at least this much memory", unit="GIB")
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """The filters, checked."""
+        counts = self.gpu_count
+        return Narrowing(
+            provider=(self.provider,) if isinstance(self.provider, str) else tuple(self.provider),
+            region=self.region,
+            market=self.market,
+            gpu=(self.gpu,) if isinstance(self.gpu, str) else tuple(self.gpu),
+            gpu_count=() if counts is None else (counts,) if isinstance(counts, int) else tuple(counts),
+            min_memory_gib=self.min_memory_gib,
+            confidence=getattr(self, "confidence", None),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstancesQuestion(OffersQuestion):
+    """Offers of the catalog: each instance's default offer, `all`, or those of a region or market."""
+
+    all: bool = asked("every offer, in all regions and markets", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsQuestion(OffersQuestion):
+    """Latencies in a precision, with a minimum confidence."""
+
+    precision: str = asked(
+        "precision of the training (default: as profiled, with TF32 on Ampere and later; fp32 is without TF32)",
+        default=AS_PROFILED,
+        choices=PRECISIONS,
+        read=asked_precision,
+    )
+    confidence: str | None = asked("only predictions with at least this confidence", choices=tuple(CONFIDENCE_WORDS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileQuestion(StepsQuestion):
+    """A profile, its anchor, the prediction options, and the offers to answer for.
+
+    Latencies are milliseconds per step; those of the anchor are of one GPU.
+    """
+
+    profile: Profile = asked("profile of training steps, in any supported format", default=MISSING)
+    anchor: str | None = asked(
+        "instance or GPU that the profile was recorded on (default: the GPU named in the profile)",
+        unit="INSTANCE|GPU",
+    )
+    steps: int | None = asked(
+        "number of training steps in the profile (default: from the profile, else from its latency, else one; two for "
+        "PROFET's own files)"
+    )
+    latency_ms: float | None = asked("measured step latency on the anchor, in milliseconds", unit="MS")
+    without_latency: bool = asked("ignore the latency in the profile's metadata", default=False)
+    trust_latency: bool = asked("use the latency even if it doesn't fit the profile", default=False)
+    method: str = asked("default or profet (the documented ensemble)", default="default", unit="NAME")
+    profiled_batch: int | None = asked("batch size of the profile")
+    profiled_precision: str | None = asked(
+        "precision of the profile, if the file does not state it (default: fp32)",
+        choices=PRECISIONS[1:],
+        read=asked_precision,
+    )
+    profiled_pixels: int | None = asked("pixel size of the profile")
+    measured: Mapping[str, float] = asked(
+        "latency you measured on a target with the same network, in milliseconds", default=dict, unit="INSTANCE=MS"
+    )
+    measured_trace: Profile | None = asked("anchor profile of the measured workload, if not the profile itself")
+    measured_trace_latency_ms: float | None = asked("latency of that profile on the anchor, in milliseconds", unit="MS")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictQuestion(ProfileQuestion):
+    """Step latency on `targets`; None: on all instances except the anchor."""
+
+    targets: Sequence[str] | None = asked("instances or GPUs to predict: p3.2xlarge,H100 (default: all)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingQuestion(ProfileQuestion):
+    """Time and cost of a training; `images` None: the training is one step of any batch size."""
+
+    images: int | None = asked("training images per epoch", default=MISSING)
+    validation_images: int = asked("validation images per epoch (default: 0)", default=0)
+    epochs: int = asked("number of epochs (default: 1)", default=1)
+    price: Mapping[str, float] = asked("your own price per hour, in US dollars", default=dict, unit="INSTANCE=USD")
+    at_batch: int | None = asked("predict at this batch size instead of the profiled one")
+    at_pixels: int | None = asked("predict at this pixel size instead of the profiled one")
+    second: Profile | None = asked(
+        "profile of the same network at another size; makes predictions at other sizes more accurate"
+    )
+    second_batch: int | None = asked("batch size of the second profile")
+    second_pixels: int | None = asked("pixel size of the second profile")
+    second_latency_ms: float | None = asked("latency of that profile on the anchor, in milliseconds", unit="MS")
+    second_steps: int | None = asked("number of training steps in it (default: from that profile)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseQuestion(TrainingQuestion):
+    """Offer to rent for a training; a network or a number of parameters implies whole nodes."""
+
+    deadline_hours: float | None = asked("deadline; recommends the cheapest offer that meets it", unit="H")
+    budget_usd: float | None = asked("budget; recommends the fastest offer within it", unit="USD")
+    certainty: float = asked("required probability of meeting the limits (default: 0.9)", default=0.9, unit="SHARE")
+    market: str = asked("only offers of this market (default: on-demand)", default=ON_DEMAND, choices=MARKET_CHOICES)
+    spot_discount: float | None = asked(
+        "assumed spot discount, 0 to 1, for offers without a spot price in the catalog", unit="SHARE"
+    )
+    with_loading: bool = asked("add the measured data-loading overhead, 6 to 9%", default=False)
+    include_retired: bool = asked("include retired instances", default=False)
+    compare: Sequence[str] | None = asked("compare two instances")
+    whole_nodes: bool = asked(
+        "train on all GPUs of each machine, each with the batch size of one GPU (default: train on one GPU)",
+        default=False,
+    )
+    network: str | None = asked("network name, such as ResNet50 (default: from the profile)", unit="NAME")
+    parameters: float | None = asked("number of parameters, such as 25.6M (default: from the profile)", LARGE)
+
+
+INSTANCES, PREDICT, COST, ADVISE = map(
+    fields_of, (InstancesQuestion, PredictQuestion, TrainingQuestion, AdviseQuestion)
+)
