@@ -27,7 +27,7 @@ from benchmarks.code import (
 )
 from benchmarks.endpoint import answers
 from benchmarks.made_trace import write_pytorch_trace
-from benchmarks.served_app import SCRIPT, chromium_path, served_endpoint, server_of
+from benchmarks.served_app import SCRIPT, chromium_path, served_endpoint
 from profet_core.files import default_models_folder
 
 #: In a checkout -> seconds and megabytes.
@@ -134,29 +134,6 @@ def http(options: argparse.Namespace) -> Iterator[Figure]:
                 yield Figure(f"{name}: p95", [one.p95_ms for one in found], "ms", 40)
 
 
-def visitors(options: argparse.Namespace) -> Iterator[Figure]:
-    """Visitors who act every five seconds, beside as many on a bare page with one slider."""
-    from benchmarks.visitors import run_level
-
-    for number in options.visitors:
-        found = []
-        for script, bare in ((SCRIPT, False), (BARE_PAGE, True)):
-            with server_of(script, started_in=script.parent) as server:
-                found.append(asyncio.run(run_level(server, bare, number, 5.0, options.seconds)))
-        for one in found:
-            if one.seen.failures:
-                print(f"lost: {sorted(set(one.seen.failures))[:3]}", file=sys.stderr)
-        level, beside = found
-        actions_s, bare_s = level.seen.every_action_s, beside.seen.every_action_s
-        name = f"{number} visitors: an action"
-        yield Figure(f"{name}, median", actions_s, "s", None, bare_s)
-        late, bare_late = (statistics.quantiles(seconds, n=20)[-1] for seconds in (actions_s, bare_s))
-        yield Figure(f"{name}, p95", [late], "s", 0.4, [bare_late])
-        server_s = level.server_share * options.seconds
-        yield Figure(f"{name}, processor time", [1000 * server_s / len(actions_s)], "ms", 30)
-        yield Figure(f"{number} visitors: memory of the server", [level.server_mib], "MiB", 300)
-
-
 def train(_: argparse.Namespace) -> Iterator[Figure]:
     """`profet train` on all pairs, into a folder that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +142,7 @@ def train(_: argparse.Namespace) -> Iterator[Figure]:
     yield Figure("profet train, all 12 pairs: memory", [megabytes], "MB")
 
 
-PARTS = {part.__name__: part for part in (code, calls, app, http, visitors, train)}
+PARTS = {part.__name__: part for part in (code, calls, app, http, train)}
 
 
 def main() -> None:
@@ -174,8 +151,6 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all but train if none is named")
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="of another version, measured in turns")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each figure (default: 5)")
-    parser.add_argument("--visitors", type=int, nargs="*", default=[50], help="at once, a row each (default: 50)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long visitors' actions are timed")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(sorted(unknown))}")

@@ -9,18 +9,15 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ParamSpec
 
 from benchmarks import REPOSITORY
 
 SCRIPT = REPOSITORY / "streamlit_app.py"
 #: A busy machine takes its time.
 START_TIMEOUT_S = 60
-_Options = ParamSpec("_Options")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
@@ -37,27 +34,15 @@ def free_port() -> int:
         return free.getsockname()[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A process that serves the app, and its address."""
-
-    url: str
-    process: subprocess.Popen
-
-
 @contextmanager
-def server_of(
+def served(
     script: Path = SCRIPT,
     *,
-    started_in: Path = REPOSITORY,
-    port: int | None = None,
     address: str | None = "127.0.0.1",
     under: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
-) -> Iterator[Server]:
-    """Serve the app, on a free port if none is named, without anybody's own instances.
-
-    It is stopped at the end.
+) -> Iterator[str]:
+    """Serve the app on a free port, without anybody's own instances; yields its address and stops it at the end.
 
     Parameters
     ----------
@@ -68,29 +53,14 @@ def server_of(
     ------
     RuntimeError : it did not start.
     """
-    port = port or free_port()
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["--server.port", str(port), "--server.fileWatcherType", "none"]
     if address is not None:
         options += ["--server.address", address]
     command = [*under, sys.executable, "-m", "streamlit", "run", str(script), *options]
-    with _running(command, f"{url}/_stcore/health", started_in, environment or {}) as process:
-        yield Server(url, process)
-
-
-def _address_of(
-    start: Callable[_Options, AbstractContextManager[Server]],
-) -> Callable[_Options, AbstractContextManager[str]]:
-    @contextmanager
-    def address_of(*arguments: _Options.args, **options: _Options.kwargs) -> Iterator[str]:
-        with start(*arguments, **options) as server:
-            yield server.url
-
-    return address_of
-
-
-#: As `server_of`; yields the address alone.
-served = _address_of(server_of)
+    with _running(command, f"{url}/_stcore/health", environment or {}):
+        yield url
 
 
 @contextmanager
@@ -98,23 +68,16 @@ def served_endpoint(workers: int = 1, **environment: str) -> Iterator[int]:
     """Serve the endpoint alone on a free port, healthy or not; yields the port and stops it at the end."""
     port = free_port()
     command = [sys.executable, "-m", "profet_cli", "serve", "--port", str(port), "--workers", str(workers)]
-    with _running(command, f"http://127.0.0.1:{port}/v1/openapi.json", REPOSITORY, environment):
+    with _running(command, f"http://127.0.0.1:{port}/v1/openapi.json", environment):
         yield port
 
 
 @contextmanager
-def _running(
-    command: Sequence[str], address: str, started_in: Path, environment: Mapping[str, str]
-) -> Iterator[subprocess.Popen]:
-    """A server, from when `address` is answered; it is stopped at the end.
-
-    Raises
-    ------
-    RuntimeError : it did not start.
-    """
+def _running(command: Sequence[str], address: str, environment: Mapping[str, str]) -> Iterator[None]:
+    """A server, from when `address` is answered; it is stopped at the end."""
     server = subprocess.Popen(
         command,
-        cwd=started_in,
+        cwd=REPOSITORY,
         env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": "", **environment},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -127,7 +90,7 @@ def _running(
             if time.monotonic() > deadline:
                 raise RuntimeError("The server did not start.")
             time.sleep(0.02)
-        yield server
+        yield
     finally:
         server.terminate()
         server.wait(timeout=20)

@@ -20,13 +20,12 @@ from profet_core.precision.model import load_precision
 from profet_core.transfer.model import load_transfer
 from profet_core.whole_files import write_whole
 from profet_lab.cards.cards import (
-    cells_card,
     estimate_card,
     model_card,
     precision_card,
     real_section,
-    scaleout_card,
 )
+from profet_lab.cards.render import render
 from profet_lab.cards.transfer import transfer_card
 from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import signed, write_signed
@@ -136,7 +135,7 @@ _PARTS = [
     Part(
         "cells",
         lambda task: measured_cells_report(task.measurements, task.data, seed=task.seed, progress=task.progress),
-        lambda report, models: cells_card(report),
+        lambda report, models: render("cells_card.md.j2", report=report, gpus=list(report["rows"][0]["gpus"])),
     ),
     Part(
         "transfer",
@@ -153,7 +152,7 @@ _PARTS = [
     Part(
         "scaleout",
         lambda task: scaleout_report(task.data, task.progress),
-        lambda report, models: scaleout_card(report, load_scaleout(models)),
+        lambda report, models: render("scaleout_card.md.j2", report=report, model=load_scaleout(models)),
         {"scaleout": load_scaleout},
     ),
     Part(

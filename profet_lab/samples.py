@@ -20,7 +20,7 @@ from profet_core.precision.model import Factors, class_place, load_precision
 from profet_core.precision.names import AMP
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS
 from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
-from profet_lab.classes.folds import ClassFold, predict_folds
+from profet_lab.classes.folds import ClassFold, FoldCase, predict_cases
 from profet_lab.measurements.tables import Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.precision.pairs import POINTS_TABLE, load_pairs
 from profet_lab.precision.shares import network_shares
@@ -165,9 +165,8 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
     """
     weights = load_models().method("default").rule(known).weights
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
-    out_of_fold = predict_folds(
-        bank, _sample_folds(bank, rows, targets), latency_known=known, sizes_known=True, seed=SEED
-    )
+    case = FoldCase(_sample_folds(bank, rows, targets), known, sizes_known=True)
+    (out_of_fold,) = predict_cases(bank, [case], seed=SEED)
     return {
         choice: {
             target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice), weights)[0]), 3)

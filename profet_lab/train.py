@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +22,14 @@ from profet_lab.classes.bank import class_bank
 from profet_lab.classes.default_method import STACKS, train_default
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.coefficient_files import signed, write_coefficients
-from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, fit_dense, training_steps
-from profet_lab.documented.folds import PROFET_METHOD, encode_table, fit_features, fit_forest, fit_line
+from profet_lab.documented.dense import EPOCHS, training_steps
+from profet_lab.documented.folds import PROFET_METHOD, DocumentedFold, fit_folds
 from profet_lab.export import dense_stack, forest_stack, line_stack, write_fitted
 from profet_lab.measurements.tables import Measurements, check_instances, pairs
 from profet_lab.models_folder import new_models_folder
 from profet_lab.progress import Progress
-from profet_lab.scalers.documented import fit_scaler, has_curves, latency_curves
+from profet_lab.scalers.documented import FITTED_AT, fit_scaler, latency_curves
 from profet_lab.scalers.learned import learned_scalers
-from profet_lab.tasks import run_tasks
 
 SEED = 0
 #: Of a set of models without the documented ensemble.
@@ -71,14 +71,12 @@ def train(
     """
     check_instances(measurements, anchors or ())
     chosen = [name for name in measurements.instances if anchors is None or name in anchors]
-    everything = np.ones(len(measurements.workloads), bool)
-    features = fit_features(measurements, everything)
-    total = training_steps(len(everything), epochs) + STACKS * steps
+    total = training_steps(len(measurements.workloads), epochs) + STACKS * steps
     with (
         new_models_folder(out) as folder,
         tqdm(total=total, desc="train", unit="step", disable=True if quiet else None) as bar,
     ):
-        members = _train_documented(measurements, features, chosen, folder, seed, epochs, bar.update)
+        members, features = _train_documented(measurements, folder, chosen, seed, epochs, bar.update)
         default = train_default(
             class_bank(measurements),
             folder,
@@ -92,7 +90,10 @@ def train(
             write_coefficients(content, folder / name)
         content = {
             **manifest_of_default(measurements, default, folder, seed=seed, source=source),
-            **_documented(measurements, features, members),
+            "features": _features(features),
+            "members": members,
+            "scalers": _scaler_rows(measurements),
+            "scaler_curves": learned_scalers(measurements),
             "methods": {"profet": PROFET_METHOD, "classes": default["method"]},
             "coefficients": sorted(coefficients or ()),
         }
@@ -102,37 +103,24 @@ def train(
 
 
 def _train_documented(
-    measurements: Measurements,
-    features: FeatureSpec,
-    anchors: Sequence[str],
-    folder: Path,
-    seed: int,
-    epochs: int,
-    progress: Progress,
-) -> list[dict]:
-    """Fit and write the documented members, a file for all targets of an anchor; returns the manifest's rows."""
-    wanted = [pair for pair in pairs(measurements.instances) if pair[0] in anchors]
-    tables = {name: encode_table(features, measurements.operations, measurements.times_us[name]) for name in anchors}
-    latency_ms = measurements.latency_ms
-    training_rows = [DenseTrainingRows(tables[anchor], latency_ms[target] * US_PER_MS) for anchor, target in wanted]
-    units = training_steps(len(measurements.workloads), epochs)
-    (networks,) = run_tasks(fit_dense, [(training_rows, seed, epochs)], progress=progress, units=units)
-    forests = run_tasks(
-        fit_forest, [(tables[anchor], latency_ms[target], seed) for anchor, target in wanted], threads=True
-    )
+    measurements: Measurements, folder: Path, anchors: Sequence[str], seed: int, epochs: int, progress: Progress
+) -> tuple[list[dict], FeatureSpec]:
+    """Fit and write the documented members, a file for all targets of an anchor; the manifest's rows and features."""
+    wanted = [DocumentedFold(*pair, frozenset()) for pair in pairs(measurements.instances) if pair[0] in anchors]
+    fitted = fit_folds(measurements, wanted, seed=seed, epochs=epochs, progress=progress)
     rows = []
     for anchor in anchors:
-        chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
-        targets = [wanted[number][1] for number in chosen]
-        fitted: dict[str, tuple[str, Fitted]] = {
-            "line": ("latency_ms", line_stack([fit_line(latency_ms[anchor], latency_ms[each]) for each in targets])),
-            "forest": ("clusters", forest_stack([forests[number] for number in chosen])),
-            "dense": ("clusters", dense_stack([networks[number] for number in chosen])),
+        own = [one for one in fitted if one.fold.anchor == anchor]
+        stacks: dict[str, tuple[str, Fitted]] = {
+            "line": ("latency_ms", line_stack([one.line for one in own])),
+            "forest": ("clusters", forest_stack([one.forest for one in own])),
+            "dense": ("clusters", dense_stack([one.dense for one in own])),
         }
-        for member, (kind, stack) in fitted.items():
+        targets = [one.fold.target for one in own]
+        for member, (kind, stack) in stacks.items():
             name = write_fitted(stack, folder, anchor, member)
             rows.append({"anchor": anchor, "member": member, "input": kind, "file": name, "targets": targets})
-    return rows
+    return rows, fitted[0].features
 
 
 def manifest_of_default(measurements: Measurements, default: Mapping, folder: Path, *, seed: int, source: str) -> dict:
@@ -166,16 +154,6 @@ def manifest_of_default(measurements: Measurements, default: Mapping, folder: Pa
         "scaler_curves": [],
         "coefficients": [],
         "files": hashes(folder, default["files"]),
-    }
-
-
-def _documented(measurements: Measurements, features: FeatureSpec, members: list[dict]) -> dict:
-    """What a manifest holds of the documented ensemble and of both methods' scalers."""
-    return {
-        "features": _features(features),
-        "members": members,
-        "scalers": _scaler_rows(measurements),
-        "scaler_curves": learned_scalers(measurements),
     }
 
 
@@ -223,12 +201,12 @@ def _training_range(measurements: Measurements, instance: str) -> dict:
 
 
 def _scaler_rows(measurements: Measurements) -> list[dict]:
-    curves = [
-        fit_scaler(latency_curves(measurements, instance, axis), instance, axis)
-        for instance in measurements.instances
-        for axis in AXIS_RANGE
-        if has_curves(measurements, instance, axis)
-    ]
-    return [
-        {"instance": c.instance, "axis": c.axis, "coefficients": [c.intercept, c.linear, c.quadratic]} for c in curves
-    ]
+    """One an instance and axis that workloads `fit_scaler` fits on were measured along."""
+    rows = []
+    for instance, axis in product(measurements.instances, AXIS_RANGE):
+        curves = latency_curves(measurements, instance, axis)
+        if FITTED_AT[axis] in curves.index.get_level_values(1):
+            fitted = fit_scaler(curves, instance, axis)
+            coefficients = [fitted.intercept, fitted.linear, fitted.quadratic]
+            rows.append({"instance": instance, "axis": axis, "coefficients": coefficients})
+    return rows

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.served_app import server_of
+from benchmarks.served_app import served
 from tests.made.asked import Asked
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,8 +59,8 @@ libc.connect(libc.socket(2, 2, 0), address, len(address))
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", None], ids=["a page's", "the image's", "none named"])
 def test_neither_a_starting_server_nor_a_browser_from_elsewhere_makes_it_ask_anybody(asked, address):
-    with server_of(address=address, under=asked.under, environment=asked.environment) as server:
-        connection = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc, timeout=20)
+    with served(address=address, under=asked.under, environment=asked.environment) as url:
+        connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=20)
         upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
         key = {"Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==", "Origin": "http://elsewhere.example"}
         connection.request("GET", "/_stcore/stream", headers={**upgrade, **key})

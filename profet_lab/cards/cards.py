@@ -12,7 +12,6 @@ from profet_core.from_layers.model import METHODS
 from profet_core.manycore.answer import CheckRow, mean_apart_percent
 from profet_core.manycore.models import XEON_PHI_7120P
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT, PUBLISHED_SPEEDUP
-from profet_core.multi_gpu.law import ScaleoutModel
 from profet_core.precision.model import PrecisionModel
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.profiles.profet_json import VERSION_1_STEPS
@@ -23,11 +22,6 @@ from profet_lab.precision.precision_file import TODAY
 from profet_lab.validation.real_profiles import figures, grouped, of_profiled
 
 Report = Mapping[str, Any]
-
-
-def cells_card(report: Report) -> str:
-    """Errors on a GPU with few measurements: figures of `profet validate --cells`."""
-    return _without_trailing_blanks(render("cells_card.md.j2", report=report, gpus=list(report["rows"][0]["gpus"])))
 
 
 def estimate_card(report: Report, coefficients: Report) -> str:
@@ -49,15 +43,6 @@ def estimate_card(report: Report, coefficients: Report) -> str:
 def precision_card(report: Report, model: PrecisionModel) -> str:
     """AMP and TF32: figures of `profet validate --precision`."""
     return render("precision_card.md.j2", report=report, model=model, today=TODAY)
-
-
-def scaleout_card(report: Report, model: ScaleoutModel) -> str:
-    """Several GPUs: figures of `profet validate --scaleout`."""
-    return render("scaleout_card.md.j2", report=report, model=model)
-
-
-def _without_trailing_blanks(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
 MANYCORE_CARD_NAME = "MANYCORE_CARD.md"

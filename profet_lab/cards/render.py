@@ -14,13 +14,14 @@ _LINE_WIDTH = 120
 
 
 def render(template: str, **values: object) -> str:
-    """The text of one of the templates.
+    """The text of one of the templates, without blanks at the ends of lines.
 
     Raises
     ------
     jinja2.UndefinedError : the template names a value that is missing.
     """
-    return _environment().get_template(template).render(values)
+    text = _environment().get_template(template).render(values)
+    return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
 @cache

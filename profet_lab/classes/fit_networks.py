@@ -103,7 +103,7 @@ def fit_networks(
         masks = _dropout_masks(sampler.shape, recipe.dropout, seed, number)
         value = (network_inputs(keras.ops, member, rows.classes, device, rows.latency, rows.sizes) - shift) / scale
         with tf.GradientTape() as tape:
-            raw = _forward(layers, value, recipe, masks)
+            raw = forward(layers, value, recipe.activation, masks)
             # Mean over the rows, sum over the networks: no network's gradient depends on another's.
             total = tf.reduce_sum(tf.reduce_mean(_loss(bank, member, raw, rows, constants), axis=1))
         optimizer.apply_gradients(zip(tape.gradient(total, variables), variables, strict=True))
@@ -165,14 +165,16 @@ def _dropout_masks(shape: tuple[int, int], dropout: float, seed: int, number: tf
     return [tf.cast(mask, tf.float32) / (1 - dropout) for mask in masks]
 
 
-def _forward(layers: Sequence[Layer], inputs: tf.Tensor, recipe: Recipe, masks: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Raw outputs, (networks, rows, outputs)."""
-    activation, value = keras.activations.get(recipe.activation), inputs
+def forward(
+    layers: Sequence[Layer], inputs: tf.Tensor, activation: str, masks: Sequence[tf.Tensor] | None = None
+) -> tf.Tensor:
+    """Raw outputs, (networks, rows, outputs); `masks` : what dropout multiplies each hidden layer by."""
+    value = inputs
     for layer, (kernel, bias) in enumerate(layers):
         value = tf.matmul(value, kernel) + bias
         if layer < len(layers) - 1:
-            value = activation(value)
-            value = value * masks[layer] if recipe.dropout else value
+            value = keras.activations.get(activation)(value)
+            value = value * masks[layer] if masks else value
     return value
 
 

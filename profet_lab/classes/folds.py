@@ -172,21 +172,6 @@ def _joined(case: FoldCase, by_member: Sequence[Sequence[Mapping[str, np.ndarray
     )
 
 
-def predict_folds(
-    bank: ClassBank,
-    folds: Sequence[ClassFold],
-    *,
-    latency_known: bool,
-    sizes_known: bool = False,
-    seed: int,
-    steps: int = STEPS,
-    progress: Progress | None = None,
-) -> OutOfFold:
-    """`predict_cases` of one case."""
-    case = FoldCase(folds, latency_known, sizes_known)
-    return predict_cases(bank, [case], seed=seed, steps=steps, progress=progress)[0]
-
-
 def fold_inputs(
     bank: ClassBank,
     models: StackedNetworks | BoostedTrees,

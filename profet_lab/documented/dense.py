@@ -19,6 +19,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
 
+from profet_lab.classes.fit_networks import Layer, forward
 from profet_lab.progress import Progress
 
 #: Hidden layers of PROFET's network (arXiv:2208.05130).
@@ -63,10 +64,11 @@ def fit_dense(
     networks, longest, widest = features.shape
     steps = training_steps(longest, epochs)
     rows = _row_order([len(each.target_us) for each in training_rows], steps * BATCH_SIZE, seed)
-    network = _stacked_network(networks, widest, seed)
+    layers = _initial_layers(networks, (widest, *HIDDEN, 1), seed)
+    variables = [value for layer in layers for value in layer]
     schedule = keras.optimizers.schedules.ExponentialDecay(LEARNING_RATE, DECAY_ROWS // BATCH_SIZE, DECAY_RATE)
     optimizer = keras.optimizers.Adam(schedule)
-    optimizer.build(network.trainable_variables)
+    optimizer.build(variables)
     all_features, all_targets = tf.constant(features), tf.constant(targets)
 
     @tf.function(jit_compile=True)
@@ -74,21 +76,20 @@ def fit_dense(
         inputs = tf.gather(all_features, chosen, batch_dims=1)
         wanted = tf.gather(all_targets, chosen, batch_dims=1)
         with tf.GradientTape() as tape:
-            predicted = network(inputs, training=True)[..., 0]
+            predicted = forward(layers, inputs, "relu")[..., 0]
             # Sum over the networks, mean over the rows: no network's gradient depends on another's.
             loss = tf.reduce_sum(tf.reduce_mean(tf.abs(predicted - wanted) / wanted, axis=1)) * 100.0
-        gradients = tape.gradient(loss, network.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, network.trainable_variables, strict=True))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
 
     for number in range(steps):
         step(tf.constant(rows[:, number * BATCH_SIZE : (number + 1) * BATCH_SIZE]))
         if progress and (number + 1) % 50 == 0:
             progress(50)
-    layers = [layer.get_weights() for layer in network.layers if layer.get_weights()]
+    kernels, biases = ([np.asarray(layer[part]) for layer in layers] for part in (0, 1))
     return [
         DenseWeights(
-            kernels=(layers[0][0][n, : each.features.shape[1]], *(kernel[n] for kernel, _ in layers[1:])),
-            biases=tuple(bias[n, 0] for _, bias in layers),
+            kernels=(kernels[0][n, : each.features.shape[1]], *(kernel[n] for kernel in kernels[1:])),
+            biases=tuple(bias[n, 0] for bias in biases),
         )
         for n, each in enumerate(training_rows)
     ]
@@ -120,38 +121,13 @@ def _row_order(lengths: Sequence[int], count: int, seed: int) -> np.ndarray:
     return np.stack(orders).astype(np.int32)
 
 
-def _stacked_network(networks: int, inputs: int, seed: int) -> keras.Sequential:
-    """`networks` networks side by side: (networks, rows, inputs) -> (networks, rows, 1)."""
+def _initial_layers(networks: int, widths: Sequence[int], seed: int) -> list[Layer]:
+    """Per layer a kernel, Glorot uniform for one network's matrix (not the stack's), and a zero bias."""
     # A generator of its own, not the process's: tasks in other threads draw from that.
-    seeds = Random(seed)
-    layers: list[keras.Layer] = [keras.Input((None, inputs), batch_size=networks)]
-    sizes = [inputs, *HIDDEN, 1]
-    for number, (wide, narrow) in enumerate(pairwise(sizes)):
-        # Glorot's limit of one network's matrix; the stack's own shape would make it far too small.
+    seeds, layers = Random(seed), []
+    for wide, narrow in pairwise(widths):
         limit = float(np.sqrt(6 / (wide + narrow)))
-        layers.append(
-            StackedDense(
-                narrow,
-                "relu" if number < len(HIDDEN) else "linear",
-                keras.initializers.RandomUniform(-limit, limit, seed=seeds.randint(1, 10**9)),
-            )
-        )
-    return keras.Sequential(layers)
-
-
-class StackedDense(keras.layers.Layer):
-    """A dense layer with a kernel and a bias for each network along the first axis."""
-
-    def __init__(self, units: int, activation: str, initializer: keras.initializers.Initializer) -> None:
-        super().__init__()
-        self.units, self.activation, self.initializer = units, keras.activations.get(activation), initializer
-
-    def build(self, input_shape: tuple[int, int, int]) -> None:
-        """Make the weights: kernel (networks, inputs, units) and bias (networks, 1, units)."""
-        networks, _, inputs = input_shape
-        self.kernel = self.add_weight(shape=(networks, inputs, self.units), initializer=self.initializer)
-        self.bias = self.add_weight(shape=(networks, 1, self.units), initializer="zeros")
-
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Each network's own rows through its own kernel."""
-        return self.activation(keras.ops.matmul(inputs, self.kernel) + self.bias)
+        kernel = keras.initializers.RandomUniform(-limit, limit, seed=seeds.randint(1, 10**9))
+        shape = (networks, wide, narrow)
+        layers.append((keras.Variable(kernel(shape)), keras.Variable(np.zeros((networks, 1, narrow), np.float32))))
+    return layers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pandas as pd
 
@@ -25,16 +25,8 @@ from profet_lab.transfer.steps import Steps, all_steps, median_steps
 _FRAMEWORKS = ("tensorflow", "keras", "pytorch")
 
 
-@dataclass(frozen=True, slots=True)
-class Untrained:
-    """An instance that nothing could be learned of."""
-
-    instance: str
-    why: str
-
-
-def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[CalibratedGpu], list[Untrained]]:
-    """Calibrated model of every instance that the models did not learn from, or why it has none.
+def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[CalibratedGpu], dict[str, str]]:
+    """Calibrated model of every instance that the models did not learn from; instance -> why it has none.
 
     Parameters
     ----------
@@ -46,20 +38,25 @@ def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Cali
     """
     new = [name for name in sorted(dataset.instances) if name not in transfer.instances]
     if not new:
-        return [], []
+        return [], {}
     published = published_runs(dataset, transfer)
     medians = median_steps(all_steps(class_bank(published), published.workloads))
     measured = measured_latencies(medians)
     known = {name: known_of(transfer.step, medians, name, measured, True) for name in medians.instances}
     plain = replace(transfer, calibrated={})
     found: list[CalibratedGpu] = []
-    without: list[Untrained] = []
+    without: dict[str, str] = {}
     for name in new:
         try:
             found += _calibrated(dataset, name, medians, known, plain)
         except DataError as error:
-            without.append(Untrained(name, str(error)))
-    return _one_a_gpu(found, without), without
+            without[name] = str(error)
+    best: dict[tuple[str, bool], CalibratedGpu] = {}
+    for one in sorted(found, key=lambda one: -one.cells):
+        kept = best.setdefault((one.gpu, one.tf32), one)
+        if kept is not one:
+            without[one.instance] = f"{kept.instance} has the same GPU and {kept.cells} cells"
+    return list(best.values()), without
 
 
 def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
@@ -95,13 +92,14 @@ def _calibrated(
     cells = _cells_of(dataset, instance)
     found = []
     for tf32, own in cells.groupby((cells["precision"] == TF32) & (gpu.tf32_tensor_dense_tflops is not None)):
-        measured = _measured(own, medians)
-        if measured is None:
-            continue
-        host = host_named(facts.host, gpu.compute_capability)
-        prior = replace(target_of(transfer, gpu, host, bool(tf32))[0], mix_log_sd=0.0)
-        fitted = calibrate(known, transfer.reference, prior, measured)
-        found.append(calibrated_gpu(fitted, measured, gpu=gpu.name, instance=instance, tf32=bool(tf32)))
+        latency_ms = own.groupby(WORKLOAD)["batch_latency_ms"].median().rename("latency_ms").reset_index()
+        both = medians.workloads[WORKLOAD].reset_index(drop=True).reset_index().merge(latency_ms, on=WORKLOAD)
+        if len(both):
+            measured = MeasuredCells(*(both[name].to_numpy() for name in ("index", "latency_ms", "model")))
+            host = host_named(facts.host, gpu.compute_capability)
+            prior = replace(target_of(transfer, gpu, host, bool(tf32))[0], mix_log_sd=0.0)
+            fitted = calibrate(known, transfer.reference, prior, measured)
+            found.append(calibrated_gpu(fitted, measured, gpu=gpu.name, instance=instance, tf32=bool(tf32)))
     if not found:
         raise DataError(f"none of its {len(cells)} cells is a workload that the models' instances were profiled with")
     return found
@@ -128,23 +126,3 @@ def _cells_of(dataset: Dataset, instance: str) -> pd.DataFrame:
     ran = set(own["framework"])
     chosen = next((name for name in _FRAMEWORKS if name in ran), sorted(ran)[0])
     return own[own["framework"] == chosen]
-
-
-def _measured(own: pd.DataFrame, medians: Steps) -> MeasuredCells | None:
-    """Cells that are workloads of `medians`, each the median of its repeats; None if there are none."""
-    latency_ms = own.groupby(WORKLOAD)["batch_latency_ms"].median().rename("latency_ms").reset_index()
-    rows = medians.workloads[WORKLOAD].assign(row=range(len(medians.workloads)))
-    both = rows.merge(latency_ms, on=WORKLOAD)
-    if both.empty:
-        return None
-    return MeasuredCells(both["row"].to_numpy(), both["latency_ms"].to_numpy(float), both["model"].to_numpy())
-
-
-def _one_a_gpu(found: list[CalibratedGpu], without: list[Untrained]) -> list[CalibratedGpu]:
-    """Of several instances with one GPU the one with most cells."""
-    best: dict[tuple[str, bool], CalibratedGpu] = {}
-    for one in sorted(found, key=lambda one: -one.cells):
-        kept = best.setdefault((one.gpu, one.tf32), one)
-        if kept is not one:
-            without.append(Untrained(one.instance, f"{kept.instance} has the same GPU and {kept.cells} cells"))
-    return list(best.values())

@@ -1,4 +1,4 @@
-"""Read the folders of `--data` (data layout or PROFET's tables) as one dataset."""
+"""Read the folders of `--data` as one dataset."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.datasets.merge import merged
-from profet_lab.datasets.read import is_dataset, read_dataset
-from profet_lab.datasets.sources.tables import is_tables, read_tables
-from profet_lab.measurements.tables import PROFILES_FILE, DataError
+from profet_lab.datasets.read import is_dataset
+from profet_lab.datasets.sources.choose import read_folder
+from profet_lab.measurements.tables import DataError
 
 
 def is_own_data(folders: Sequence[Path]) -> bool:
@@ -24,7 +24,7 @@ def read_data(folders: Sequence[Path]) -> Dataset:
     ------
     DataError : a folder holds no measurements, they are damaged, or contradict each other.
     """
-    dataset = merged([_read(folder) for folder in folders], [str(folder) for folder in folders])
+    dataset = merged([read_folder(folder) for folder in folders], [str(folder) for folder in folders])
     for name in dataset.instances:
         _check_name(name)
     return dataset
@@ -35,12 +35,3 @@ def _check_name(instance: str) -> None:
     parts = instance.split("/")
     if "\\" in instance or ":" in instance or any(part in ("", ".", "..") for part in parts):
         raise DataError(f"{instance!r} can't be an instance's name, which is that of a folder: give it another one.")
-
-
-def _read(folder: Path) -> Dataset:
-    if is_dataset(folder):
-        return read_dataset(folder)
-    for place in (folder, folder / PROFILES_FILE.parent):
-        if is_tables(place):
-            return read_tables(place)
-    raise DataError(f"No measurements in {folder}: name a folder that `profet data import` wrote.")

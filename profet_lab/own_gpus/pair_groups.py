@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-import pandas as pd
-
 from profet_core.artifacts.models import OwnMachine
-from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.transfer.model import TransferModel
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import FP32, OK, TF32, Dataset
-from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair
+from profet_lab.measurements.tables import Measurements, Pair, pairs
 
 #: What the models' own instances ran; profiles of another framework are no cells of the same kind.
 FRAMEWORK = "tensorflow"
@@ -38,28 +35,9 @@ class PairGroup:
     measurements: Measurements
     pairs: tuple[Pair, ...]
 
-    @property
-    def workloads(self) -> int:
-        """How many there are in common."""
-        return len(self.measurements.workloads[WORKLOAD].drop_duplicates())
 
-    @property
-    def networks(self) -> int:
-        """Of how many networks they are."""
-        return int(self.measurements.workloads["model"].nunique())
-
-
-@dataclass(frozen=True, slots=True)
-class PairWithout:
-    """A pair that gets no models of its own, and why."""
-
-    anchor: str
-    target: str
-    why: str
-
-
-def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGroup], list[PairWithout]]:
-    """The pairs of the user's machines, with the models' instances and with each other, that get models.
+def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGroup], dict[Pair, str]]:
+    """The pairs of the user's machines, with the models' instances and each other, that get models; why others don't.
 
     Parameters
     ----------
@@ -67,19 +45,16 @@ def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGro
     """
     known = [name for name in transfer.instances if name in dataset.instances]
     machines, kept_out = _machines(dataset, transfer)
-    without = [
-        PairWithout(*pair, why)
-        for name, why in kept_out.items()
-        for other in known
-        for pair in ((name, other), (other, name))
-    ]
+    without = {
+        pair: why for name, why in kept_out.items() for other in known for pair in ((name, other), (other, name))
+    }
     every = [group for machine in machines for group in _with_known(dataset, machine, known)]
     # Two precisions of one machine are no pair.
     both = [two for two in combinations(machines, 2) if two[0].instance != two[1].instance]
     groups: list[PairGroup] = []
     for group in [*every, *(_group(dataset, two, ()) for two in both)]:
         skipped = {pair: why for pair in group.pairs if (why := _too_few(group, pair))}
-        without += [PairWithout(*pair, why) for pair, why in skipped.items()]
+        without |= skipped
         if enough := tuple(pair for pair in group.pairs if pair not in skipped):
             groups.append(replace(group, pairs=enough))
     return groups, without
@@ -88,69 +63,52 @@ def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGro
 def _with_known(dataset: Dataset, machine: OwnMachine, known: Sequence[str]) -> list[PairGroup]:
     """A machine with all of the models' instances; with each alone, where one of them lacks what the others share."""
     together = _group(dataset, (machine,), known)
-    if together.workloads >= LEAST_TO:
+    if together.measurements.distinct_workloads >= LEAST_TO:
         return [together]
     alone = [_group(dataset, (machine,), (name,)) for name in known]
-    most = max((one.workloads for one in alone), default=0)
-    return alone if most > together.workloads else [together]
+    most = max((one.measurements.distinct_workloads for one in alone), default=0)
+    return alone if most > together.measurements.distinct_workloads else [together]
 
 
 def _too_few(group: PairGroup, pair: Pair) -> str:
     """Why a pair has too few workloads; empty if it hasn't."""
     least = LEAST_FROM if pair[0] in {one.instance for one in group.machines} else LEAST_TO
-    if group.workloads >= least and group.networks >= LEAST_NETWORKS:
+    workloads, networks = group.measurements.distinct_workloads, group.measurements.networks
+    if workloads >= least and networks >= LEAST_NETWORKS:
         return ""
     return (
-        f"{group.workloads} workloads of {group.networks} networks have a profile on both, models need {least} of "
+        f"{workloads} workloads of {networks} networks have a profile on both, models need {least} of "
         f"{LEAST_NETWORKS}: the analytical model predicts it"
     )
 
 
 def _machines(dataset: Dataset, transfer: TransferModel) -> tuple[list[OwnMachine], dict[str, str]]:
-    """Your machines by precision; those without any pair, and why."""
-    found: dict[tuple[str, bool], tuple[int, OwnMachine]] = {}
+    """Your machines by precision, of each GPU the one with most cells; those without any pair, and why."""
+    found: list[tuple[int, OwnMachine]] = []
     without: dict[str, str] = {}
-    for name in sorted(dataset.instances):
-        if name in transfer.instances:
-            continue
-        gpu = _sheet(transfer, dataset.instances[name].gpu)
-        cells = _profiled(dataset, name, gpu)
-        if gpu is None:
+    for name in sorted(set(dataset.instances) - set(transfer.instances)):
+        try:
+            gpu = transfer.gpus.find(dataset.instances[name].gpu or "unknown")
+        except InputError:
             without[name] = "its GPU's specs are unknown: add the GPU with `profet gpus add`"
-        elif cells.empty:
-            without[name] = f"none of its cells has a profile, in FP32 or TF32, of {_SAID[FRAMEWORK]}"
-        else:
-            for tf32, own in cells.groupby(cells["precision"] == TF32):
-                machine, rows = OwnMachine(name, gpu.name, bool(tf32)), len(own)
-                best = found.get((gpu.name, bool(tf32)))
-                if best is not None and best[0] >= rows:
-                    without[name] = f"{best[1].instance} has the same GPU and more cells"
-                    continue
-                if best is not None:
-                    without[best[1].instance] = f"{name} has the same GPU and more cells"
-                found[gpu.name, bool(tf32)] = rows, machine
-    machines = [machine for _, machine in found.values()]
+            continue
+        kinds = [FP32] if gpu.tf32_tensor_dense_tflops is None else [FP32, TF32]
+        cells = dataset.profiled
+        cells = cells[(cells["instance"] == name) & (cells["status"] == OK) & cells["precision"].isin(kinds)]
+        cells = cells[cells["framework"] == FRAMEWORK]
+        if cells.empty:
+            without[name] = "none of its cells has a profile, in FP32 or TF32, of TensorFlow"
+        for tf32, own in cells.groupby(cells["precision"] == TF32):
+            found.append((len(own), OwnMachine(name, gpu.name, bool(tf32))))
+    best: dict[tuple[str, bool], OwnMachine] = {}
+    for _, machine in sorted(found, key=lambda one: -one[0]):
+        kept = best.setdefault((machine.gpu, machine.tf32), machine)
+        if kept is not machine:
+            without[machine.instance] = f"{kept.instance} has the same GPU and more cells"
+    machines = sorted(best.values(), key=lambda machine: machine.instance)
     # What is held out in one precision may count in the other.
     counted = {machine.instance for machine in machines}
     return machines, {name: why for name, why in without.items() if name not in counted}
-
-
-_SAID = {FRAMEWORK: "TensorFlow"}
-
-
-def _sheet(transfer: TransferModel, name: str) -> Gpu | None:
-    try:
-        return transfer.gpus.find(name) if name else None
-    except InputError:
-        return None
-
-
-def _profiled(dataset: Dataset, instance: str, gpu: Gpu | None) -> pd.DataFrame:
-    cells = dataset.profiled
-    has_tf32 = gpu is not None and gpu.tf32_tensor_dense_tflops is not None
-    kinds = [FP32, TF32] if has_tf32 else [FP32]
-    ran = (cells["instance"] == instance) & (cells["status"] == OK) & cells["precision"].isin(kinds)
-    return cells[ran & (cells["framework"] == FRAMEWORK)]
 
 
 def _group(dataset: Dataset, machines: tuple[OwnMachine, ...], known: Sequence[str]) -> PairGroup:
@@ -163,10 +121,4 @@ def _group(dataset: Dataset, machines: tuple[OwnMachine, ...], known: Sequence[s
     names = [*known, *(machine.instance for machine in machines)]
     measurements = measurements_of(replace(dataset, cells=cells[same & kept]), names)
     own = {machine.instance for machine in machines}
-    pairs = tuple(
-        (anchor, target)
-        for anchor in measurements.instances
-        for target in measurements.instances
-        if anchor != target and (anchor in own or target in own)
-    )
-    return PairGroup(machines, measurements, pairs)
+    return PairGroup(machines, measurements, tuple(pair for pair in pairs(measurements.instances) if own & {*pair}))

@@ -78,7 +78,7 @@ def _write_layer(group: PairGroup, folder: Path, name: str, seed: int, steps: in
         folder=name,
         checksum=manifest["checksum"],
         machines=group.machines,
-        workloads=group.workloads,
-        networks=group.networks,
+        workloads=group.measurements.distinct_workloads,
+        networks=group.measurements.networks,
         law_share=LAW_SHARE,
     )

@@ -25,19 +25,11 @@ def latency_curves(measurements: Measurements, instance: str, axis: str) -> pd.D
     return curves_of(runs[runs["instance"] == instance], "batch_latency_ms", axis)
 
 
-def has_curves(measurements: Measurements, instance: str, axis: str) -> bool:
-    """Whether a workload that `fit_scaler` fits on ran at all five sizes."""
-    runs = measurements.all_latencies
-    fitted = runs[AXIS_COLUMN["pixels" if axis == "batch" else "batch"]] == FITTED_AT[axis]
-    sizes = runs[(runs["instance"] == instance) & fitted].groupby("model")[AXIS_COLUMN[axis]]
-    return any(set(KNOTS[axis]) <= set(found) for _, found in sizes)
-
-
 def curves_of(table: pd.DataFrame, value: str, axis: str) -> pd.DataFrame:
     """Medians of column `value`, one row per (model, other axis) with all five sizes, one column a size."""
     column, other = AXIS_COLUMN[axis], AXIS_COLUMN["pixels" if axis == "batch" else "batch"]
     medians = table.groupby(["model", other, column])[value].median()
-    return medians.unstack(column)[list(KNOTS[axis])].dropna()
+    return medians.unstack(column).reindex(columns=KNOTS[axis]).dropna()
 
 
 def min_max_scaled(curves: pd.DataFrame) -> pd.DataFrame:

@@ -1,15 +1,16 @@
-"""Fit the scaling with batch and pixel size, `profet_core.sizes.growth`."""
+"""Fit `growth.json`: scaling with batch and pixel size, `profet_core.sizes.growth`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize, nnls
 
 from profet_core.sizes.growth import (
+    GROWTH_VERSION,
     LEAST_GROWTH,
     MOST_AREA_POWER,
     MOST_BATCH_POWER,
@@ -20,8 +21,9 @@ from profet_core.sizes.growth import (
     carry_distances,
     step_signs,
 )
-from profet_lab.classes.bank import ClassBank
-from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.classes.bank import ClassBank, class_bank
+from profet_lab.coefficient_files import signed
+from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.tasks import run_tasks
 
 #: How strongly coefficients of share, batch and area are held towards 0: networks differ most in the last.
@@ -35,6 +37,8 @@ _BOTH_AXES_EVERY = 3
 _LEAST_ERROR = 0.01
 #: Share of measurements that an interval is to cover.
 LEVEL = 0.9
+#: With fewer architectures or sizes there is nothing to learn from.
+_FEWEST_ARCHITECTURES, _FEWEST_SIZES = 3, 3
 
 
 @dataclass(frozen=True)
@@ -151,30 +155,30 @@ def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.n
     return _row_by_row(growth, rows), growth.share
 
 
-def fit_error(
-    models: np.ndarray, log_batch: np.ndarray, log_area: np.ndarray, errors: np.ndarray, shares: np.ndarray
-) -> CarryError:
-    """`LEVEL` quantile of held-out |log| errors (rows,) per axis, architectures weighted equally."""
-    away = carry_distances(log_batch, log_area)
-    batch = _axis_error(models, away[:2], errors, shares, (log_batch != 0) & (log_area == 0))
-    area = _axis_error(models, away[2:], errors, shares, (log_area != 0) & (log_batch == 0))
+def fit_error(errors: pd.DataFrame) -> CarryError:
+    """`LEVEL` quantile of held-out |log| errors per axis, architectures weighted equally.
+
+    `errors` : columns model, log_batch, log_area, error and share, as `HeldOutGrowth` has them.
+    """
+    along = (errors["log_batch"] != 0) != (errors["log_area"] != 0)
+    batch, area = (_axis_error(errors[along & (errors[name] != 0)], name) for name in ("log_batch", "log_area"))
     return CarryError((batch[0], batch[1], area[0], area[1]), (batch[2], batch[3], area[2], area[3]))
 
 
-def _axis_error(
-    models: np.ndarray, away: np.ndarray, errors: np.ndarray, shares: np.ndarray, rows: np.ndarray
-) -> list[float]:
-    """Coefficients of size and still, up and down, of one axis by the rows along it; the least ones without rows."""
+def _axis_error(errors: pd.DataFrame, axis: str) -> list[float]:
+    """Coefficients of size and still, up and down, by the rows along one axis; the least ones without rows."""
     least = np.array([_LEAST_ERROR, _LEAST_ERROR, 0.0, 0.0])
-    if not rows.any():
+    if errors.empty:
         return least.tolist()
-    columns = np.vstack([away, away * (1 - shares)]).T[rows]
-    weights = _weights(models[rows])
+    log_batch, log_area, error, share = errors[["log_batch", "log_area", "error", "share"]].to_numpy(float).T
+    away = carry_distances(log_batch, log_area)[:2] if axis == "log_batch" else carry_distances(log_batch, log_area)[2:]
+    columns = np.vstack([away, away * (1 - share)]).T
+    weights = _weights(errors["model"].to_numpy(str))
     root = np.sqrt(weights)
-    solved, _ = nnls(columns * root[:, None], errors[rows] * root)
+    solved, _ = nnls(columns * root[:, None], error * root)
     # However well some direction was met, the farther the less sure.
     solved = np.maximum(solved, least)
-    return (solved * weighted_quantile(errors[rows] / (columns @ solved), weights, LEVEL)).tolist()
+    return (solved * weighted_quantile(error / (columns @ solved), weights, LEVEL)).tolist()
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> float:
@@ -243,13 +247,8 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-np.clip(values, -40, 40)))
 
 
-def out_of_fold_growth(rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
-    """Out-of-fold log scaling and growing share of every row."""
-    return growth_by_law(held_out_growth(rows), rows)
-
-
 def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
-    """The same by the scaling model of its architecture."""
+    """Log scaling and growing share of every row, by the scaling model of its architecture."""
     grown, shares = np.empty(len(rows.log_growth)), np.empty(len(rows.log_growth))
     for model, law in laws.items():
         judged = rows.models == model
@@ -258,12 +257,80 @@ def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.n
     return grown, shares
 
 
-def joined_rows(parts: Mapping[str, GrowthRows]) -> GrowthRows:
-    """Rows of several anchors as one."""
-    return GrowthRows(
-        signs=np.concatenate([part.signs for part in parts.values()]),
-        log_batch=np.concatenate([part.log_batch for part in parts.values()]),
-        log_area=np.concatenate([part.log_area for part in parts.values()]),
-        log_growth=np.concatenate([part.log_growth for part in parts.values()]),
-        table=pd.concat([part.table for part in parts.values()], ignore_index=True),
-    )
+@dataclass(frozen=True)
+class HeldOutGrowth:
+    """Everything fitted without one architecture, for each.
+
+    Attributes
+    ----------
+    rows : anchor -> pairs of sizes. laws : anchor -> architecture -> the scaling model that never saw it.
+    carried : anchor -> out-of-fold log scaling, and share that grows.
+    errors : columns model, log_batch, log_area, error (absolute) and share of all rows.
+    """
+
+    rows: Mapping[str, GrowthRows]
+    laws: Mapping[str, Mapping[str, GrowthLaw]]
+    carried: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    errors: pd.DataFrame
+
+
+def fit_held_out(measurements: Measurements, bank: ClassBank) -> HeldOutGrowth:
+    """All scaling models; minutes."""
+    rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
+    laws = {anchor: held_out_growth(part) for anchor, part in rows.items()}
+    carried = {anchor: growth_by_law(laws[anchor], part) for anchor, part in rows.items()}
+    errors = [
+        pd.DataFrame(
+            {
+                "model": part.models,
+                "log_batch": part.log_batch,
+                "log_area": part.log_area,
+                "error": np.abs(carried[anchor][0] - part.log_growth),
+                "share": carried[anchor][1],
+            }
+        )
+        for anchor, part in rows.items()
+    ]
+    return HeldOutGrowth(rows, laws, carried, pd.concat(errors, ignore_index=True))
+
+
+def measured_sizes(measurements: Measurements) -> bool:
+    """Whether the measurements have enough networks and sizes to learn scaling from."""
+    table = measurements.workloads
+    sizes = table[["pixels", "batch_size"]].drop_duplicates()
+    return table["model"].nunique() >= _FEWEST_ARCHITECTURES and len(sizes) >= _FEWEST_SIZES
+
+
+def growth_content(measurements: Measurements) -> dict:
+    """Content of `growth.json`: a scaling model per anchor, and its leave-one-architecture-out error.
+
+    Raises
+    ------
+    DataError : too few networks or sizes were measured.
+    """
+    if not measured_sizes(measurements):
+        raise DataError(
+            f"Scaling is learned from at least {_FEWEST_ARCHITECTURES} networks at {_FEWEST_SIZES} sizes or more."
+        )
+    found = fit_held_out(measurements, class_bank(measurements))
+    content = {
+        "schema_version": GROWTH_VERSION,
+        "laws": {anchor: _law_content(fit_growth(part)) for anchor, part in found.rows.items()},
+        "error": asdict(fit_error(found.errors)),
+        "fitted_on": dict(measurements.sha256),
+    }
+    return signed(content)
+
+
+def _law_content(law: GrowthLaw) -> dict:
+    """Six digits of each number."""
+    names = ("centre", "spread", "low", "high", "share", "batch", "area")
+    return {
+        **{name: _rounded(getattr(law, name)) for name in names},
+        "offsets": {name: _rounded(np.array(values)) for name, values in law.offsets.items()},
+        "sharpness": _rounded(np.array([law.sharpness]))[0],
+    }
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    return [float(f"{value:.6g}") for value in values]

@@ -19,7 +19,7 @@ from profet_core.sizes.scaler import (
     polynomial_terms,
 )
 from profet_lab.measurements.tables import Measurements
-from profet_lab.scalers.documented import AXIS_COLUMN, curves_of
+from profet_lab.scalers.documented import AXIS_COLUMN, latency_curves
 
 #: The constant is hardly shrunk, so the scaling model may be biased.
 _CONSTANT_SHARE = 0.02
@@ -45,11 +45,7 @@ def curve_rows(measurements: Measurements, axis: str) -> pd.DataFrame:
     shares = _head_shares(measurements, axis)
     parts = []
     for instance in measurements.instances:
-        runs = measurements.all_latencies
-        runs = runs[runs["instance"] == instance]
-        if not set(KNOTS[axis]) <= set(runs[AXIS_COLUMN[axis]]):
-            continue
-        curves = curves_of(runs, "batch_latency_ms", axis)
+        curves = latency_curves(measurements, instance, axis)
         keys = curves.index.set_names(["model", "other_size"])
         for anchor in measurements.instances:
             if anchor != instance:

@@ -83,22 +83,6 @@ def nested_scale(
     return scale_of_folds(bank, inner_folds, pairs, others, weights, distance_tables, [outer])
 
 
-@dataclass(frozen=True)
-class CaseFolds:
-    """Out-of-fold predictions of one case.
-
-    Attributes
-    ----------
-    plain : one architecture held out. sized : the same, batch and pixel size known. by_family : a family held out.
-    inner : two architectures held out.
-    """
-
-    plain: OutOfFold
-    sized: OutOfFold
-    by_family: OutOfFold
-    inner: OutOfFold
-
-
 def default_table(
     bank: ClassBank,
     workloads: pd.DataFrame,
@@ -120,63 +104,55 @@ def default_table(
     parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
     for pair, part in parts.items():
         part["true_ms"] = bank.latency_ms[pair[1]]
-    predicted = _predict(bank, wanted, seed, steps, progress)
+    plain, by_family = (
+        one_held_out(groups, wanted) for groups in (bank.architectures, families_of(bank.architectures))
+    )
+    inner = two_held_out(bank, wanted)
     for known, case in CASES.items():
-        folds = predicted[known]
-        for pair, columns in _columns(bank, wanted, known, folds).items():
+        cases = [
+            FoldCase(plain, known),
+            FoldCase(plain, known, True),
+            FoldCase(by_family, known),
+            FoldCase(inner, known),
+        ]
+        predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
+        for pair, columns in _columns(bank, wanted, known, *predicted).items():
             for name, values in columns.items():
                 parts[pair][f"{case}{name}"] = values
     return pd.concat(parts.values(), ignore_index=True)
 
 
-def _predict(
-    bank: ClassBank, wanted: Sequence[Pair], seed: int, steps: int, progress: Progress | None
-) -> dict[bool, CaseFolds]:
-    """By whether the anchor's latency is known."""
-    plain = one_held_out(bank.architectures, wanted)
-    by_family, inner = one_held_out(families_of(bank.architectures), wanted), two_held_out(bank, wanted)
-    cases = [
-        case
-        for known in CASES
-        for case in (
-            FoldCase(plain, known),
-            FoldCase(plain, known, sizes_known=True),
-            FoldCase(by_family, known),
-            FoldCase(inner, known),
-        )
-    ]
-    found = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
-    each = len(cases) // len(CASES)
-    return {known: CaseFolds(*found[place * each : (place + 1) * each]) for place, known in enumerate(CASES)}
-
-
 def _columns(
-    bank: ClassBank, wanted: Sequence[Pair], latency_known: bool, folds: CaseFolds
+    bank: ClassBank,
+    wanted: Sequence[Pair],
+    latency_known: bool,
+    plain: OutOfFold,
+    sized: OutOfFold,
+    by_family: OutOfFold,
+    inner: OutOfFold,
 ) -> dict[Pair, dict[str, np.ndarray]]:
     """Pair -> the case's columns, named without the case."""
     tables = {anchor: distances(bank, anchor, latency_known) for anchor in bank.instances}
-    errors = inner_errors(bank, wanted, folds.inner)
+    errors = inner_errors(bank, wanted, inner)
     weights = errors.by_architecture
-    family_weights = {
-        family: errors.of_group(bank.architectures[rows]) for family, rows in folds.by_family.rows.items()
-    }
+    family_weights = {family: errors.of_group(bank.architectures[rows]) for family, rows in by_family.rows.items()}
     names = np.unique(bank.architectures)
 
     def scale_of(outer: str, _: list[str]) -> IntervalScale:
-        return nested_scale(bank, wanted, folds.inner, outer, weights[outer], tables)
+        return nested_scale(bank, wanted, inner, outer, weights[outer], tables)
 
     def family_scale(family: str, inside: list[str]) -> IntervalScale:
         """The networks behind these errors had seen the family: to avoid that takes a third level of folds."""
         others = [str(name) for name in names if name not in inside]
-        return scale_of_folds(bank, folds.plain, wanted, others, family_weights[family], tables)
+        return scale_of_folds(bank, plain, wanted, others, family_weights[family], tables)
 
-    nested = half_widths(bank, wanted, folds.plain, scale_of, tables, latency_known)
-    of_family = half_widths(bank, wanted, folds.by_family, family_scale, tables, latency_known)
+    nested = half_widths(bank, wanted, plain, scale_of, tables, latency_known)
+    of_family = half_widths(bank, wanted, by_family, family_scale, tables, latency_known)
     return {
         pair: {
-            "": folds.plain.all_ensemble_ms(pair, weights),
-            "_and_sizes": folds.sized.all_ensemble_ms(pair, weights),
-            "_family": folds.by_family.all_ensemble_ms(pair, family_weights),
+            "": plain.all_ensemble_ms(pair, weights),
+            "_and_sizes": sized.all_ensemble_ms(pair, weights),
+            "_family": by_family.all_ensemble_ms(pair, family_weights),
             "_tree_weight": np.array([weights[name][-1] for name in bank.architectures]),
             "_half": nested[pair],
             "_family_half": of_family[pair],

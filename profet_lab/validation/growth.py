@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,51 +16,14 @@ from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.scalers.growth import (
     GrowthRows,
+    HeldOutGrowth,
     fit_error,
+    fit_held_out,
     growth_by_law,
     growth_rows,
-    held_out_growth,
 )
 
 _KEYS = ["instance", *WORKLOAD]
-
-
-@dataclass(frozen=True)
-class HeldOutGrowth:
-    """Everything fitted without one architecture, for each.
-
-    Attributes
-    ----------
-    laws : anchor -> architecture -> scaling model. errors : architecture -> interval, from the errors on all others.
-    rows, carried : anchor -> pairs of sizes, and out-of-fold log scaling.
-    """
-
-    laws: Mapping[str, Mapping[str, GrowthLaw]]
-    errors: Mapping[str, CarryError]
-    rows: Mapping[str, GrowthRows]
-    carried: Mapping[str, tuple[np.ndarray, np.ndarray]]
-
-
-def fit_held_out(measurements: Measurements, bank: ClassBank) -> HeldOutGrowth:
-    """All scaling models; minutes."""
-    rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
-    laws = {anchor: held_out_growth(part) for anchor, part in rows.items()}
-    carried = {anchor: growth_by_law(laws[anchor], part) for anchor, part in rows.items()}
-    every = pd.concat(
-        [
-            pd.DataFrame({"model": part.models, "b": part.log_batch, "a": part.log_area}).assign(
-                error=np.abs(carried[anchor][0] - part.log_growth), share=carried[anchor][1]
-            )
-            for anchor, part in rows.items()
-        ],
-        ignore_index=True,
-    )
-    errors = {model: fit_error(*_error_arrays(every[every["model"] != model])) for model in sorted(set(every["model"]))}
-    return HeldOutGrowth(laws, errors, rows, carried)
-
-
-def _error_arrays(part: pd.DataFrame) -> tuple[np.ndarray, ...]:
-    return part["model"].to_numpy(str), *(part[name].to_numpy(float) for name in ("b", "a", "error", "share"))
 
 
 def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.DataFrame | None) -> dict:
@@ -75,9 +38,12 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
         saw the architecture; None leaves "chain" out.
     """
     found = fit_held_out(measurements, bank)
-    report = {"carried": _figures(_carried_table(found)), "between": _between(measurements, found)}
+    models = sorted(set(found.errors["model"]))
+    # An architecture's interval comes from the errors on all others.
+    errors = {model: fit_error(found.errors[found.errors["model"] != model]) for model in models}
+    report = {"carried": _figures(_carried_table(found, errors)), "between": _between(measurements, found, errors)}
     if predictions is not None:
-        report["chain"] = _figures(_chain_table(measurements, bank, found, predictions))
+        report["chain"] = _figures(_chain_table(measurements, bank, found, errors, predictions))
     return report
 
 
@@ -88,23 +54,27 @@ def predictions_of_table(table: pd.DataFrame) -> pd.DataFrame:
     return medians.rename(columns={WITH_LATENCY: "predicted_ms", f"{WITH_LATENCY}_half": "log_half_width"})
 
 
-def _carried_table(found: HeldOutGrowth) -> pd.DataFrame:
+def _carried_table(found: HeldOutGrowth, errors: Mapping[str, CarryError]) -> pd.DataFrame:
     parts = [
-        _with_errors(part, *found.carried[anchor], found.errors, np.zeros(len(part.log_growth)))
+        _with_errors(part, *found.carried[anchor], errors, np.zeros(len(part.log_growth)))
         for anchor, part in found.rows.items()
     ]
     return pd.concat(parts, ignore_index=True)
 
 
 def _chain_table(
-    measurements: Measurements, bank: ClassBank, found: HeldOutGrowth, predictions: pd.DataFrame
+    measurements: Measurements,
+    bank: ClassBank,
+    found: HeldOutGrowth,
+    errors: Mapping[str, CarryError],
+    predictions: pd.DataFrame,
 ) -> pd.DataFrame:
     parts = []
     for anchor, part in predictions.groupby("anchor"):
         known = part.rename(columns={"target": "instance"}).set_index(_KEYS)
         rows = growth_rows(measurements, bank, str(anchor), known["predicted_ms"])
         halves = rows.table.join(known["log_half_width"], on=_KEYS)["log_half_width"].to_numpy(float)
-        parts.append(_with_errors(rows, *growth_by_law(found.laws[str(anchor)], rows), found.errors, halves))
+        parts.append(_with_errors(rows, *growth_by_law(found.laws[str(anchor)], rows), errors, halves))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -172,11 +142,11 @@ def _mean(rows: pd.DataFrame, of: Callable[[pd.DataFrame], pd.Series]) -> float:
     return float(100 * of(rows).astype(float).groupby(rows["model"]).mean().mean())
 
 
-def _between(measurements: Measurements, found: HeldOutGrowth) -> list[dict]:
+def _between(measurements: Measurements, found: HeldOutGrowth, errors: Mapping[str, CarryError]) -> list[dict]:
     """Each axis from the measured latencies at both its ends, with profiles of them on one anchor."""
     rows = []
     for axis in KNOTS:
-        parts = [_between_table(measurements, found, anchor, axis) for anchor in measurements.instances]
+        parts = [_between_table(measurements, found, errors, anchor, axis) for anchor in measurements.instances]
         table = pd.concat(parts, ignore_index=True)
         if table.empty:
             continue
@@ -184,7 +154,9 @@ def _between(measurements: Measurements, found: HeldOutGrowth) -> list[dict]:
     return rows
 
 
-def _between_table(measurements: Measurements, found: HeldOutGrowth, anchor: str, axis: str) -> pd.DataFrame:
+def _between_table(
+    measurements: Measurements, found: HeldOutGrowth, errors: Mapping[str, CarryError], anchor: str, axis: str
+) -> pd.DataFrame:
     smallest, *inner, largest = KNOTS[axis]
     own, other = ("batch_size", "pixels") if axis == "batch" else ("pixels", "batch_size")
     curve = ["model", "instance", other]
@@ -202,7 +174,7 @@ def _between_table(measurements: Measurements, found: HeldOutGrowth, anchor: str
         law = found.laws[anchor][str(model)]
         first, last = _profiled_end(low[there], axis, smallest, law), _profiled_end(high[there], axis, largest, law)
         rising = replace(last, log_ms=np.maximum(first.log_ms, last.log_ms))
-        carried = carry_two(first, rising, found.errors[str(model)], _along(axis, np.array(inner, float)))
+        carried = carry_two(first, rising, errors[str(model)], _along(axis, np.array(inner, float)))
         error = np.log(carried.latency_ms) - np.log(part[there][list(inner)].to_numpy(float))
         half = carried.log_half_width.ravel()
         parts.append(pd.DataFrame({"model": str(model), "log_error": error.ravel(), "log_half_width": half}))

@@ -17,10 +17,10 @@ from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.calibrate import distances, half_widths, scale_of_folds
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import OutOfFold, one_held_out, predict_folds
+from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
 from profet_lab.datasets.check import check_dataset
 from profet_lab.datasets.dataset import Dataset
-from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair, pairs
+from profet_lab.measurements.tables import Measurements, Pair, pairs
 from profet_lab.own_gpus.common_workloads import common_workloads
 from profet_lab.own_gpus.pair_groups import pair_groups
 from profet_lab.progress import Progress
@@ -50,22 +50,20 @@ def own_report(
     """
     known = () if transfer is None else transfer.instances
     if transfer is not None and set(known) & set(dataset.instances):
-        groups, pairs_without = pair_groups(dataset, transfer)
+        groups, without = pair_groups(dataset, transfer)
         asked = [(group.measurements, group.pairs) for group in groups]
-        without = [{"anchor": one.anchor, "target": one.target, "why": one.why} for one in pairs_without]
     else:
         common = common_workloads(dataset)
         asked = [(common.measurements, tuple(pairs(common.measurements.instances)))]
-        without = [{"anchor": one.instance, "target": "", "why": one.why} for one in common.without]
+        without = {(name, ""): why for name, why in common.without.items()}
     rows = []
     for measurements, wanted in asked:
         found = judge_models(measurements, wanted, seed=seed, steps=steps, progress=progress)
-        workloads = len(measurements.workloads[WORKLOAD].drop_duplicates())
         rows += [
             {
                 "anchor": anchor,
                 "target": target,
-                "workloads": workloads,
+                "workloads": measurements.distinct_workloads,
                 "models": {case: _figures(one) for case, one in found[anchor, target].items()},
             }
             for anchor, target in wanted
@@ -76,7 +74,7 @@ def own_report(
             {name: one[name] for name in ("instance", "gpu", "workloads", "noise_percent")} for one in checked
         ],
         "pairs": rows,
-        "without": without,
+        "without": [{"anchor": anchor, "target": target, "why": why} for (anchor, target), why in without.items()],
     }
 
 
@@ -107,9 +105,9 @@ def judge_models(
     """
     bank = class_bank(measurements)
     found: dict[Pair, dict[str, pd.DataFrame]] = {pair: {} for pair in pairs}
-    for known, case in CASES.items():
-        folds = one_held_out(bank.architectures, pairs)
-        out = predict_folds(bank, folds, latency_known=known, seed=seed, steps=steps, progress=progress)
+    cases = [FoldCase(one_held_out(bank.architectures, pairs), known) for known in CASES]
+    predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
+    for (known, case), out in zip(CASES.items(), predicted, strict=True):
         for pair, rows in _judged(bank, pairs, known, out).items():
             found[pair][case] = rows
     return found

@@ -97,11 +97,9 @@ def self_checks(model: TransferModel, medians: Steps, gpus: Gpus) -> list[dict]:
     for name, point in model.points.items():
         if name in model.derived or name not in gpus:
             continue
-        placed, rows = (gpus[name], host_named("", gpus[name].compute_capability)), []
+        rows = []
         for anchor in medians.instances:
-            others = {one: Estimate.exact(values) for one, values in medians.latency_ms.items() if one != anchor}
-            recorded = AnchorSteps(anchor, medians.with_latency[anchor], medians.latency_ms[anchor])
-            latency_ms = estimate_gpus(model, recorded, others, [placed], tf32=True)[placed].latency_ms
+            latency_ms = _estimated(model, medians, gpus, name, anchor).latency_ms
             rows.append(
                 {
                     "own_point": reference[benchmark] / latency_ms[benchmark] / math.exp(point.published) - 1,

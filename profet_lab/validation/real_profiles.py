@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -68,33 +66,24 @@ class Places:
 
 
 def truth_of(
-    places: Places, entries: Sequence[RealProfile], entry: RealProfile, measured: MeasuredTruth | None
+    places: Places, entry: RealProfile, measured: MeasuredTruth | None
 ) -> tuple[dict[str, Known], float | None]:
     """What an entry's workload took: by the instance that stands for each GPU, and on the profile's own, ms.
 
-    Steps of the same workload in other profiles of the index, then what the index itself says, then the measurements:
-    the later one counts.
+    What the index itself says, then the measurements: the later one counts.
 
     Raises
     ------
     InputError : a GPU that is not known, or a workload that is not in the measurements; it names the entry.
     """
-    steps_ms: dict[str, list[float]] = defaultdict(list)
-    for other in entries:
-        if entry.workload and other.workload == entry.workload and other.step_ms and other.gpu != entry.gpu:
-            steps_ms[other.gpu].append(other.step_ms)
-    same = {
-        gpu: Known(statistics.median(values), f"the same network there, median of {len(values)}")
-        for gpu, values in steps_ms.items()
-    }
     try:
-        found = {places.stands_for(gpu): value for gpu, value in {**same, **entry.elsewhere}.items()}
+        found = {places.stands_for(gpu): value for gpu, value in entry.elsewhere.items()}
         if entry.measured is not None and measured is not None:
             source = f"PROFET measurements of {entry.measured.model}, TensorFlow 2.5"
             found |= {name: Known(latency_ms, source) for name, latency_ms in measured(entry.measured).items()}
         here = found.pop(places.stands_for(entry.gpu), None) if found else None
     except InputError as error:
-        raise InputError(f"{entry.name}: {error}") from None
+        raise InputError(f"{entry.file}: {error}") from None
     reached = {name: value for name, value in found.items() if places.reaches(name)}
     return reached, here.latency_ms if here else None
 
@@ -137,7 +126,7 @@ def real_report(models: Models, index: RealIndex, measured: MeasuredTruth | None
     InputError : the index names a GPU that is not known, or a workload that is not in the measurements.
     """
     places = Places(models)
-    truths = [truth_of(places, index.profiles, entry, measured) for entry in index.profiles]
+    truths = [truth_of(places, entry, measured) for entry in index.profiles]
     places.add(gpu for elsewhere, _ in truths for gpu in elsewhere)
     checks: list[Report] = []
     readings = []
@@ -189,7 +178,7 @@ def _compare(
 ) -> tuple[Report, list[Report]]:
     """What became of one entry, and its predictions beside the truth."""
     reading: Report = {
-        "profile": entry.name,
+        "profile": entry.file,
         "gpu": entry.gpu,
         "framework": entry.framework,
         "kind": entry.kind,
@@ -232,7 +221,7 @@ def _compare(
     rows = [{row.instance: row for row in found.predictions} for found in (given, without)]
     checks: list[Report] = [
         {
-            "profile": entry.name,
+            "profile": entry.file,
             "anchor": anchor,
             "anchor_gpu": places.gpu_of(anchor),
             "target": target,

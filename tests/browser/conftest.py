@@ -71,7 +71,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def app_url(repository: Path) -> Iterator[str]:
     """The address of the app, served for all these tests."""
-    with served(repository / "streamlit_app.py", started_in=repository) as url:
+    with served(repository / "streamlit_app.py") as url:
         yield url
 
 

@@ -58,11 +58,11 @@ show_chart(curves([row], LATENCY, size_axis("batch", row.sizes)), "sizes-chart")
 
 
 @pytest.fixture(scope="module")
-def made_url(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def made_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("made")
     (folder / "app.py").write_text(APP)
     (folder / "page.py").write_text(PAGE)
-    with served(folder / "app.py", started_in=repository) as url:
+    with served(folder / "app.py") as url:
         yield url
 
 

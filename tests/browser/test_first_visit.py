@@ -22,7 +22,7 @@ SIZES = "Latency and cost by batch size and image size"
     ],
 )
 def test_the_first_link_opens_its_page(page, repository, link, heading):
-    with served(repository / "streamlit_app.py", started_in=repository) as url:
+    with served(repository / "streamlit_app.py") as url:
         open_page(page, f"{url}/{link}")
         expect(page.get_by_role("heading", level=1)).to_have_text(heading)
         expect(page.get_by_text("Page not found")).to_have_count(0)

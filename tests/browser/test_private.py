@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, Request, expect
 
-from benchmarks.served_app import server_of
+from benchmarks.served_app import served
 from tests.browser.test_whole_flow import PAGES, follow, give_file, open_page, settle
 from tests.made.asked import Asked
 
@@ -37,8 +37,8 @@ def test_browsers_ask_no_other_origin_for_any_page(page, app_url):
 def test_a_served_session_asks_no_outside_host(page, tmp_path, samples):
     asked = Asked(tmp_path)
     sample = samples["vgg16-224px-b16-g3s"]
-    with server_of(under=asked.under, environment=asked.environment) as server:
-        open_page(page, server.url)
+    with served(under=asked.under, environment=asked.environment) as url:
+        open_page(page, url)
         page.get_by_role("radio", name="Upload").click()
         settle(page)
         give_file(page, sample.data, "mine.json")

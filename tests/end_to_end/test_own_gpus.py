@@ -141,7 +141,7 @@ def predicted(person: Person, priced: None, recorded: Recorded) -> dict[str, dic
 
 @pytest.fixture(scope="module")
 def app(person: Person, priced: None, repository: Path) -> Iterator[str]:
-    with served(repository / "streamlit_app.py", started_in=repository, environment=person.environment) as url:
+    with served(repository / "streamlit_app.py", environment=person.environment) as url:
         yield url
 
 

@@ -48,12 +48,11 @@ def run(options: argparse.Namespace) -> None:
     with training_set():
         from profet_lab.datasets.check import check_dataset
         from profet_lab.datasets.merge import merged
-        from profet_lab.datasets.read import is_dataset, read_dataset
-        from profet_lab.datasets.sources.choose import read_sources
+        from profet_lab.datasets.read import read_dataset
+        from profet_lab.datasets.sources.choose import read_folder, read_sources
     folders = options.folders
     if options.action == "check":
-        dataset = read_dataset(folders[0]) if is_dataset(folders[0]) else read_sources(folders)
-        print_checked(check_dataset(dataset, known_gpus()), options.format)
+        print_checked(check_dataset(read_folder(folders[0]), known_gpus()), options.format)
     elif options.action == "import":
         _write(options, lambda: read_sources(folders))
     else:

@@ -19,6 +19,7 @@ from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import quantile
+from profet_core.sizes.growth import GROWTH_NAME
 from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.own_gpu import with_own_gpus
 
@@ -48,7 +49,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     found, without = calibrate_gpus(dataset, transfer)
     groups, pairs_without = pair_groups(dataset, transfer)
     if not found and not groups:
-        said = "; ".join(f"{one.instance}: {one.why}" for one in without) or "the models already cover all instances"
+        said = "; ".join(f"{name}: {why}" for name, why in without.items()) or "the models already cover all instances"
         raise InputError(f"These measurements add nothing: {said}.")
 
     def write_pairs(folder: Path) -> None:
@@ -64,7 +65,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
         write_pairs=write_pairs if groups else None,
     )
     machines = [one.instance for one in found] + [one.instance for group in groups for one in group.machines]
-    without = [one for one in without if one.instance not in machines]
+    without = {name: why for name, why in without.items() if name not in machines}
     document: Document = {
         "out": str(out),
         "gpus": [
@@ -79,22 +80,33 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
             for one in found
         ],
         "pairs": [
-            {"anchor": anchor, "target": target, "workloads": group.workloads, "networks": group.networks}
+            {
+                "anchor": anchor,
+                "target": target,
+                "workloads": group.measurements.distinct_workloads,
+                "networks": group.measurements.networks,
+            }
             for group in groups
             for anchor, target in group.pairs
         ],
-        "pairs_without": [{"anchor": one.anchor, "target": one.target, "why": one.why} for one in pairs_without],
-        "without": [{"instance": one.instance, "why": one.why} for one in without],
+        "pairs_without": [
+            {"anchor": anchor, "target": target, "why": why} for (anchor, target), why in pairs_without.items()
+        ],
+        "without": _reasons(without),
     }
     lines = (
         *(_calibrated_line(one) for one in found),
         *(_group_line(group) for group in groups),
         *still_to_price(machines, dataset),
-        *(f"{one.anchor} to {one.target}: no models: {one.why}" for one in pairs_without),
-        *(f"{one.instance}: nothing learned: {one.why}" for one in without),
+        *(f"{anchor} to {target}: no models: {why}" for (anchor, target), why in pairs_without.items()),
+        *(f"{name}: nothing learned: {why}" for name, why in without.items()),
         f"written to {out}",
     )
     return document, lines
+
+
+def _reasons(without: Mapping[str, str]) -> list[Document]:
+    return [{"instance": name, "why": why} for name, why in without.items()]
 
 
 def _calibrated_line(one: CalibratedGpu) -> str:
@@ -109,7 +121,8 @@ def _group_line(group: PairGroup) -> str:
     for anchor, target in group.pairs:
         by_anchor.setdefault(anchor, []).append(target)
     pairs = "; ".join(f"{anchor} to {', '.join(targets)}" for anchor, targets in by_anchor.items())
-    return f"models of {group.workloads} common workloads of {group.networks} networks: {pairs}"
+    workloads, networks = group.measurements.distinct_workloads, group.measurements.networks
+    return f"models of {workloads} common workloads of {networks} networks: {pairs}"
 
 
 def _out(options: argparse.Namespace, parts: Sequence[str]) -> Path:
@@ -126,7 +139,7 @@ def _train_alone(options: argparse.Namespace, dataset: Dataset, out: Path) -> Tr
     """A whole models folder, between your own machines only."""
     with training_set():
         from profet_lab.own_gpus.common_workloads import common_workloads
-        from profet_lab.scalers.growth_file import GROWTH_NAME, growth_content, measured_sizes
+        from profet_lab.scalers.growth import growth_content, measured_sizes
         from profet_lab.train import train
     common = common_workloads(dataset)
     measurements = common.measurements
@@ -139,16 +152,16 @@ def _train_alone(options: argparse.Namespace, dataset: Dataset, out: Path) -> Tr
         "instances": list(measurements.instances),
         "framework": common.framework,
         "precision": common.precision,
-        "workloads": len(measurements.workloads.drop_duplicates(["model", "pixels", "batch_size"])),
+        "workloads": measurements.distinct_workloads,
         "networks": networks,
         "members": sum(len(row["targets"]) for row in manifest["members"]),
-        "without": [{"instance": one.instance, "why": one.why} for one in common.without],
+        "without": _reasons(common.without),
     }
     lines = (
         f"models between {', '.join(measurements.instances)}, of {document['workloads']} workloads of {len(networks)} "
         f"networks in {common.framework or 'an unknown framework'}, {common.precision}",
         *still_to_price(measurements.instances, dataset),
-        *(f"{one.instance}: no models: {one.why}" for one in common.without),
+        *(f"{name}: no models: {why}" for name, why in common.without.items()),
         f"written to {out}",
     )
     return document, lines

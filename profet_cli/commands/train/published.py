@@ -62,7 +62,7 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_lab.precision.precision_file import precision_content
         from profet_lab.scaleout.folds import scaleout_content
         from profet_lab.scaleout.rows import has_scale_rows
-        from profet_lab.scalers.growth_file import growth_content, measured_sizes
+        from profet_lab.scalers.growth import growth_content, measured_sizes
         from profet_lab.transfer.transfer_file import transfer_content
     return {
         "transfer": (TRANSFER_NAME, lambda: transfer_content(data, folder), lambda: True),

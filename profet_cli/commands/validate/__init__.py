@@ -52,27 +52,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @on_dask
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
-    dataset = own.own_dataset(options)
+    question = own.own_question(options)
     options.data = options.data[0] if options.data else None
-    chosen = [part for part in sorted([*PARTS, "real"]) if getattr(options, part)]
-    if dataset is not None:
-        _check_alone(
-            options,
-            "Your own measurements are validated on all pairs at once",
-            [*chosen, *(["card"] if options.card else [])],
-        )
-        own.run(options, dataset)
-        return
-    if not chosen:
+    given = [part for part in sorted([*PARTS, "real"]) if getattr(options, part)]
+    if question is not None:
+        card = ["card"] if options.card else []
+        _check_alone(options, "Your own measurements are validated on all pairs at once", [*given, *card])
+        own.run(options, *question)
+    elif not given:
         left_out.run(options)
-        return
-    part, *others = chosen
-    _check_alone(options, f"--{part} validates all of one thing", others)
-    own_way = {"manycore": manycore.run, "real": real.run}
-    if part in own_way:
-        own_way[part](options)
     else:
-        parts.run(options, part)
+        part, *others = given
+        _check_alone(options, f"--{part} validates all of one thing", others)
+        if part in (by_itself := {"manycore": manycore.run, "real": real.run}):
+            by_itself[part](options)
+        else:
+            parts.run(options, part)
 
 
 def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -> None:

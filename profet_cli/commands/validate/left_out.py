@@ -33,16 +33,18 @@ def run(options: argparse.Namespace) -> None:
     measurements, _ = open_measurements(options)
     pairs = _wanted_pairs(options, measurements)
     with validation_progress() as progress:
-        if options.card:
-            report = _card_report(options, measurements, progress)
-        elif options.scaler or options.method == "profet":
-            report = _documented_report(options, measurements, pairs, progress)
-        else:
-            report = _default_report(options, measurements, pairs, progress)
+        report = _report(options, measurements, pairs, progress)
     if options.format == "json":
         print_json(report)
+        return
+    for method in ("default", "profet") if options.card else ():
+        _print_method(report[method])
+    if options.card:
+        _print_growth(report["growth"])
+    if options.card or options.scaler:
+        _print_scaler(report["scaler"] if options.card else report)
     else:
-        _print_report(options, report)
+        _print_method(report)
 
 
 def _wanted_pairs(options: argparse.Namespace, measurements: Measurements) -> list[Pair]:
@@ -60,43 +62,24 @@ def _wanted_pairs(options: argparse.Namespace, measurements: Measurements) -> li
     return wanted
 
 
-def _card_report(options: argparse.Namespace, measurements: Measurements, progress: Progress) -> Report:
-    with training_set():
-        from profet_lab.reports import write_report
-    return write_report(measurements, open_models(options), seed=options.seed, progress=progress)
-
-
-def _documented_report(
+def _report(
     options: argparse.Namespace, measurements: Measurements, pairs: Sequence[Pair], progress: Progress
 ) -> Report:
-    with training_set():
-        from profet_lab.validation.documented import documented_report, documented_table
-        from profet_lab.validation.scalers import scaler_report
-    predictions = documented_table(measurements, pairs, seed=options.seed, progress=progress)
-    return scaler_report(measurements, predictions) if options.scaler else documented_report(predictions)
-
-
-def _default_report(
-    options: argparse.Namespace, measurements: Measurements, pairs: Sequence[Pair], progress: Progress
-) -> Report:
+    """All of `--card`, the documented method, a scaler or the default method."""
     with training_set():
         from profet_lab.classes.bank import class_bank
+        from profet_lab.reports import write_report
         from profet_lab.validation.default import default_table
         from profet_lab.validation.default_report import default_report
-    table = default_table(class_bank(measurements), measurements.workloads, pairs, seed=options.seed, progress=progress)
-    return default_report(table)
-
-
-def _print_report(options: argparse.Namespace, report: Report) -> None:
+        from profet_lab.validation.documented import documented_report, documented_table
+        from profet_lab.validation.scalers import scaler_report
+    how: dict[str, Any] = {"seed": options.seed, "progress": progress}
     if options.card:
-        _print_method(report["default"])
-        _print_method(report["profet"])
-        _print_growth(report["growth"])
-        _print_scaler(report["scaler"])
-    elif options.scaler:
-        _print_scaler(report)
-    else:
-        _print_method(report)
+        return write_report(measurements, open_models(options), **how)
+    if options.scaler or options.method == "profet":
+        predictions = documented_table(measurements, pairs, **how)
+        return scaler_report(measurements, predictions) if options.scaler else documented_report(predictions)
+    return default_report(default_table(class_bank(measurements), measurements.workloads, pairs, **how))
 
 
 def _print_method(report: Report) -> None:

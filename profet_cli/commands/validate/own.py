@@ -16,33 +16,32 @@ from profet_core.files import shipped_folder
 from profet_core.transfer.own_gpu import with_own_gpus
 
 if TYPE_CHECKING:
+    from profet_core.catalog import Gpus
+    from profet_core.transfer.model import TransferModel
     from profet_lab.datasets.dataset import Dataset
 
 _CASES = {"with_latency": "given", "without_latency": "not given"}
 
 
-def own_dataset(options: argparse.Namespace) -> Dataset | None:
-    """What `--data` names, where a machine is in it that the models were not trained on."""
-    if not options.data:
-        return None
-    folders = [Path(one) for one in options.data]
+def own_question(options: argparse.Namespace) -> tuple[Dataset, TransferModel | None, Gpus] | None:
+    """Measurements of a machine that the models were not trained on, the models' transfer, and GPUs with specs."""
+    folders = [Path(one) for one in options.data or ()]
     with training_set():
         from profet_lab.own_gpus.given_data import is_own_data, read_data
     if not is_own_data(folders):
         return None
-    dataset = read_data(folders)
-    return dataset if len(folders) > 1 or set(dataset.instances) - set(_transfer_instances(options)) else None
+    dataset, gpus = read_data(folders), load_gpus()
+    own = read_own_gpus(own_gpus_path(), gpus)
+    transfer = load_models(options.models or shipped_folder("models")).transfer
+    if len(folders) == 1 and set(dataset.instances) <= set(() if transfer is None else transfer.instances):
+        return None
+    return dataset, transfer and with_own_gpus(transfer, own), gpus.with_own(one.gpu for one in own)
 
 
-def run(options: argparse.Namespace, dataset: Dataset) -> None:
+def run(options: argparse.Namespace, dataset: Dataset, transfer: TransferModel | None, gpus: Gpus) -> None:
     """Judge and print."""
     with training_set():
         from profet_lab.validation.own_report import own_report
-    gpus = load_gpus()
-    own = read_own_gpus(own_gpus_path(), gpus)
-    transfer = load_models(_base(options)).transfer
-    transfer = None if transfer is None else with_own_gpus(transfer, own)
-    gpus = gpus.with_own(one.gpu for one in own)
     with validation_progress() as progress:
         report = own_report(dataset, transfer, gpus, seed=options.seed, progress=progress)
     if options.format == "json":
@@ -82,12 +81,3 @@ def _rows(report: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
 
 def _number(value: float | None) -> str:
     return MISSING if value is None else f"{value:.1f}"
-
-
-def _transfer_instances(options: argparse.Namespace) -> tuple[str, ...]:
-    transfer = load_models(_base(options)).transfer
-    return () if transfer is None else transfer.instances
-
-
-def _base(options: argparse.Namespace) -> Path:
-    return Path(options.models) if options.models else shipped_folder("models")

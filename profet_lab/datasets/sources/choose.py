@@ -7,11 +7,21 @@ from pathlib import Path
 
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.datasets.merge import merged
-from profet_lab.datasets.read import is_dataset
+from profet_lab.datasets.read import is_dataset, read_dataset
 from profet_lab.datasets.sources.collection import is_collection, read_store
 from profet_lab.datasets.sources.profet_pickles import ENDINGS, pickles_in, read_pickles
 from profet_lab.datasets.sources.tables import is_tables, read_tables
 from profet_lab.measurements.tables import PROFILES_FILE, DataError
+
+
+def read_folder(path: Path) -> Dataset:
+    """A folder of the layout, or one source.
+
+    Raises
+    ------
+    DataError : it holds no measurements, or they are damaged.
+    """
+    return read_dataset(path) if is_dataset(path) else read_sources([path])
 
 
 def read_sources(paths: Sequence[Path]) -> Dataset:

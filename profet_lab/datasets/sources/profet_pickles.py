@@ -9,10 +9,10 @@ import pandas as pd
 
 from profet_core.files import sha256_hex
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_core.sandbox.process import ReadLimits, Task, taken
 from profet_core.units import MS_PER_S
 from profet_lab.datasets.dataset import Dataset, Source
 from profet_lab.datasets.parquet import file_bytes
-from profet_lab.datasets.sources.pickles.guarded import MAX_FRAME_BYTES, read_frame
 from profet_lab.datasets.sources.tables import PROFET_LICENCE, profet_dataset
 from profet_lab.measurements.tables import DataError
 
@@ -25,6 +25,9 @@ _LATENCIES = {"batch_latency": "batch_latency_ms", "epoch_latency": "epoch_laten
 _TIMES = list(_LATENCIES.values())
 #: The one optimizer of the published runs.
 _OPTIMIZER = "SGD"
+#: PROFET's largest pickle has 7 MB, its largest frame is 17 MB as JSON.
+MAX_FRAME_BYTES, _MAX_ANSWER_BYTES = 128 * 2**20, 512 * 2**20
+LIMITS = ReadLimits(memory_mb=1_000, cpu_s=60, wall_s=180.0)
 
 
 def pickles_in(folder: Path) -> list[Path]:
@@ -107,3 +110,33 @@ def _once(frames: list[pd.DataFrame], what: str) -> pd.DataFrame:
         run = ", ".join(str(twice.iloc[0][name]) for name in _RUN)
         raise DataError(f"The pickles hold two different {what} of one run ({run}): name files of one release.")
     return rows
+
+
+def read_frame(path: Path, data: bytes, limits: ReadLimits = LIMITS) -> pd.DataFrame:
+    """The frame in a pickle, as texts and numbers.
+
+    Raises
+    ------
+    DataError : one line: what is wrong with the file, or that it takes more than the limits.
+    """
+    with taken(data) as file:
+        return _FRAMES.run(file, str(path), limits)
+
+
+def _frame_in(document: object) -> pd.DataFrame:
+    """The frame of a document: columns of one length, of texts and numbers."""
+    match document:
+        case dict(columns) if (
+            all(name.isprintable() and isinstance(column, list) for name, column in columns.items())
+            and len({len(column) for column in columns.values()}) <= 1
+            and all(_is_value(value) for column in columns.values() for value in column)
+        ):
+            return pd.DataFrame(columns)
+    raise ValueError("no frame")
+
+
+def _is_value(value: object) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and value.isprintable())
+
+
+_FRAMES = Task("profet_lab.datasets.sources.unpickler", _frame_in, DataError, "it is not opened", _MAX_ANSWER_BYTES)

@@ -12,8 +12,15 @@ from profet_core.latency import quantile
 from profet_core.sizes.growth import SIGNS, carry_distances, growth_model
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import DataError
-from profet_lab.scalers.growth import GrowthRows, fit_error, fit_growth, growth_rows, held_out_growth, predicted_growth
-from profet_lab.scalers.growth_file import growth_content
+from profet_lab.scalers.growth import (
+    GrowthRows,
+    fit_error,
+    fit_growth,
+    growth_content,
+    growth_rows,
+    held_out_growth,
+    predicted_growth,
+)
 
 
 def made_rows(number: int = 900) -> GrowthRows:
@@ -47,7 +54,8 @@ def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
     errors = np.abs(np.random.default_rng(2).normal(size=4_000))
     errors = errors * np.hypot(0.1 * away[:2].sum(axis=0), 0.2 * away[2:].sum(axis=0))
     shares = np.full(4_000, 0.7)
-    found = fit_error(rows.models, rows.log_batch, rows.log_area, errors, shares)
+    columns = {"model": rows.models, "log_batch": rows.log_batch, "log_area": rows.log_area}
+    found = fit_error(pd.DataFrame({**columns, "error": errors, "share": shares}))
     covered = errors <= quantile() * found.log_sd(shares, rows.log_batch, rows.log_area)
     for along in (rows.log_area == 0, rows.log_batch == 0, (rows.log_area != 0) & (rows.log_batch != 0)):
         judged = along & (errors > 0)

@@ -95,16 +95,6 @@ def test_a_share_unknown_at_one_size_is_that_of_the_nearest(small):
     assert shares.between(0, 1).all()
 
 
-def test_the_scaler_held_out_of_real_curves_never_saw_them(measurements):
-    from profet_lab.validation.scalers import OutOfFoldScalers
-
-    scalers = OutOfFoldScalers(measurements, "pixels")
-    poisoned = scalers.rows.copy()
-    first = min(poisoned["model"])
-    poisoned.loc[poisoned["model"] == first, list(KNOTS["pixels"])] = np.nan
-    assert next(held_out_scalers(poisoned, "pixels")) == (first, scalers.scalers[first])
-
-
 def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the_ends_are(measurements):
     rows = json.loads(json.dumps(learned_scalers(measurements)))
     assert [learned_scaler(row).axis for row in rows] == ["batch", "pixels"]
@@ -121,13 +111,16 @@ def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the
 def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
     """And ends that fall, which serving refuses, are taken as level instead of breaking the report."""
     from profet_lab.validation.documented import mape_percent
-    from profet_lab.validation.scalers import OutOfFoldScalers
+    from profet_lab.validation.scalers import learned_inner_ms, predicted_ends, scaled
 
     anchor, target = "g4dn.xlarge", "p3.2xlarge"
     true_ms = measurements.latency_ms[target]
     predictions = measurements.workloads.assign(anchor=anchor, target=target, true_ms=true_ms)
-    scalers = OutOfFoldScalers(measurements, "batch")
-    right = scalers.from_predicted_ends(predictions.assign(ends=predictions["true_ms"]), "ends")
+    rows = curve_rows(measurements, "batch")
+    inner_ms = learned_inner_ms(rows, "batch")
+    right, falling = (
+        scaled(inner_ms, predicted_ends(rows, predictions.assign(ends=ends), "ends", "batch"), "batch")
+        for ends in (true_ms, 1 / true_ms)
+    )
     assert mape_percent(right["true_ms"], right["scaled_ms"]) <= 4.0
-    falling = predictions.assign(ends=1 / predictions["true_ms"])
-    assert np.isfinite(scalers.from_predicted_ends(falling, "ends")["scaled_ms"]).all()
+    assert np.isfinite(falling["scaled_ms"]).all()

@@ -49,15 +49,15 @@ def test_no_error_of_those_held_out_counts(poison):
 def test_spoilt_rows_of_the_held_out_architecture_reach_neither_weights_nor_interval(uncompiled, classed, poisoned):
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
     from profet_lab.classes.calibrate import distances, half_widths
-    from profet_lab.classes.folds import one_held_out, predict_folds
+    from profet_lab.classes.folds import FoldCase, one_held_out, predict_cases
     from profet_lab.validation.default import inner_errors, nested_scale, two_held_out
 
     pair, held_out = ("slow", "fast"), classed.architectures == "D"
     clean, spoilt = class_bank(classed), class_bank(poisoned)
-    plain = predict_folds(clean, one_held_out(clean.architectures, [pair]), latency_known=True, seed=0, steps=3)
+    (plain,) = predict_cases(clean, [FoldCase(one_held_out(clean.architectures, [pair]), True)], seed=0, steps=3)
     half, weights = [], []
     for bank in (clean, spoilt):
-        inner = predict_folds(bank, two_held_out(bank, [pair]), latency_known=True, seed=0, steps=3)
+        (inner,) = predict_cases(bank, [FoldCase(two_held_out(bank, [pair]), True)], seed=0, steps=3)
         # How far its own profiles lie from the others is an input of the prediction, and nothing learned.
         own, learned = distances(clean, "slow", True), distances(bank, "slow", True)
         tables = {"slow": np.where(held_out[:, None], own, learned)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-import statistics
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,19 +89,6 @@ def test_error_and_coverage_by_hand(models, catalog, sample, write):
     for factor, covered in ((0.999, 100.0), (1.001, 0.0)):
         check["truth_ms"] = check["with_latency"]["high_ms"] * factor
         assert figures([check])["coverage_90"] == covered
-
-
-def test_the_same_workload_in_other_profiles_is_the_truth(models, sample, write):
-    steps_ms = (70.0, 90.0, 73.0)
-    on_v100 = [{"gpu": "Tesla V100-SXM2-16GB", "workload": "w", "step_ms": value} for value in steps_ms]
-    other = {"gpu": "Tesla V100-SXM2-16GB", "workload": "another", "step_ms": 1.0}
-    folder = write({"step_ms": sample.latency_ms, "workload": "w"}, *on_v100, other)
-    report = real_report(models, read_index(folder))
-    first = [check for check in report["profiles"] if check["anchor"] == "g4dn.xlarge"]
-    assert [(check["target"], check["truth_ms"]) for check in first] == [("p3.2xlarge", statistics.median(steps_ms))]
-    back = [check for check in report["profiles"] if check["anchor"] == "p3.2xlarge"]
-    assert [(check["target"], check["truth_ms"]) for check in back] == [("g4dn.xlarge", sample.latency_ms)] * 3
-    assert [reading["checks"] for reading in report["read"]] == [1, 1, 1, 1, 0]
 
 
 def test_the_measurements_are_the_truth_and_say_what_the_own_gpu_took(models, sample, write):
@@ -192,20 +178,6 @@ def test_a_latency_that_makes_no_sense_is_used_and_told(models, sample, write):
     assert len(report["profiles"]) == 1 and report["read"][0]["note"] == DOUBTED
 
 
-def test_records_of_one_file(models, operations, write):
-    folder = write({"record": 1, "gpu": P100}, {"record": 0})
-    records = [
-        {"operations": operations, "meta": {"steps": 3}},
-        {"operations_us": operations, "steps": 2, "step_ms": 1},
-    ]
-    (folder / "a.json").write_text(json.dumps(records))
-    rows = real_report(models, read_index(folder))["read"]
-    assert [(row["profile"], row["steps_found"]) for row in rows] == [("a.json, 1", 2), ("a.json, 0", 3)]
-    (folder / "a.json").write_text(json.dumps(records[:1]))
-    with pytest.raises(InputError, match=r"a\.json holds no record 1"):
-        real_report(models, read_index(folder))
-
-
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
@@ -214,7 +186,6 @@ def test_records_of_one_file(models, operations, write):
         ({"gpu": 4}, "Expected `str`, got `int` - at `$.profiles[0].gpu`"),
         ({"steps": 1.5}, "Expected `int | null`, got `float` - at `$.profiles[0].steps`"),
         ({"step_ms": "90"}, "Expected `float | null`, got `str` - at `$.profiles[0].step_ms`"),
-        ({"record": -1}, "Expected `int` >= 0 - at `$.profiles[0].record`"),
         ({"steps_ms": 90}, "unknown field `steps_ms`"),
         ({"elsewhere": {"V100": 75.0}}, "Expected `object`, got `float` - at `$.profiles[0].elsewhere[...]`"),
         ({"gpu": "Telsa T44", "elsewhere": {"V100": known(75.0)}}, "Unknown GPU 'Telsa T44'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -23,9 +24,14 @@ STEPS = ((T4, 151.8), (T4, 151.8), (V100, 79.6), (V100, 76.0), (V100, 75.1), (P1
 @pytest.fixture(scope="module")
 def report(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unlicensed")
-    (folder / FILE.name).symlink_to(FILE)
-    entry = {"file": FILE.name, "framework": "TensorFlow 2.4", "kind": "AlexNet", "workload": "AlexNet", "steps": 1}
-    entries = [{**entry, "record": at, "gpu": gpu, "step_ms": ms} for at, (gpu, ms) in enumerate(STEPS)]
+    truths = {gpu: median(ms for one, ms in STEPS if one == gpu) for gpu, _ in STEPS}
+    entries = []
+    for number, (record, (gpu, ms)) in enumerate(zip(json.loads(FILE.read_bytes()), STEPS, strict=True)):
+        meta = {key: record[key] for key in ("gpu", "framework", "precision", "steps") if key in record}
+        (folder / f"{number}.json").write_text(json.dumps({"operations": record["operations_us"], "meta": meta}))
+        elsewhere = {one: {"latency_ms": other, "source": "file"} for one, other in truths.items() if one != gpu}
+        entry = {"file": f"{number}.json", "framework": "TensorFlow 2.4", "kind": "AlexNet", "steps": 1}
+        entries.append({**entry, "gpu": gpu, "step_ms": ms, "elsewhere": elsewhere})
     (folder / "index.json").write_text(json.dumps({"profiles": entries}))
     return real_report(models, read_index(folder), None)
 

@@ -1,1 +1,0 @@
-"""Read PROFET's pickles in a separate process, without running their code."""
