@@ -27,7 +27,7 @@ from benchmarks.code import (
 )
 from benchmarks.endpoint import answers
 from benchmarks.made_trace import write_pytorch_trace
-from benchmarks.served_app import SCRIPT, chromium_path, served_endpoint
+from benchmarks.served_app import SCRIPT, chromium_path, served, served_endpoint
 from profet_core.files import default_models_folder
 
 #: In a checkout -> seconds and megabytes.
@@ -134,6 +134,29 @@ def http(options: argparse.Namespace) -> Iterator[Figure]:
                 yield Figure(f"{name}: p95", [one.p95_ms for one in found], "ms", 40)
 
 
+def visitors(options: argparse.Namespace) -> Iterator[Figure]:
+    """Visitors who act every five seconds; the reference is as many on a bare page with one slider."""
+    import psutil
+
+    from benchmarks.visitors import ACTIONS, run_level, slide
+
+    for number in options.visitors:
+        found = []
+        for script, actions in ((SCRIPT, list(ACTIONS.values())), (BARE_PAGE, [slide])):
+            with served(script) as url:
+                (server,) = psutil.Process().children()
+                found.append(asyncio.run(run_level(url, server, actions, number, options.seconds)))
+        seen, bare = found
+        if lost := {*seen.failures, *bare.failures}:
+            print(f"lost: {sorted(lost)[:3]}", file=sys.stderr)
+        late_s, bare_late_s = (statistics.quantiles(level.action_s, n=20)[-1] for level in found)
+        name = f"{number} visitors: an action"
+        yield Figure(f"{name}, median", seen.action_s, "s", None, bare.action_s)
+        yield Figure(f"{name}, p95", [late_s], "s", 0.4, [bare_late_s])
+        yield Figure(f"{name}, processor time", [1000 * seen.server_s / len(seen.action_s)], "ms", 30)
+        yield Figure(f"{number} visitors: memory of the server", [seen.server_mib], "MiB", 300)
+
+
 def train(_: argparse.Namespace) -> Iterator[Figure]:
     """`profet train` on all pairs, into a folder that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
@@ -142,7 +165,7 @@ def train(_: argparse.Namespace) -> Iterator[Figure]:
     yield Figure("profet train, all 12 pairs: memory", [megabytes], "MB")
 
 
-PARTS = {part.__name__: part for part in (code, calls, app, http, train)}
+PARTS = {part.__name__: part for part in (code, calls, app, http, visitors, train)}
 
 
 def main() -> None:
@@ -151,6 +174,8 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all but train if none is named")
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="of another version, measured in turns")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each figure (default: 5)")
+    parser.add_argument("--visitors", type=int, nargs="*", default=[50], help="at once, a row each (default: 50)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long visitors' actions are timed")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(sorted(unknown))}")

@@ -1,0 +1,201 @@
+"""Many visitors at once, without browsers: each acts every few seconds over Streamlit's own websocket protocol.
+
+An action's time is from sending it until all of the changed page has arrived. Visitors and server share the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import Any
+
+import psutil
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+
+from ui.inputs.training import STOPS
+
+#: Visitors come one by one, so that the load is that of actions and not of first pages.
+ARRIVAL_S = 0.4
+#: A run that takes longer counts as lost.
+RUN_TIMEOUT_S = 120
+
+
+class RunFailedError(Exception):
+    """A run of the page failed, or showed an error."""
+
+
+@dataclass
+class Visitor:
+    """One browser tab.
+
+    Attributes
+    ----------
+    widgets : of the page shown, by their key, as the server described them.
+    """
+
+    socket: ClientConnection
+    widgets: dict[str, Any] = field(default_factory=dict)
+    _states: dict[str, WidgetState] = field(default_factory=dict)
+    _fragments: dict[str, str] = field(default_factory=dict)
+    _pages: dict[str, str] = field(default_factory=dict)
+    _page: str = ""
+    _query: str = ""
+
+    async def open_page(self, name: str = "") -> float:
+        """Go to a page by the last part of its address; seconds until it is complete."""
+        self._page = self._pages.get(name, "")
+        self._states.clear()
+        return await self._run()
+
+    async def change(self, key: str, **value: Any) -> float:
+        """Set a widget to a value of `WidgetState`; seconds until the page is complete."""
+        self._states[key] = WidgetState(id=self.widgets[key].id, **value)
+        return await self._run(self._fragments[key])
+
+    async def _run(self, fragment: str = "") -> float:
+        """Run the page, or only one fragment of it."""
+        request = BackMsg()
+        request.rerun_script.fragment_id = fragment
+        request.rerun_script.query_string = self._query
+        request.rerun_script.page_script_hash = self._page
+        request.rerun_script.widget_states.widgets.extend(self._states.values())
+        started = time.perf_counter()
+        await self.socket.send(request.SerializeToString())
+        if not fragment:
+            self.widgets = {}
+        async with asyncio.timeout(RUN_TIMEOUT_S):
+            while not self._is_complete(ForwardMsg.FromString(await self.socket.recv(decode=False))):
+                pass
+        return time.perf_counter() - started
+
+    def _is_complete(self, message: ForwardMsg) -> bool:
+        """Take in what a message shows; True after the last one."""
+        kind = message.WhichOneof("type")
+        if kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+            self._take_element(message)
+        elif kind == "navigation":
+            self._pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
+        elif kind == "page_info_changed":
+            self._query = message.page_info_changed.query_string
+        elif kind == "script_finished":
+            # After `st.rerun` another run follows.
+            status = message.script_finished
+            if status == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                return False
+            if status not in (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY):
+                raise RunFailedError(ForwardMsg.ScriptFinishedStatus.Name(status))
+            return True
+        return False
+
+    def _take_element(self, message: ForwardMsg) -> None:
+        element = message.delta.new_element
+        kind = element.WhichOneof("type")
+        shown = getattr(element, kind)
+        if kind == "exception" or (kind == "alert" and shown.format == shown.ERROR):
+            raise RunFailedError(str(shown)[:300])
+        if identity := getattr(shown, "id", ""):
+            # An id is "$$ID-hash-key".
+            key = identity.split("-", 2)[-1]
+            self.widgets[key], self._fragments[key] = shown, message.delta.fragment_id
+
+
+#: What a visitor does; each gives the seconds it took.
+Action = Callable[[Visitor, random.Random], Awaitable[float]]
+
+
+def slide(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
+    """Move the batch slider."""
+    stop = str(chance.choice(STOPS["batch"]))
+    return visitor.change("slider:batch", string_array_value={"data": [stop]})
+
+
+def choose_sample(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
+    """Choose another sample."""
+    return visitor.change("sample", string_value=chance.choice(visitor.widgets["sample"].options))
+
+
+def enter_epochs(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
+    """Change the number of epochs."""
+    return visitor.change("epochs", double_value=chance.randint(1, 200))
+
+
+def page(name: str) -> Action:
+    """Go to a page."""
+    return lambda visitor, _: visitor.open_page(name)
+
+
+#: A visitor does one after the other, again and again.
+ACTIONS: Mapping[str, Action] = {
+    "predict": page("predict"),
+    "another sample": choose_sample,
+    "a slider": slide,
+    "another slider": slide,
+    "epochs": enter_epochs,
+    "sizes": page("sizes"),
+    "a slider there": slide,
+    "about": page("about"),
+}
+
+
+@dataclass
+class Level:
+    """What visitors saw under one load; times in seconds.
+
+    Attributes
+    ----------
+    server_s : processor time of the server while actions were timed. server_mib : its memory at the end.
+    """
+
+    first_page_s: list[float] = field(default_factory=list)
+    action_s: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    server_s: float = 0.0
+    server_mib: float = 0.0
+
+
+async def visit(url: str, actions: list[Action], interval_s: float, window: tuple[float, float], seen: Level) -> None:
+    """One visitor, who stays until the end of `window`, on the clock of `time.perf_counter`; `interval_s` 0: once."""
+    chance, address = random.Random(len(seen.first_page_s)), f"{url.replace('http', 'ws', 1)}/_stcore/stream"
+    try:
+        async with connect(address, subprotocols=["streamlit"], max_size=None, compression=None) as socket:
+            visitor = Visitor(socket)
+            seen.first_page_s.append(await visitor.open_page())
+            due = time.perf_counter() + chance.uniform(0, interval_s)
+            for action in cycle(actions) if interval_s else actions:
+                if due > window[1]:
+                    return
+                await asyncio.sleep(max(due - time.perf_counter(), 0))
+                seconds = await action(visitor, chance)
+                if due >= window[0]:
+                    seen.action_s.append(seconds)
+                due = max(due + interval_s, time.perf_counter())
+    except (RunFailedError, OSError, TimeoutError, KeyError, ValueError) as error:
+        seen.failures.append(f"{type(error).__name__}: {error}")
+
+
+async def run_level(url: str, server: psutil.Process, actions: list[Action], visitors: int, seconds: float) -> Level:
+    """That many visitors at once, who act every five seconds."""
+    seen, interval_s, places = Level(), 5.0, range(len(actions))
+    begin = time.perf_counter() + visitors * ARRIVAL_S + interval_s
+
+    async def arrive(number: int) -> None:
+        await asyncio.sleep(number * ARRIVAL_S)
+        own = [actions[(number + place) % len(actions)] for place in places]
+        await visit(url, own, interval_s, (begin, begin + seconds), seen)
+
+    every = [asyncio.create_task(arrive(number)) for number in range(visitors)]
+    await asyncio.sleep(begin - time.perf_counter())
+    before = server.cpu_times()
+    await asyncio.sleep(begin + seconds - time.perf_counter())
+    after = server.cpu_times()
+    await asyncio.gather(*every)
+    seen.server_s = after.user + after.system - before.user - before.system
+    seen.server_mib = server.memory_info().rss / 2**20
+    return seen
