@@ -47,7 +47,7 @@ def table_text(columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> str
     return text.getvalue()
 
 
-def catalogue_tables(
+def catalog_tables(
     instances: Iterable[Row], prices: Iterable[Row], listed: Iterable[Row], gpus: Gpus
 ) -> tuple[list[Row], list[Row]]:
     """Rows of `instances.csv` and `prices.csv`.
@@ -123,7 +123,7 @@ def main() -> None:
     data = data_folder(sys.argv[1] if len(sys.argv) > 1 else None)
     listed = read_rows((data / CLOUDS_FILE).read_text(encoding="utf-8"))
     instances, prices = (read_rows(shipped_text(name)) for name in ("instances.csv", "prices.csv"))
-    machines, offers = catalogue_tables(instances, prices, listed, load_gpus())
+    machines, offers = catalog_tables(instances, prices, listed, load_gpus())
     (SHIPPED / "instances.csv").write_text(table_text(INSTANCE_COLUMNS, machines), encoding="utf-8")
     (SHIPPED / "prices.csv").write_text(table_text(PRICE_COLUMNS, offers), encoding="utf-8")
     print(f"{len(machines)} instances, {len(offers)} offers")

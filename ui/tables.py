@@ -46,7 +46,7 @@ class Cell:
     text: str
     beneath: str = ""
     mark: str = ""
-    colour: str = ""
+    color: str = ""
 
 
 # Without slots: Python 3.11 can't make `Column[Plan](...)` of a generic class that is frozen and has them.
@@ -258,7 +258,7 @@ def machine_cell(row: PlanRow, name: str, gpus: str) -> Cell:
     said += ["does not fit"] if does_not_fit(row.fit) else []
     said += [SHORT_BASIS[plan.basis]] if plan.basis is Basis.CALIBRATED else []
     said += [HOST_LIMITED] if plan.limited_by_host else []
-    return Cell(name, beneath=", ".join(said), colour=gpu_look(plan.offer.gpu).colour)
+    return Cell(name, beneath=", ".join(said), color=gpu_look(plan.offer.gpu).color)
 
 
 def range_column(

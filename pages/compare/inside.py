@@ -14,7 +14,7 @@ from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
 from ui.charts.bars import Bar, bar_chart, legend
-from ui.charts.style import BLUE, GREY, ORANGE, no_markup, show_chart
+from ui.charts.style import BLUE, GRAY, ORANGE, no_markup, show_chart
 from ui.inputs.profile import steps_words
 from ui.notices import show_warning
 from ui.state.resources import Resources
@@ -31,7 +31,7 @@ def time_bars(rows: Sequence[Placement]) -> list[Bar]:
     busy = [row for row in rows if not row.idle and row.time_us > 0]
     found = [_bar(_short(row), BLUE if row.on_device else ORANGE, [row]) for row in busy[:TOP]]
     if rest := busy[TOP:]:
-        found.append(_bar(f"{len(rest)} others" if len(rest) > 1 else "1 other", GREY, rest))
+        found.append(_bar(f"{len(rest)} others" if len(rest) > 1 else "1 other", GRAY, rest))
     return found
 
 
@@ -64,7 +64,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     _diagnosis(answer.diagnosis)
     bars = time_bars(answer.operations)
     show_chart(bar_chart(bars, "Operations by time (ms)", name="Operations by time"), "operation-bars")
-    st.markdown(legend(bars, {BLUE: "GPU", ORANGE: "host", GREY: "all others"}))
+    st.markdown(legend(bars, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"}))
     st.caption(_busy_and_idle_words(answer.host, answer.gpu))
     with st.expander("Profile facts", icon=":material/description:"):
         show_table(_fact_rows(answer.profile), "Profile facts")

@@ -53,7 +53,7 @@ def network_question() -> EstimateQuestion | None:
     workload_input()
     with st.expander("More", icon=":material/tune:", key="network:more"):
         validation_input()
-        choice("Optimizer", NetworkFile.net_optimiser, help="Its state needs memory.")
+        choice("Optimizer", NetworkFile.net_optimizer, help="Its state needs memory.")
         select("Method", NetworkFile.net_method, help="The default was best most often on held-out measurements.")
         precision_input()
     return found
@@ -106,7 +106,7 @@ def _estimated(resources: Resources, question: EstimateQuestion) -> NetworkEstim
         batch_size=question.batch_size,
         name=question.name if question.is_named else "",
         method=session.file.net_method,
-        optimiser=session.file.net_optimiser,
+        optimizer=session.file.net_optimizer,
         precision=session.network.precision,
     )
     return replace(found, name=question.name)

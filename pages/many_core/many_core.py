@@ -30,7 +30,7 @@ from profet_core.manycore.published import (
 from profet_core.units import format_significant, format_time
 from ui.charts.curves import Curve, Shown, count_axis, curves
 from ui.charts.gpu_look import Look
-from ui.charts.style import BLUE, GREY, ORANGE, show_chart
+from ui.charts.style import BLUE, GRAY, ORANGE, show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.uploads import network_file
@@ -166,10 +166,10 @@ def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> g
     ]
     if not is_time:
         ideal = [FEWEST_THREADS, MOST_THREADS]
-        lines.append(Curve(label="Ideal", look=Look(GREY, "dot"), sizes=ideal, values=ideal))
+        lines.append(Curve(label="Ideal", look=Look(GRAY, "dot"), sizes=ideal, values=ideal))
     elif published_min:
         seconds = [minutes * _S_PER_MIN for minutes in published_min.values()]
-        look = Look(GREY, "solid")
+        look = Look(GRAY, "solid")
         lines.append(Curve(label="Published", look=look, sizes=[*published_min], values=seconds, marks=True))
     x = count_axis("Threads", FEWEST_THREADS / _MARGIN, MOST_THREADS * _MARGIN, _TICKS)
     return curves(lines, shown, x, at=_CORE_STEPS[-1])

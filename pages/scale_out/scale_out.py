@@ -17,7 +17,7 @@ from profet_core.multi_gpu.law import Strategy
 from profet_core.units import format_significant, format_time, format_usd
 from ui.charts.curves import LATENCY, Curve, Shown, count_axis, curves
 from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look
-from ui.charts.style import GREY, show_chart
+from ui.charts.style import GRAY, show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.network import latency_question, network_input, price_line, show_notices
@@ -175,7 +175,7 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
     rows = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in STRATEGIES]
     counts = rows[0].sizes
     if shows == "speed_up":
-        rows.append(Curve(label="perfect", look=Look(GREY, "dot"), sizes=counts, values=counts))
+        rows.append(Curve(label="perfect", look=Look(GRAY, "dot"), sizes=counts, values=counts))
     last, chosen_values = answer.last_paying, next(row.values for row in rows if row.chosen)
     paying = dict(zip(counts, chosen_values, strict=True)).get(last) if last else None
     figure = curves(

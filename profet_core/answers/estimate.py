@@ -17,7 +17,7 @@ from profet_core.errors import InputError
 from profet_core.fields import field
 from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
 from profet_core.fields.questions import COST, FieldNames, ProfileQuestion, StepsQuestion
-from profet_core.from_layers.estimate import OPTIMISERS, Disagreement, NetworkEstimate, disagreements, estimate
+from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.checks import read_as
@@ -50,8 +50,8 @@ class EstimateQuestion(StepsQuestion):
     method: str = asked(
         "default, law (analytical model only), log-linear, xgboost or lightgbm", default="default", unit="NAME"
     )
-    optimiser: str = asked(
-        "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMISERS)
+    optimizer: str = asked(
+        "optimizer; its state counts in memory (default: sgd)", default="sgd", choices=tuple(OPTIMIZERS)
     )
     images: int | None = asked("training images per epoch; adds time and cost")
     validation_images: int = asked(COST["validation_images"].help, default=0)
@@ -149,7 +149,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
         name=question.name if question.is_named else "",
         targets=question.targets,
         method=question.method,
-        optimiser=question.optimiser,
+        optimizer=question.optimizer,
         precision=question.precision,
     )
     found = _narrowed(replace(found, name=question.name), narrowing, names)

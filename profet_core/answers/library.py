@@ -138,7 +138,7 @@ def estimate(
     ----------
     network : its name, such as "ResNet50"; `profet estimate --help` lists them.
     pixels : height and width of an image; None: 224.
-    more : other fields of `EstimateQuestion`, such as `classes`, `targets`, `optimiser`, `images`, `epochs`, `gpu`.
+    more : other fields of `EstimateQuestion`, such as `classes`, `targets`, `optimizer`, `images`, `epochs`, `gpu`.
 
     Raises
     ------

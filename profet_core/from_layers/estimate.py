@@ -49,7 +49,7 @@ from profet_core.transfer.targets import Source
 from profet_core.units import format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
-OPTIMISERS = {"sgd": 0, "momentum": 1, "adam": 2}
+OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
 
 
 def counted_need(
@@ -226,7 +226,7 @@ def estimate(
     name: str = "",
     targets: Sequence[str] | None = None,
     method: str = DEFAULT,
-    optimiser: str = "sgd",
+    optimizer: str = "sgd",
     precision: str = AS_PROFILED,
 ) -> NetworkEstimate:
     """Estimate the step latency of a network on every offer, or on `targets`.
@@ -236,7 +236,7 @@ def estimate(
     network : counts per image of its size.
     name : as in `layers.named_networks`; empty for a custom network.
     targets : instances of the catalog. method : one of `METHODS`, or "default".
-    optimiser : one of `memory.OPTIMISERS`; its state counts in memory.
+    optimizer : one of `memory.OPTIMIZERS`; its state counts in memory.
     precision : as `prediction.in_precision.predict` takes it; "as profiled" is the frameworks' default.
 
     Raises
@@ -249,8 +249,8 @@ def estimate(
         raise ArtifactError("These models have no transfer.json: run `profet train --transfer`.")
     batch_size = _batch(batch_size)
     method = model.method(method)
-    if optimiser not in OPTIMISERS:
-        raise InputError(f"Unknown optimizer {optimiser!r}: use one of {', '.join(OPTIMISERS)}.")
+    if optimizer not in OPTIMIZERS:
+        raise InputError(f"Unknown optimizer {optimizer!r}: use one of {', '.join(OPTIMIZERS)}.")
     asked = asked_precision(precision)
     question = _asked(model, transfer, Step(network, name, batch_size, method, asked != FP32))
     placed = _placed(models, transfer, catalog, targets)
@@ -263,7 +263,7 @@ def estimate(
         rows=tuple(rows),
         regimes={instance: found[one].regime for instance, one in placed.items()},
         method=method,
-        fits=_fits(models, catalog, network, batch_size, OPTIMISERS[optimiser], list(placed), half=is_half(asked)),
+        fits=_fits(models, catalog, network, batch_size, OPTIMIZERS[optimizer], list(placed), half=is_half(asked)),
         warnings=(*precision_warnings(asked), *_warnings(network, batch_size)),
     )
 

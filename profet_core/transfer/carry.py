@@ -172,7 +172,7 @@ def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights:
     log_speeds, times = targets.speeds(law, names, reference)
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
     log_carried = log_work + _log_times(known, times, log_speeds)
-    weight = _normalised_weights(known, log_speeds, weights)
+    weight = _normalized_weights(known, log_speeds, weights)
     work_ms = np.exp((weight * log_carried).sum(axis=1))
 
     launch, host_sd, tails, mix_sd, own = targets.columns
@@ -247,7 +247,7 @@ def kinds_there(anchor: InstanceStep, other: InstanceStep, kinds_ms: FloatArray)
     return kinds_ms * times
 
 
-def _normalised_weights(known: KnownSteps, log_speeds: FloatArray, weights: KernelWeights) -> FloatArray:
+def _normalized_weights(known: KnownSteps, log_speeds: FloatArray, weights: KernelWeights) -> FloatArray:
     """Normalized weights, (targets, instances, profiles); `log_speeds`: (targets, instances)."""
     free = np.array([_free_share(known, name) for name in known.latencies])
     found = free[None] ** weights.free_share_power * np.exp(-weights.nearness * np.abs(log_speeds))[:, :, None]

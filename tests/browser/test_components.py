@@ -40,7 +40,7 @@ PLANS = (("g5.xlarge", "A10G", 612.0, 0.17), ("<i>own</i>", "L4", 90.0, None), (
 opened = result_table(
     PLANS,
     (
-        Column(key="plan", title="Instance", cell=lambda p: Cell(p[0], p[1], colour="#5454ee"), value=lambda p: p[0]),
+        Column(key="plan", title="Instance", cell=lambda p: Cell(p[0], p[1], color="#5454ee"), value=lambda p: p[0]),
         Column(key="total_s", title="Time", cell=lambda p: f"{p[2]:.0f} s", value=lambda p: p[2]),
         Column(key="range", title="Range", cell=lambda p: "1-2 s", value=lambda p: p[2], narrow_under="total_s"),
         Column(key="usd", title="Cost", cell=lambda p: "–" if p[3] is None else f"${p[3]}", value=lambda p: p[3]),

@@ -205,7 +205,7 @@ def test_a_measured_step_is_scaled_out_without_a_profile(post):
 
 
 def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample):
-    more = {"images": 50000, "epochs": 2, "optimiser": "adam", "gpu": ["V100", "A100"]}
+    more = {"images": 50000, "epochs": 2, "optimizer": "adam", "gpu": ["V100", "A100"]}
     values = {"network": "VGG16", "batch": 16, "pixels": 224, **more}
     answer = post("/v1/estimate", values)
     named = options({name: value for name, value in values.items() if name != "network"})

@@ -43,7 +43,7 @@ def anchor(app):
 
 
 @foreign
-def test_a_profile_of_any_gpu_is_recognised_and_says_what_it_rests_on(open_app, core, samples, named, gpu):
+def test_a_profile_of_any_gpu_is_recognized_and_says_what_it_rests_on(open_app, core, samples, named, gpu):
     data = as_torch(samples[VGG], gpu=named)
     app = everything(opened(open_app, data))
     assert (anchor(app).value, list(app.error), list(app.exception)) == (gpu, [], [])

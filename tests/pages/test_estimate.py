@@ -38,9 +38,9 @@ def test_a_link_restores_the_settings(open_app, models, catalog):
     app = type_in(app, "net_batch", 48)
     app = type_in(app, "net_pixels", 160)
     app.session_state["net_method"] = "law"
-    app.session_state["net_optimiser"] = "adam"
+    app.session_state["net_optimizer"] = "adam"
     app.run()
-    wanted = {"net": "ResNet18", "net_batch": "48", "net_pixels": "160", "net_method": "law", "net_optimiser": "adam"}
+    wanted = {"net": "ResNet18", "net_batch": "48", "net_pixels": "160", "net_method": "law", "net_optimizer": "adam"}
     said = {key: value[0] if isinstance(value, list) else value for key, value in link(app).items()}
     assert {key: said[key] for key in wanted} == wanted
     again = open_app("estimate", preset="original", **said)

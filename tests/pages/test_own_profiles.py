@@ -73,7 +73,7 @@ def test_many_files_at_once_each_with_its_own_anchor_and_latency(open_app, core,
         assert_shows(app, core.advise(sample))
 
 
-def test_a_duplicate_is_recognised_by_its_content(open_app, samples):
+def test_a_duplicate_is_recognized_by_its_content(open_app, samples):
     app = upload(open_app(), *sample_files(samples, VGG, LENET))
     again = json.dumps(json.loads(samples[VGG].data), indent=7).encode()
     give(app, ("copy.json", again))

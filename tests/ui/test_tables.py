@@ -121,7 +121,7 @@ COLUMNS: tuple[Column[Row], ...] = (
 
 def test_a_row_as_it_is_read():
     assert [column.drawn(FITS) for column in COLUMNS] == [
-        Cell("slow", beneath="T4, AWS", colour=gpu_look("Tesla T4").colour),
+        Cell("slow", beneath="T4, AWS", color=gpu_look("Tesla T4").color),
         Cell("200 ms"),
         Cell("184–217 ms"),
         Cell("320"),

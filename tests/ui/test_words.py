@@ -7,7 +7,7 @@ from profet_core.artifacts.models import EnsembleRule
 from ui.words import rule_phrase
 
 
-def test_the_mark_is_read_without_colour_and_the_word_aloud():
+def test_the_mark_is_read_without_color_and_the_word_aloud():
     assert [step.mark for step in Confidence] == ["●○○", "●●○", "●●●"]
     assert Confidence.FAIR.word == "fair"
 

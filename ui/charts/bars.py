@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from ui.charts.style import (
     BLUE,
+    GRAY,
     GREEN,
-    GREY,
     ORANGE,
     RED,
     Part,
@@ -23,9 +23,9 @@ from ui.charts.style import (
 )
 from ui.words import DERIVED, ESTIMATED, GIVEN, MEASURED
 
-COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GREY}
+COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GRAY}
 #: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
-_COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GREY: "gray"}
+_COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GRAY: "gray"}
 _ROW_PX, _FRAME_PX, _SPACE = 27, 92, "\N{NO-BREAK SPACE}"
 #: Room to the right of the longest interval, as a share of the axis, for its value.
 _LABEL_ROOM = 0.2
@@ -44,7 +44,7 @@ class Bar:
 
     key: str
     name: str
-    color: str = GREY
+    color: str = GRAY
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -113,5 +113,5 @@ def _labels(bars: Sequence[Bar]) -> Part:
         "customdata": [bar.key for bar in bars],
         "hovertext": [bar.hover or bar.text for bar in bars],
         "hoverinfo": "text",
-        "textfont": {"color": [GREY if bar.value is None else text_color() for bar in bars]},
+        "textfont": {"color": [GRAY if bar.value is None else text_color() for bar in bars]},
     }

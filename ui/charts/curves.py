@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from profet_core.units import format_ms, time_unit
 from ui.charts.gpu_look import Look
-from ui.charts.style import GREY, RED, Part, band, framed, line_at, no_markup, value_axis
+from ui.charts.style import GRAY, RED, Part, band, framed, line_at, no_markup, value_axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def curves(
         height=_HEIGHT,
         name=f"{shown.title} over {x['title']['text'].lower()}",
         hovermode="x unified",
-        shapes=[] if at is None else [line_at(x=at, line={"color": GREY, "width": 1, "dash": "dot"})],
+        shapes=[] if at is None else [line_at(x=at, line={"color": GRAY, "width": 1, "dash": "dot"})],
     )
 
 
@@ -144,7 +144,7 @@ def value_at(row: Curve, size: float) -> float:
 def _band(row: Curve, unit: float) -> Iterator[Part]:
     if row.ends:
         ends = [(low / unit, high / unit) for low, high in row.ends]
-        yield band(row.sizes, ends, row.look.colour, 0.2 if row.chosen else 0.1)
+        yield band(row.sizes, ends, row.look.color, 0.2 if row.chosen else 0.1)
 
 
 def _line(row: Curve, shown: Shown, unit: float) -> Iterator[Part]:
@@ -159,13 +159,13 @@ def _line(row: Curve, shown: Shown, unit: float) -> Iterator[Part]:
         beyond = _stroke(row, [*edge, *outside], shown, unit, dash="dot", note=" (doesn't fit)")
         yield beyond | {"opacity": _PALE, "showlegend": not inside}
     for size, value in edge:
-        marker = {"symbol": "line-ns-open", "size": 14, "color": row.look.colour, "line": {"width": 3}}
+        marker = {"symbol": "line-ns-open", "size": 14, "color": row.look.color, "line": {"width": 3}}
         text = f"{no_markup(row.label)}: largest that fits in memory"
         yield _marks(size, value / unit, marker) | {"text": [text], "hovertemplate": "%{text}", "showlegend": False}
 
 
 def _stroke(row: Curve, points: Sequence[Point], shown: Shown, unit: float, *, dash: str, note: str = "") -> Part:
-    name, colour = no_markup(row.label), row.look.colour
+    name, color = no_markup(row.label), row.look.color
     return {
         "type": "scatter",
         "name": name,
@@ -174,8 +174,8 @@ def _stroke(row: Curve, points: Sequence[Point], shown: Shown, unit: float, *, d
         "y": [value / unit for _, value in points],
         "customdata": [f"{name}: {shown.words(value)}{note}" for _, value in points],
         "mode": "markers" if row.marks else "lines",
-        "line": {"color": colour, "width": 4 if row.chosen else 2, "dash": dash},
-        "marker": {"symbol": "diamond-open", "size": 11, "color": colour, "line": {"width": 2}},
+        "line": {"color": color, "width": 4 if row.chosen else 2, "dash": dash},
+        "marker": {"symbol": "diamond-open", "size": 11, "color": color, "line": {"width": 2}},
         "hovertemplate": "%{customdata}<extra></extra>",
     }
 

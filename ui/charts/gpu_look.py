@@ -18,7 +18,7 @@ COLORS = (SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE)
 class Look:
     """By plotly's names; where two GPUs share a color, the dash differs."""
 
-    colour: str
+    color: str
     dash: str
 
 
@@ -34,13 +34,13 @@ _GPUS = {
     BROWN: ("H100-SXM5-80GB", "H200-SXM-141GB", "H100-PCIE-80GB", "H100-NVL-94GB"),
     PURPLE: ("Tesla V100-SXM2-16GB", "GeForce RTX 3090", "Tesla V100-PCIE-16GB"),
 }
-_LOOKS = {gpu: Look(colour, dash) for colour, gpus in _GPUS.items() for gpu, dash in zip(gpus, _DASHES, strict=False)}
+_LOOKS = {gpu: Look(color, dash) for color, gpus in _GPUS.items() for gpu, dash in zip(gpus, _DASHES, strict=False)}
 
 
 def gpu_look(gpu: str) -> Look:
-    """The look of a GPU by its full name in a catalogue; a custom one has a look by its name.
+    """The look of a GPU by its full name in a catalog; a custom one has a look by its name.
 
-    >>> gpu_look("Tesla T4").dash, gpu_look("A10G").colour
+    >>> gpu_look("Tesla T4").dash, gpu_look("A10G").color
     ('solid', '#b98f03')
     """
     number = zlib.crc32(gpu.encode())

@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-BLUE, GREEN, GREY, ORANGE, RED = "#0f8fd1", "#12a594", "#8b95a5", "#e08a00", "#d55e00"
+BLUE, GREEN, GRAY, ORANGE, RED = "#0f8fd1", "#12a594", "#8b95a5", "#e08a00", "#d55e00"
 GRID = "rgba(128,128,128,0.25)"
 #: Values this many times apart are shown on logarithmic axes.
 WIDE = 30
@@ -70,9 +70,9 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
     return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
 
 
-def band(at: Sequence[float], ends: Sequence[tuple[float, float]], colour: str, opacity: float = 0.18) -> Part:
+def band(at: Sequence[float], ends: Sequence[tuple[float, float]], color: str, opacity: float = 0.18) -> Part:
     """The area between both ends of an interval at each of these places, '#rrggbb' seen through."""
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
     return {
         "type": "scatter",
         "x": [*at, *reversed(at)],
@@ -130,7 +130,7 @@ def framed(
 
 
 def _in_font(axis: Part, font: Part) -> Part:
-    """An axis whose texts have the figure's font: Streamlit's theme draws them in a grey of too little contrast."""
+    """An axis whose texts have the figure's font: Streamlit's theme draws them in a gray of too little contrast."""
     title = axis.get("title")
     return {"tickfont": font, **axis, **({"title": {"font": font, **title}} if title else {})}
 

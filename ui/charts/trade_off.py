@@ -12,7 +12,7 @@ from profet_core.catalog.naming import gpu_words
 from profet_core.units import format_time, format_usd
 from ui.charts.bars import COLORS
 from ui.charts.curves import Shown
-from ui.charts.style import GREY, RED, Part, framed, line_at, no_markup
+from ui.charts.style import GRAY, RED, Part, framed, line_at, no_markup
 from ui.tables import plan_gpus
 from ui.words import FOUR_WORDS
 
@@ -55,7 +55,7 @@ def trade_off(
     if len(frontier) > 1:
         name = "Pareto frontier: nothing is both faster and cheaper"
         time, cost = [plan.total_s / seconds for plan in frontier], [plan.total_usd for plan in frontier]
-        lines.append(_line(name, time, cost, {"color": GREY, "width": 1.5, "dash": "dot"}))
+        lines.append(_line(name, time, cost, {"color": GRAY, "width": 1.5, "dash": "dot"}))
     by_basis = {word: [plan for plan in plans if FOUR_WORDS[plan.basis] == word] for word in COLORS}
     return framed(
         [*lines, *(_marks(found, seconds, word, best, named) for word, found in by_basis.items() if found)],

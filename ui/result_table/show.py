@@ -112,7 +112,7 @@ def table_data(
 
 def _cell(column: Column[Row], row: Row) -> dict[str, str]:
     cell = column.drawn(row)
-    return {"text": cell.text, "beneath": cell.beneath, "mark": cell.mark, "colour": cell.colour}
+    return {"text": cell.text, "beneath": cell.beneath, "mark": cell.mark, "color": cell.color}
 
 
 def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]], choices: Table) -> None:

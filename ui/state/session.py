@@ -16,7 +16,7 @@ from profet_core.answers.questions import LONGEST_NETWORK
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES
 from profet_core.catalog.own_gpus import OwnGpu
-from profet_core.from_layers.estimate import MOST_BATCH, OPTIMISERS
+from profet_core.from_layers.estimate import MOST_BATCH, OPTIMIZERS
 from profet_core.from_layers.model import LAW, LIGHTGBM, LOG_LINEAR, XGBOOST
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
 from profet_core.manycore.models import FEWEST_THREADS, MOST_EPOCHS, MOST_IMAGES, MOST_THREADS
@@ -382,7 +382,7 @@ class NetworkFile(Part):
     net = one_of(named_networks(), "ResNet50")
     net_pixels = whole_or_empty(MIN_PIXELS, MAX_PIXELS)
     net_batch = whole(32, 1, MOST_BATCH)
-    net_optimiser = one_of(dict(zip(OPTIMISERS, ("SGD", "Momentum", "Adam"), strict=True)))
+    net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
     net_method = one_of(
         {
             DEFAULT_METHOD: "Default",

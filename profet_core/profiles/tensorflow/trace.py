@@ -71,7 +71,7 @@ _WARNED_SHARE = 0.05
 #: What JAX calls its programs and calls.
 _JAX_NAME = re.compile(r"(?:jit|pjit|pmap)[_(]|PjitFunction|PjRtCApi|PjRtStreamExecutor|jax")
 _FORWARD = re.compile(r"_?(?:Fused)?(?:DepthwiseConv2dNative|Conv[23]D|MatMul|BatchMatMul(?:V[23])?)")
-#: Gradients, optimisers' updates, and the updates that Keras 3 makes of single operations.
+#: Gradients, optimizers' updates, and the updates that Keras 3 makes of single operations.
 _BACKWARD = re.compile(r"Grad|Backprop|Apply|AssignSub")
 
 #: A first start and a last end.

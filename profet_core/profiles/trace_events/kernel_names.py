@@ -79,7 +79,7 @@ _RULES: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = tuple(
         (r"nccl|rccl|cross_device_reduce", COLLECTIVE),
         (r"memset|rocclr_fillbuffer", MEMSET),
         (r"rocclr_copybuffer", "MemcpyDToD"),
-        # Normalisation.
+        # Normalization.
         (r"bn_bw|batch_?norm|layer_?norm|group_?norm", _BACKWARD, "FusedBatchNormGradV3"),
         (r"bn_fw|batch_?norm|layer_?norm|group_?norm|rowwisemoments", "FusedBatchNormV3"),
         (r"\blrn", _BACKWARD, "LRNGrad"),
@@ -99,7 +99,7 @@ _RULES: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = tuple(
         (r"bias", r"grad", "BiasAddGrad"),
         (r"bgrad", "BiasAddGrad"),
         (r"biasn|addbias|bias_?add|op_generic_tensor|optensorfwdbias", "BiasAdd"),
-        # Optimisers.
+        # Optimizers.
         (r"adam", "ResourceApplyAdam"),
         (r"rms_?prop", "ResourceApplyRMSProp"),
         (r"momentum", "ResourceApplyMomentum"),

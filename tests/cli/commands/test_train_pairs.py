@@ -72,7 +72,7 @@ def trained(folders, tmp_path_factory) -> Iterator[SimpleNamespace]:
         assert main(["instances", "add", NAME, "--gpu", GPU, "--usd-per-hour", "0.2"]) == 0
         data = ["--data", str(folders.published), "--data", str(folders.own(folders.most))]
         assert main(["train", *data, "--out", str(room / "models")]) == 0
-        yield SimpleNamespace(models=room / "models", catalogue=room / "instances.csv")
+        yield SimpleNamespace(models=room / "models", catalog=room / "instances.csv")
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def error_percent(found_ms, true_ms) -> float:
 def known(trained, monkeypatch):
     """Models and catalog that know the machine, as a server loads them."""
     for name in ("PROFET_INSTANCES", "PROFET_APP_INSTANCES"):
-        monkeypatch.setenv(name, str(trained.catalogue))
+        monkeypatch.setenv(name, str(trained.catalog))
     monkeypatch.setenv("PROFET_HOME", str(trained.models))
     context = load_served().context
     return context.models, context.catalog
@@ -141,7 +141,7 @@ def test_a_held_out_network_is_predicted_to_and_from_the_machine(known, profiles
 def test_every_channel_shows_it_as_target_and_as_anchor(trained, known, document, profiles, tmp_path):
     (to, to_ms, _), (back, back_ms, _) = profiles("p3.2xlarge")[-1], profiles(TWIN)[-1]
     asked = [(to, "p3.2xlarge", to_ms, NAME), (back, NAME, back_ms, "g3s.xlarge"), (back, GPU, back_ms, "p2.xlarge")]
-    with served_endpoint(PROFET_HOME=str(trained.models), PROFET_APP_INSTANCES=str(trained.catalogue)) as port:
+    with served_endpoint(PROFET_HOME=str(trained.models), PROFET_APP_INSTANCES=str(trained.catalog)) as port:
         for path, anchor, latency_ms, target in asked:
             options = ["--anchor", anchor, "--latency-ms", latency_ms, "--models", trained.models]
             printed = document("predict", path, *options)

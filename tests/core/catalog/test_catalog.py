@@ -95,7 +95,7 @@ def written(tmp_path, *lines: str, encoding: str = "utf-8"):
     return path
 
 
-def test_a_catalogue_of_ones_own_is_read(tmp_path):
+def test_a_catalog_of_ones_own_is_read(tmp_path):
     entry = load_catalog(written(tmp_path, HEADER, ROW, encoding="utf-8-sig"))["my.box"]
     assert (entry.gpu, entry.gpu_count, entry.vcpus, entry.usd_per_hour) == ("Tesla T4", 1, 8, 0.5)
     assert type(entry.gpu_count) is int
@@ -130,14 +130,14 @@ def test_a_catalogue_of_ones_own_is_read(tmp_path):
         ([HEADER, SPOT + ",more"], "row my.box has more cells than the header has columns"),
     ],
 )
-def test_a_wrong_catalogue_is_refused_in_one_line(tmp_path, lines, says):
+def test_a_wrong_catalog_is_refused_in_one_line(tmp_path, lines, says):
     with pytest.raises(CatalogError) as caught:
         load_catalog(written(tmp_path, *lines))
     assert says in str(caught.value)
     assert str(caught.value).isprintable()
 
 
-def test_a_catalogue_that_can_not_be_read_is_refused_in_one_line(tmp_path):
+def test_a_catalog_that_can_not_be_read_is_refused_in_one_line(tmp_path):
     for path in (tmp_path / "nowhere.csv", tmp_path, written(tmp_path, HEADER, ROW, encoding="utf-16")):
         with pytest.raises(CatalogError, match=r"^The catalog .* can't be read") as caught:
             load_catalog(path)

@@ -64,7 +64,7 @@ def test_the_memory_and_form_that_a_gpus_name_tells_count(shipped):
         assert {offer.gpu for offer in narrowed(shipped.all_offers, Narrowing(gpu=(asked,)))} == found
 
 
-def test_a_narrowed_catalogue_has_the_wanted_price_and_all_that_predictions_rest_on(shipped):
+def test_a_narrowed_catalog_has_the_wanted_price_and_all_that_predictions_rest_on(shipped):
     found, wanted = narrowed_catalog(shipped, Narrowing(provider=("gcp",), market="spot"))
     assert set(found) == set(shipped)
     assert {found[name].market for name in wanted} == {"spot"}

@@ -63,7 +63,7 @@ def test_a_file_without_end_is_refused(own, tmp_path):
         load_catalog()
 
 
-def test_without_the_file_the_shipped_catalogue_is_whole(own, tmp_path):
+def test_without_the_file_the_shipped_catalog_is_whole(own, tmp_path):
     assert load_catalog().all_offers == load_shipped().all_offers
     assert load_catalog_with_own(tmp_path / "nowhere.csv") == load_catalog_with_own(None)
     assert "can't be read" in load_catalog_with_own(tmp_path)[1], "a folder in its place"
@@ -108,7 +108,7 @@ def test_an_own_price_of_another_market_or_region_stands_beside_the_shipped_one(
     assert [o.usd_per_hour for o in catalog.offers("g4dn.xlarge") if o.region == "us-east-1"] == [0.526, 0.2039]
 
 
-def test_an_own_status_counts_and_an_empty_one_follows_the_catalogue(own):
+def test_an_own_status_counts_and_an_empty_one_follows_the_catalog(own):
     retired = CHEAPER.replace("g4dn.xlarge", "p3.2xlarge")
     own(HEADER, retired)
     assert load_catalog()["p3.2xlarge"].status == "retired"
@@ -164,7 +164,7 @@ CELLS = st.sampled_from(
 
 @settings(max_examples=25)
 @given(rows=st.lists(st.lists(CELLS, min_size=11, max_size=13), max_size=4), cut=st.integers(0, 200))
-def test_whatever_the_file_holds_there_is_a_catalogue_and_at_most_one_line(tmp_path_factory, rows, cut):
+def test_whatever_the_file_holds_there_is_a_catalog_and_at_most_one_line(tmp_path_factory, rows, cut):
     path = tmp_path_factory.mktemp("own") / "instances.csv"
     text = "\n".join([HEADER, *(",".join(row) for row in rows)])
     path.write_text(text[: len(text) - cut], encoding="utf-8")
@@ -181,7 +181,7 @@ def test_what_is_written_is_read_back(own):
     rows = read_own(path, shipped)
     write_own(path, rows, shipped)
     assert read_own(path, shipped) == rows
-    assert "Tesla T4" not in path.read_text(), "what the catalogue knows stays the catalogue's"
+    assert "Tesla T4" not in path.read_text(), "what the catalog knows stays the catalog's"
     write_own(path, [], shipped)
     assert path.read_text() == HEADER + ",provider,host\n"
     assert read_own(path, shipped) == []
@@ -219,7 +219,7 @@ def home(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_the_catalogue_lies_beside_the_models_of_one_s_own(home, monkeypatch):
+def test_the_catalog_lies_beside_the_models_of_one_s_own(home, monkeypatch):
     assert (own_path(), own_gpus_path()) == (home / "instances.csv", home / "gpus.csv")
     (home / "instances.csv").write_text(f"{HEADER}\n{MINE}\n")
     assert "my.l4" in load_catalog()
@@ -227,7 +227,7 @@ def test_the_catalogue_lies_beside_the_models_of_one_s_own(home, monkeypatch):
     assert "my.l4" not in load_catalog()
 
 
-def test_a_server_shows_the_catalogue_beside_the_models_it_serves(home, monkeypatch):
+def test_a_server_shows_the_catalog_beside_the_models_it_serves(home, monkeypatch):
     (home / "instances.csv").write_text(f"{HEADER}\n{MINE}\n")
     assert served_own_gpus_path() == home / "gpus.csv"
     catalog, problem = load_served_catalog()

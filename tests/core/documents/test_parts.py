@@ -12,7 +12,7 @@ from profet_core.documents.parts import OFFER
 from profet_core.memory.fit import FitAnswer
 
 
-def test_an_offer_is_all_that_the_catalogue_has_of_it(catalog):
+def test_an_offer_is_all_that_the_catalog_has_of_it(catalog):
     for offer in catalog.all_offers:
         document = OFFER.document(offer)
         assert list(document.items())[:-2] == list(asdict(offer).items())

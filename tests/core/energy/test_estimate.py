@@ -33,7 +33,7 @@ def test_an_unknown_region_has_no_emissions_and_unknown_hardware_no_energy(catal
     assert training_energy(3600, replace(offer, vcpus=None), gpus, load_regions()) is None
 
 
-def test_every_gpu_of_the_catalogue_has_a_power_and_its_home_a_grid(catalog, gpus):
+def test_every_gpu_of_the_catalog_has_a_power_and_its_home_a_grid(catalog, gpus):
     for offer in catalog.all_offers:
         energy = training_energy(1, offer, gpus, load_regions())
         assert energy.power_w > 70, offer.name

@@ -148,7 +148,7 @@ def test_intervals_are_as_wide_as_the_regime_and_the_doubt_about_the_gpu(models,
         ({"batch_size": 65_537}, "65,536"),
         ({"targets": ["nowhere"]}, "Unknown instance"),
         ({"method": "magic"}, "law, log-linear, xgboost, lightgbm"),
-        ({"optimiser": "lion"}, "sgd, momentum, adam"),
+        ({"optimizer": "lion"}, "sgd, momentum, adam"),
     ],
 )
 def test_what_cannot_be_answered_is_one_line(ask, asked, said):

@@ -77,7 +77,7 @@ def test_every_kind_can_be_written():
     [
         (b"kind,channels\nconvolution,6", "line 2: its kernel is missing"),
         (b"kind,channels\nmystery,6", "line 2: its kind is mystery: one of convolution, "),
-        (b"kind,colour\ndense,6", "a column colour: the columns are layer, kind, "),
+        (b"kind,color\ndense,6", "a column color: the columns are layer, kind, "),
         (b"kind,kind\ndense,6", "the column kind twice"),
         (b"name,units\nfirst,5\n", "its first line names no column `kind`"),
         (b"kind,channels,from\ndense,6,above", "line 2: no layer above is called above"),

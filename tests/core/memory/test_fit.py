@@ -116,7 +116,7 @@ def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
     assert without.probability == pytest.approx(answered(SURE, META, 16, 12, times=times, **asked).probability)
 
 
-def test_an_optimiser_is_known_by_its_operation():
+def test_an_optimizer_is_known_by_its_operation():
     copies = {
         "ResourceApplyGradientDescent": 0,
         "ResourceApplyKerasMomentum": 1,

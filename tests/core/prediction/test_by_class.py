@@ -189,7 +189,7 @@ def changes(models, catalog, sample, change, given: bool) -> dict[str, float]:
 
 
 @given_or_not
-def test_another_batch_norm_optimiser_or_copy_hardly_moves_the_prediction(models, catalog, samples, given):
+def test_another_batch_norm_optimizer_or_copy_hardly_moves_the_prediction(models, catalog, samples, given):
     for sample in samples.values():
         # Farthest are those whose networks hold little of these operations in training: AlexNet, the cut ResNet-50.
         ratios = changes(models, catalog, sample, unfused, given)

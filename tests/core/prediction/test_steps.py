@@ -444,7 +444,7 @@ def test_a_gpu_that_hardly_worked_ran_no_step(models, catalog):
 # --- doubted --------------------------------------------------------------------------------------------------------
 
 
-def relabelled(profile: Profile, share: float) -> Profile:
+def relabeled(profile: Profile, share: float) -> Profile:
     """This share of every operation's GPU time made time without an operation."""
     busy = {n: us for n, us in profile.operations.items() if n.startswith("Device_") and n != "Device_IDLE"}
     kept = {name: us * (1 - share) for name, us in busy.items()}
@@ -476,7 +476,7 @@ def test_the_width_is_of_a_part_that_may_take_nothing(models, catalog):
 def test_unattributed_time_widens_the_interval_with_a_warning(models, catalog, samples, share, given):
     for sample in list(samples.values())[::3]:
         latency_ms = sample.latency_ms if given else None
-        doubtful = relabelled(sample.profile, share)
+        doubtful = relabeled(sample.profile, share)
         narrow, wide = (
             widths(models, catalog, profile, sample.anchor, latency_ms) for profile in (sample.profile, doubtful)
         )
@@ -491,7 +491,7 @@ def test_unprofiled_gpus_are_widened_too(models, catalog, samples):
     for sample in list(samples.values())[::3]:
         # What moves little itself with a little more unknown time is what is added at the threshold.
         below, above = (
-            widths(models, catalog, relabelled(sample.profile, share), sample.anchor, sample.latency_ms)
+            widths(models, catalog, relabeled(sample.profile, share), sample.anchor, sample.latency_ms)
             for share in (0.0499, 0.0501)
         )
         for basis in ("derived", "transferred"):

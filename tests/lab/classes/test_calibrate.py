@@ -49,7 +49,7 @@ def test_fresh_data_of_the_same_form_are_covered_as_promised():
             assert 0.86 < inside[(distance[pair] > 0.3) == far].mean() < 0.94
 
 
-def test_the_error_of_a_distance_band_is_its_mean_and_empty_bands_take_their_neighbours():
+def test_the_error_of_a_distance_band_is_its_mean_and_empty_bands_take_their_neighbors():
     from profet_lab.classes.calibrate import fit_scale
 
     ensemble_ms = {("a", "b"): np.array([110.0, 70.0, 120.0, 120.0])}

@@ -23,7 +23,7 @@ def test_a_network_learns_a_weighted_sum():
     assert np.mean(error) < 0.03
 
 
-def test_a_network_learns_the_same_whatever_its_neighbours_are(uncompiled):
+def test_a_network_learns_the_same_whatever_its_neighbors_are(uncompiled):
     beside_one, _ = fit_dense(made_set(0), made_set(1), seed=0, epochs=2)
     beside_other, _ = fit_dense(made_set(0), made_set(2), seed=0, epochs=2)
     np.testing.assert_allclose(beside_one.kernels[0], beside_other.kernels[0], rtol=1e-5, atol=1e-7)

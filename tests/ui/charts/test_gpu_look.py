@@ -24,13 +24,13 @@ TOLD_APART = 15
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 
 
-def linear(colour: str) -> np.ndarray:
-    values = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+def linear(color: str) -> np.ndarray:
+    values = np.array([int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)])
     return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
 
 
 def contrast(one: str, other: str) -> float:
-    darker, lighter = sorted(linear(colour) @ TO_XYZ[1] for colour in (one, other))
+    darker, lighter = sorted(linear(color) @ TO_XYZ[1] for color in (one, other))
     return (lighter + 0.05) / (darker + 0.05)
 
 
@@ -46,22 +46,22 @@ def test_no_two_gpus_on_offer_look_alike(catalog):
     assert len(set(looks.values())) == len(looks)
 
 
-def test_forms_of_a_model_share_its_colour(catalog):
-    colours: dict[str, set[str]] = {}
+def test_forms_of_a_model_share_its_color(catalog):
+    colors: dict[str, set[str]] = {}
     for offer in catalog.all_offers:
-        colours.setdefault(offer.gpu_model, set()).add(gpu_look(offer.gpu).colour)
-    assert {model for model, found in colours.items() if len(found) > 1} == set()
+        colors.setdefault(offer.gpu_model, set()).add(gpu_look(offer.gpu).color)
+    assert {model for model, found in colors.items() if len(found) > 1} == set()
 
 
 @pytest.mark.parametrize("vision", VISION)
-def test_colours_are_told_apart_with_any_colour_vision(vision):
-    colours = sorted({gpu_look(name).colour for name in load_gpus()})
-    seen = {colour: lab(np.array(VISION[vision]) @ linear(colour)) for colour in colours}
-    for one, other in combinations(colours, 2):
+def test_colors_are_told_apart_with_any_color_vision(vision):
+    colors = sorted({gpu_look(name).color for name in load_gpus()})
+    seen = {color: lab(np.array(VISION[vision]) @ linear(color)) for color in colors}
+    for one, other in combinations(colors, 2):
         assert np.linalg.norm(seen[one] - seen[other]) >= TOLD_APART, (one, other)
 
 
 @pytest.mark.parametrize("background", BACKGROUNDS)
-def test_colours_stand_out_from_the_background(background):
+def test_colors_stand_out_from_the_background(background):
     for name in load_gpus():
-        assert contrast(gpu_look(name).colour, background) >= 3, name
+        assert contrast(gpu_look(name).color, background) >= 3, name

@@ -28,9 +28,9 @@ function headOf(column, ask) {
 
 function contentOf(cell) {
   const content = document.createDocumentFragment();
-  if (cell.colour) {
+  if (cell.color) {
     const swatch = made("span", "", "swatch");
-    swatch.style.backgroundColor = cell.colour;
+    swatch.style.backgroundColor = cell.color;
     swatch.setAttribute("aria-hidden", "true");
     content.append(swatch);
   }

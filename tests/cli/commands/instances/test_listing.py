@@ -8,7 +8,7 @@ from profet_core.catalog import load_shipped
 from profet_core.catalog.naming import old_price_note
 
 
-def test_instances_lists_the_catalogue(document, run, catalog):
+def test_instances_lists_the_catalog(document, run, catalog):
     rows = document()
     assert [row["name"] for row in rows] == list(catalog)
     by_name = {row["name"]: row for row in rows}

@@ -46,7 +46,7 @@ def test_prices_of_both_markets_are_laid_over_and_the_changes_told(run):
     assert changes["g4dn.xlarge", "spot"]["old_usd_per_hour"] == 0.2039
     assert json.loads(out)["not_listed"][:3] == ["g3s.xlarge", "p2.xlarge", "p3.2xlarge"]
     catalog = load_catalog()
-    assert list(catalog) == list(load_shipped()), "an instance the catalogue lacks is not added"
+    assert list(catalog) == list(load_shipped()), "an instance the catalog lacks is not added"
     assert (catalog["g5.xlarge"].usd_per_hour, catalog["g5.xlarge"].source) == (1.1066, "gpuhunt aws")
     assert [o.usd_per_hour for o in catalog.offers("g4dn.xlarge") if o.market == "spot"] == [0.2244]
     assert len(catalog["g5.xlarge"].as_of) == 10

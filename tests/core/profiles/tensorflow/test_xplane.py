@@ -306,7 +306,7 @@ def test_precision_and_compilation_are_told_by_the_kernels():
         assert (meta.precision, meta.compiled) == (precision, None)
 
 
-def test_a_step_of_which_xla_compiled_the_optimiser_alone_is_not_compiled():
+def test_a_step_of_which_xla_compiled_the_optimizer_alone_is_not_compiled():
     planes = {
         "/host:CPU": {"t": [("StatefulPartitionedCall:XlaLaunch", 0, 1, {}), step_marker(0, 0, 100)]},
         "/device:GPU:0": {"Stream #1": [kernel("g/c:Conv2DBackpropInput", 0, 970), ("fusion_3", 970, 30, {})]},
