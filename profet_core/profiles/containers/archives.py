@@ -12,11 +12,10 @@ from typing import IO, Any, NamedTuple
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import (
-    ARCHIVE_ERRORS,
-    DAMAGED_ARCHIVE,
     RATIO_REFUSAL,
     Content,
     Watch,
+    reading_archive,
     unpacks_too_well,
 )
 from profet_core.profiles.limits import MAX_FILES
@@ -58,12 +57,8 @@ def files_in_archive(content: Content) -> list[ArchivedFile]:
     ------
     ProfileError : damaged, encrypted throughout, or too many files.
     """
-    try:
+    with reading_archive():
         return list(_zip_files(content) if _is_zip(content) else _tar_files(content))
-    except ProfileError:
-        raise
-    except ARCHIVE_ERRORS:
-        raise ProfileError(DAMAGED_ARCHIVE) from None
 
 
 def files_in_folder(folder: Path, watch: Watch) -> list[ArchivedFile]:
@@ -124,13 +119,10 @@ def _tar_files(content: Content) -> Iterator[ArchivedFile]:
 def _file(name: str, start: Callable[[], Any], watch: Watch, size: int | None = None) -> ArchivedFile:
     def open_(head_bytes: int) -> Content:
         try:
-            return Content(start(), watch=watch, head_bytes=head_bytes, size=size)
+            with reading_archive():
+                return Content(start(), watch=watch, head_bytes=head_bytes, size=size)
         except OSError as error:
             raise ProfileError(f"it can't be read: {error.strerror}.") from None
-        except ProfileError:
-            raise
-        except ARCHIVE_ERRORS:
-            raise ProfileError(DAMAGED_ARCHIVE) from None
 
     printable = "".join(character for character in name if character.isprintable())[-MAX_NAME_CHARACTERS:]
     return ArchivedFile(printable, open_)

@@ -7,7 +7,8 @@ import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from profet_core.errors import ProfileError
@@ -33,11 +34,19 @@ RATIO_REFUSAL = (
 _EMPTY = "The file is empty: upload the profile of one training step."
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 256 * 2**10
-#: What the libraries raise where a zip or tar archive is damaged, and the line for it.
-ARCHIVE_ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, ValueError)
-DAMAGED_ARCHIVE = "The archive is damaged: pack or download it again."
 
 Progress = Callable[[float], None]
+
+
+@contextmanager
+def reading_archive() -> Iterator[None]:
+    """Turn what zipfile and tarfile raise on a damaged archive into ProfileError."""
+    try:
+        yield
+    except ProfileError:
+        raise
+    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, ValueError):
+        raise ProfileError("The archive is damaged: pack or download it again.") from None
 
 
 def unpacks_too_well(unpacked_bytes: int, packed_bytes: int) -> bool:
@@ -150,13 +159,9 @@ class Content:
 
     def _block(self, position: int, size: int) -> bytes:
         """Bytes of the source as it is, packed or not."""
-        try:
+        with reading_archive():
             self._source.seek(position)
             data = self._source.read(size)
-        except ProfileError:
-            raise
-        except ARCHIVE_ERRORS:
-            raise ProfileError(DAMAGED_ARCHIVE) from None
         if self._is_followed:
             self.watch.report((position + len(data)) / max(self.size, 1))
         return data
