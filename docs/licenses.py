@@ -131,8 +131,8 @@ def license_of(found: Distribution) -> str:
     if name in _READ:
         return _READ[name]
     classifiers = [text.rpartition(" :: ")[2] for text in metadata.get_all("Classifier", []) if "License ::" in text]
-    told = (metadata.get("License") or "").strip()
-    short = told if told and "\n" not in told else next(iter(classifiers), "")
+    stated = (metadata.get("License") or "").strip()
+    short = stated if stated and "\n" not in stated else next(iter(classifiers), "")
     return _SPDX.get(short.lower(), short)
 
 

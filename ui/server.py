@@ -86,7 +86,7 @@ class UploadsHeld:
 
 
 def dropped(file: UploadedFileRec) -> UploadedFileRec:
-    """What is kept of a file, so that its visitor is told."""
+    """What is kept of a file, so that its visitor gets a message."""
     return file._replace(type=DROPPED_TYPE, data=b"")
 
 

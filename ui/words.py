@@ -59,7 +59,7 @@ SHORT_BASIS = {
     Basis.MEASURED: "predicted",
     Basis.DERIVED: "derived, biased",
     Basis.TRANSFERRED: "rough estimate",
-    Basis.CARRIED: "carried over",
+    Basis.CARRIED: "scaled",
     Basis.CARRIED_BACK: "from an unprofiled GPU",
     Basis.SCALED_OUT: "scaled out",
     Basis.CALIBRATED: "few steps measured",

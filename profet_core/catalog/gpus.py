@@ -207,8 +207,8 @@ def _bare(name: str) -> str:
 
 def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
     """GPUs with the form factor in a name, else with the first one's."""
-    told = _FORM.search(name) or _FORM.search(gpus[0].name)
-    return [gpu for gpu in gpus if told is None or told.group(0).upper() in gpu.name.upper()] or gpus
+    found = _FORM.search(name) or _FORM.search(gpus[0].name)
+    return [gpu for gpu in gpus if found is None or found.group(0).upper() in gpu.name.upper()] or gpus
 
 
 def gpu_model(name: str) -> str:
@@ -242,8 +242,8 @@ def is_laptops(name: str) -> bool:
 
 def told_memory_gib(name: str) -> float | None:
     """Memory size in a GPU's name, such as "A100 80GB PCIe"."""
-    told = _MEMORY.search(name)
-    return None if told is None else float(told.group(1))
+    found = _MEMORY.search(name)
+    return None if found is None else float(found.group(1))
 
 
 def gpu_label(name: str) -> str:

@@ -175,7 +175,7 @@ def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attrib
     profile = Profile(means_us, steps=steps, **attributes)
     if profile.device_total_us + profile.host_total_us == 0:
         raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
-    # One of a CPU has no number in any case, and is told so.
+    # One of a CPU has no number in any case, and is refused.
     on_device = [name for name in profile.operations if name.startswith(DEVICE_PREFIX)]
     if profile.device_busy_us > 0 and not profile.refusal and not holds_work(on_device):
         return replace(profile, refusal=NO_WORK)

@@ -47,8 +47,8 @@ def test_steps_that_nobody_gives_are_inferred_or_assumed_and_said(document, run,
         path = written(tmp_path, content)
         answer = document("predict", path, "--anchor", sample.anchor)
         assert (answer["steps"], answer["steps_basis"]) == (steps, "assumed")
-        (told,) = [line for line in answer["warnings"] if "number of steps" in line]
-        assert told in run("inspect", path)[1].splitlines()
+        (stated,) = [line for line in answer["warnings"] if "number of steps" in line]
+        assert stated in run("inspect", path)[1].splitlines()
 
 
 def test_a_number_of_steps_that_does_not_fit_the_latency_is_questioned(refused, document, sample, tmp_path):

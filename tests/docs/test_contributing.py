@@ -61,8 +61,8 @@ def test_a_cloud_is_told_by_its_machines_names(contributing, tree):
 
 
 def test_a_network_is_a_function_and_a_line(contributing, tree):
-    output, told = followed(contributing, tree, "Add a network")
-    assert "1 passed" in output and "TwoLayers" in told
+    output, stated = followed(contributing, tree, "Add a network")
+    assert "1 passed" in output and "TwoLayers" in stated
 
 
 def test_a_source_of_measurements_is_a_module_and_a_line(contributing, tree):

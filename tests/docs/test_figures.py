@@ -135,8 +135,8 @@ def test_several_gpus_are_the_report_s():
         ("DataParallel of the throughputs", by_strategy["throughputs"]["one-process"]),
         ("throughputs with excluded rows", throughputs["with_excluded"]),
     ):
-        told = found[f"{title} ({errors['n']:,}), network held out"]
-        assert told[:2] == percent(errors["mape"], errors["perfect_mape"])
+        stated = found[f"{title} ({errors['n']:,}), network held out"]
+        assert stated[:2] == percent(errors["mape"], errors["perfect_mape"])
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     mape, perfect = percent(ring["mape"], ring["perfect_mape"])
     assert f"| **{mape}** (perfect scaling: {perfect}) | 2 to 8 GPUs with ring all-reduce" in readme
@@ -176,5 +176,5 @@ def test_accuracy_s_table_without_a_profile_is_the_report_s():
         accuracy["regimes"][f"unseen {what}"]["mape"][accuracy["default"]]
         for what in ("architecture", "GPU and architecture")
     )
-    told = rows("README.md")[f"{known:.1f}% (GPU unseen too: {unseen:.1f}%)"]
-    assert told[0].startswith("networks without a profile")
+    stated = rows("README.md")[f"{known:.1f}% (GPU unseen too: {unseen:.1f}%)"]
+    assert stated[0].startswith("networks without a profile")

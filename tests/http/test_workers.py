@@ -1,4 +1,4 @@
-"""Few are worked for, some wait, the others are told to come back; nothing that hangs is forgotten."""
+"""Few requests run, some wait, others get a retry answer; a hanging one is ended."""
 
 from __future__ import annotations
 

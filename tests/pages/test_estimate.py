@@ -26,9 +26,9 @@ def test_the_page_shows_what_the_core_estimates(open_app, models, catalog):
         open_app("estimate", net="VGG16", net_pixels="128", net_batch="64", preset="all", retired="True"), "estimate"
     )
     assert not app.exception and not app.error, lines(app.error)
-    told = expected(models, catalog, counts_of("VGG16", 128), 64, name="VGG16")
+    stated = expected(models, catalog, counts_of("VGG16", 128), 64, name="VGG16")
     shown = steps(app)
-    assert len(shown) > 40 and all(told[name] == text for name, text in shown.items())
+    assert len(shown) > 40 and all(stated[name] == text for name, text in shown.items())
     assert set(result_rows(app)[0]) >= {"Range", "Memory", "Epoch cost", "Roofline model", "Log-linear"}
     assert column(app, "Case")["p3.2xlarge"] == "interpolation"
 
@@ -58,13 +58,13 @@ def test_a_file_is_counted_and_estimated(open_app, models, catalog):
     app = give(app, ("mine.csv", TABLE))
     assert not app.exception and not app.error, lines(app.error)
     network = read_network(TABLE, "mine.csv", 32)
-    told = expected(models, catalog, network.counts, 32)
-    assert steps(app)["g4dn.xlarge"] == told["g4dn.xlarge"]
+    stated = expected(models, catalog, network.counts, 32)
+    assert steps(app)["g4dn.xlarge"] == stated["g4dn.xlarge"]
     # A file that is none says so in one line; what was read before stays.
     app = give(app, ("bad.keras", b"not a network"))
     (line,) = lines(app.error)
     assert line.startswith("bad.keras") and "\n" not in line
-    assert steps(app)["g4dn.xlarge"] == told["g4dn.xlarge"]
+    assert steps(app)["g4dn.xlarge"] == stated["g4dn.xlarge"]
 
 
 def test_a_profile_of_the_same_step_is_shown_beside(open_app, core, samples, models, catalog):

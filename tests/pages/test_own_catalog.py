@@ -171,7 +171,7 @@ def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, sampl
 
 @pytest.fixture
 def server_file(tmp_path, monkeypatch):
-    """`server_file(own, shown)`: the command line's own file, and what the app is told to show."""
+    """`server_file(own, shown)`: the command line's own file, and what the app shows."""
 
     def serve(shown: str | None, *rows: str) -> None:
         path = tmp_path / "instances.csv"

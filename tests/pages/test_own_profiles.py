@@ -182,7 +182,7 @@ def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_war
         ({"precision": "fp32"}, set()),
         ({"precision": "TF32", "framework": "PyTorch 2"}, {"compiled"}),
     ):
-        give(app, ("told.json", as_version_2({"Device_Conv2D": 9e4, "Device_Relu": len(meta)}, **meta)))
+        give(app, ("half.json", as_version_2({"Device_Conv2D": 9e4, "Device_Relu": len(meta)}, **meta)))
         key = list(own(app).values())[-1]
         keys = {box.key for box in app.selectbox}
         assert {field for field in ("precision", "compiled") if f":{field}:{key}" in keys} == asked
@@ -232,12 +232,12 @@ def test_whoever_waits_sees_the_place_in_line_and_how_far_it_is(open_app, monkey
         texts.append((value, text))
         return drawn(self, value, text)
 
-    def read(file, name, **told):
+    def read(file, name, **stated):
         read_names.append(name)
-        for place in (2, 1) if told else ():
-            told["waiting"](place)
-        if told:
-            told["progress"](0.5)
+        for place in (2, 1) if stated else ():
+            stated["waiting"](place)
+        if stated:
+            stated["progress"](0.5)
         return read_profile(file, name)
 
     monkeypatch.setattr(DeltaGenerator, "progress", noted)

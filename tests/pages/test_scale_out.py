@@ -54,15 +54,15 @@ def drawn(app) -> dict[str, dict]:
 
 def test_the_page_says_what_the_command_says(open_app, samples):
     path = samples[SAMPLE].path
-    told = printed("scaleout", path, "--instance", "p4d.24xlarge", "--images", 50_000, "--market", "on-demand")
+    stated = printed("scaleout", path, "--instance", "p4d.24xlarge", "--images", 50_000, "--market", "on-demand")
     app = open_page(open_app, out_shows="step", scale_out_open="p4d.24xlarge")
     assert not app.error and not app.exception
     ring = drawn(app)["ring"]
-    assert ring["x"] == [row["gpus"] for row in told["curve"]]
-    assert ring["y"] == [row["latency_ms"] for row in told["curve"]]
-    keys = {row["instance"]: row for row in told["offers"]}
+    assert ring["x"] == [row["gpus"] for row in stated["curve"]]
+    assert ring["y"] == [row["latency_ms"] for row in stated["curve"]]
+    keys = {row["instance"]: row for row in stated["offers"]}
     shown = result_rows(app)
-    assert len(shown) == len(told["offers"])
+    assert len(shown) == len(stated["offers"])
     for name, machine in (("p4d.24xlarge", "p4d.24xlarge"), ("lambda/gpu_8x_h100_sxm5", "gpu_8x_h100_sxm5")):
         offer = keys[name]
         assert figures(by_instance(app)[machine]) == (
@@ -75,7 +75,7 @@ def test_the_page_says_what_the_command_says(open_app, samples):
 
 def test_whole_nodes_are_those_of_predict(open_app):
     app = open_page(open_app)
-    told = by_instance(app)
+    stated = by_instance(app)
     columns = "time,cost,latency_ms"
     answered = open_app(
         sample=SAMPLE,
@@ -83,10 +83,10 @@ def test_whole_nodes_are_those_of_predict(open_app):
         **{"whole_nodes": "True", "predict_columns": columns},
     )
     assert not answered.error
-    shared = [row for row in result_rows(answered) if row["GPU"][0].isdigit() and row["Instance"] in told]
+    shared = [row for row in result_rows(answered) if row["GPU"][0].isdigit() and row["Instance"] in stated]
     assert len(shared) > 30
     for row in shared:
-        assert (row["Step"], row["Cost"]) == (told[row["Instance"]]["Step"], told[row["Instance"]]["Epoch cost"])
+        assert (row["Step"], row["Cost"]) == (stated[row["Instance"]]["Step"], stated[row["Instance"]]["Epoch cost"])
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
@@ -110,25 +110,25 @@ def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_
 
 
 def test_a_global_batch_is_shared(open_app, samples):
-    told = printed(
+    stated = printed(
         "scaleout", samples[SAMPLE].path, "--global-batch", 256, "--total-gpus", 8, "--images", 50_000,
         "--market", "on-demand",
     )  # fmt: skip
     app = open_page(open_app, batch_kept="all", batch_of_all="256", gpus="8")
-    (offer,) = [row for row in told["offers"] if row["instance"] == "p4d.24xlarge"]
+    (offer,) = [row for row in stated["offers"] if row["instance"] == "p4d.24xlarge"]
     assert (offer["batch_size"], offer["batch_per_gpu"]) == (256, 32)
     assert figures(by_instance(app)["p4d.24xlarge"])[0] == format_ms(offer["latency_ms"])
 
 
 def test_the_curve_marks_where_cost_rises_faster_than_speed(open_app, samples):
-    told = printed(
+    stated = printed(
         "scaleout", "--step-ms", 100, "--batch", 64, "--gpu", V100, "--parameters", 25.6e6,
         "--instance", "lambda/gpu_8x_v100_n", "--images", 50_000,
     )  # fmt: skip
     app = open_page(open_app, **TYPED, out_shows="cost", scale_out_open="lambda/gpu_8x_v100_n")
     traces = drawn(app)
-    assert traces["ring"]["y"] == pytest.approx([row["epoch_usd"] for row in told["curve"]])
-    assert traces["cost rises faster beyond"]["x"] == [told["last_paying"]]
+    assert traces["ring"]["y"] == pytest.approx([row["epoch_usd"] for row in stated["curve"]])
+    assert traces["cost rises faster beyond"]["x"] == [stated["last_paying"]]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def parameters_input(meta: ProfileMeta | None) -> None:
     ----------
     meta : of the profile; None where there is none.
     """
-    told = None if meta is None else told_parameters(meta)
+    known = None if meta is None else told_parameters(meta)
 
     def answer_nodes() -> None:
         # Whoever says what GPUs share has several in mind: on every page.
@@ -80,7 +80,7 @@ def parameters_input(meta: ProfileMeta | None) -> None:
         index=None,
         accept_new_options=True,
         key=Nodes.network.key,
-        placeholder="ResNet50, or 25.6M" if told is None else f"{format_count(told.count)}, as profiled",
+        placeholder="ResNet50, or 25.6M" if known is None else f"{format_count(known.count)}, as profiled",
         help="A network's name, or its number of parameters: each GPU sends as many gradients.",
         on_change=answer_nodes,
         persist_state="session",

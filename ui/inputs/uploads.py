@@ -54,8 +54,8 @@ SHOWN_LINES = 6
 CONVERT_COMMAND = "profet convert TRACE -o profile.json"
 _REVEALS = """
 A raw trace names every layer and scope of your network, in order and with the time of each; PyTorch traces may hold
-shapes, file paths and lines of your code too. From that, much of an architecture can be told. A profile holds the total
-time per operation type and nothing else. Make one on your own machine and upload that:
+shapes, file paths and lines of your code too. From that, much of an architecture can be inferred. A profile holds the
+total time per operation type and nothing else. Make one on your own machine and upload that:
 """
 _TOO_BIG = "Too big with its weights? What `model.to_json()` gives tells as much."
 

@@ -131,12 +131,12 @@ def _region_of(provider: str, location: str) -> str:
 
 
 def _gpu_of(provider: str, item: Any) -> Gpu | None:
-    """The specs of a row's GPU; None if there is none, if only a part is rented, or if its form is not told."""
+    """The specs of a row's GPU; None if there is none, if only a part is rented, or if its form factor is unknown."""
     if (provider, item.gpu_name) in _FORM_NOT_TOLD or not item.gpu_name or not item.gpu_memory:
         return None
-    told = machine_facts(provider, item.instance_name).gpu
+    known = machine_facts(provider, item.instance_name).gpu
     # RunPod's rows are named by the GPU as NVIDIA's driver writes it.
-    name = told or (item.instance_name if provider == "runpod" else item.gpu_name)
+    name = known or (item.instance_name if provider == "runpod" else item.gpu_name)
     for joined, apart in _JOINED:
         name = re.sub(joined, apart, name).strip()
     try:

@@ -137,7 +137,7 @@ class PyTorchEvents:
     channels_last : convolutions whose first tensor is NHWC in memory, less those whose is NCHW; None if no trace event
         has strides.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
-    peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace was told to say.
+    peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
     old_exports : events as PyTorch's first profiler exported them.
     untimed : events without a valid time.
     """

@@ -60,10 +60,10 @@ def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, re
     trace = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
     asked = ("estimate", "VGG16", "--batch", 16, *TARGETS, "--profile", trace, "--anchor", "g3s.xlarge")
     found = document(*asked)
-    told = {row["instance"]: row for row in found["profile"]["disagreements"]}
-    row = told["p3.2xlarge"]
+    stated = {row["instance"]: row for row in found["profile"]["disagreements"]}
+    row = stated["p3.2xlarge"]
     assert row["ratio"] == pytest.approx(row["estimated_ms"] / row["profiled_ms"]) and row["overlap"] in (True, False)
-    assert set(told) == {"g4dn.xlarge", "p3.2xlarge"}
+    assert set(stated) == {"g4dn.xlarge", "p3.2xlarge"}
     _, out, _ = run(*asked)
     assert "by profile" in out and "The estimate and the profile differ by" in out
     _, _, err = run(*asked[:2], "--batch", 32, *asked[4:])

@@ -88,8 +88,8 @@ def test_predicts_text_is_a_table_with_a_line_an_instance(run, document, command
     assert header.split()[0] == "instance" and "$ per 1,000 steps" in header
     assert {line.split()[0] for line in lines} == set(catalog)
     # What nobody profiled says what it rests on.
-    told = {name for note in notes for name in note.partition(": ")[0].split(", ")[:-1]}
-    assert told >= {line.split()[0] for line in lines if "derived" in line or "transferred" in line}
+    stated = {name for note in notes for name in note.partition(": ")[0].split(", ")[:-1]}
+    assert stated >= {line.split()[0] for line in lines if "derived" in line or "transferred" in line}
     assert len(notes) == len(set(notes)) < len(lines) / 2, "what several offers share is said once"
     assert " ms " in lines[0] and "$" in lines[0] and "given" in lines[0]
     # An old price says how old it is.

@@ -17,7 +17,7 @@ from profet_core.collected.record import CELLS_NAME, read_cells, whole_lines
 
 ROOT = Path(__file__).resolve().parents[3]
 CELLS = 40
-#: Collects made-up cells into the real store, as slowly as a quick GPU; what was measured is told on stdout.
+#: Collects made-up cells into the real store, as slowly as a quick GPU; what was measured is printed.
 COLLECT = f"""
 import runpy, sys, time
 from pathlib import Path
@@ -97,11 +97,11 @@ def test_a_machine_that_is_taken_away_loses_no_kept_cell_and_the_next_one_goes_o
 
 def test_a_machine_that_is_told_to_end_keeps_what_it_has(task, tmp_path):
     machine = started(task, tmp_path, "only")
-    told = [int(machine.stdout.readline()) for _ in range(6)]
+    stated = [int(machine.stdout.readline()) for _ in range(6)]
     os.kill(machine.pid, signal.SIGTERM)
     machine.communicate(timeout=120)
     assert machine.returncode == 143
-    assert kept(task, tmp_path)[:6] == told
+    assert kept(task, tmp_path)[:6] == stated
 
 
 def test_a_collector_that_fails_is_the_jobs_failure(task, tmp_path):

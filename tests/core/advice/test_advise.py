@@ -86,7 +86,7 @@ def test_the_cheapest_in_time_with_the_certainty_asked_for():
     assert "over 99% likely" in answer_sentences(certain)[0] and "only 68% likely" in answer_sentences(certain)[1]
     bold = advised(replace(limits, certainty=0.6))
     assert bold.answer.label == "slow"
-    # A near thing: what else takes time is told; with time to spare it isn't.
+    # A near thing has a warning of other time; with time to spare there is none.
     assert any("6% to 9% longer" in line for line in answer_sentences(bold))
     assert not any("% longer" in line for line in answer_sentences(advised(Limits(deadline_h=3))))
 

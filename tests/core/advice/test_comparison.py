@@ -1,4 +1,4 @@
-"""One plan against another by hand: chances, break-even, and how both are told."""
+"""One plan against another by hand: chances, break-even, and their sentences."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_trees_come_back_as_they_were(threshold):
     assert (found.numbers.dtype, found.numbers.tolist()) == (np.float64, [threshold, -1.0, 2.0])
     rows = np.array([[0, 0, threshold], [0, 0, np.nextafter(threshold, 1)]])
     assert found.run(rows).ravel().tolist() == [-1.0, 2.0]
-    # More columns than 16 bits hold are told apart.
+    # More columns than 16 bits hold are distinguished.
     wide = np.zeros((2, 70_000))
     wide[1, -1] = 1
     assert read_fitted(written(tree(inputs=70_000))).run(wide).ravel().tolist() == [-1.0, 2.0]

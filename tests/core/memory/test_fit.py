@@ -77,7 +77,7 @@ def test_the_probability_is_logistic_in_the_log_of_what_is_left():
     assert answer.probability == pytest.approx(expected)
     assert answer.verdict == Verdict.FITS
     assert answer.why == "needs about 10 of 12 GiB, from the profile's times"
-    # Room far from the need decides; near it it can't be told.
+    # Room far from the need decides; near it there is no answer.
     asked = [(16, 32), (8, 32), (10, 32), (80, 256), (16, 256)]
     found = [answered(SURE, META, 16, gib, batch_size=size, times=seconds_moving(4.0)).verdict for gib, size in asked]
     assert [verdict.name for verdict in found] == ["FITS", "DOES_NOT_FIT", "CANT_TELL", "FITS", "DOES_NOT_FIT"]
@@ -110,9 +110,9 @@ def test_a_larger_picture_counts_as_so_many_more():
 def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
     update_us = (GIB / 8) * 4 / (0.25 * 320e3)
     times = seconds_moving(4.0)
-    told = DeviceTimes({**times.class_us, "weight update": update_us}, "T4", 320.0)
+    stated = DeviceTimes({**times.class_us, "weight update": update_us}, "T4", 320.0)
     asked = {"batch_size": 48}
-    without = answered(SURE, ProfileMeta(batch_size=16), 16, 12, times=told, **asked)
+    without = answered(SURE, ProfileMeta(batch_size=16), 16, 12, times=stated, **asked)
     assert without.probability == pytest.approx(answered(SURE, META, 16, 12, times=times, **asked).probability)
 
 
@@ -200,11 +200,11 @@ def test_two_recorded_peaks_tell_what_grows():
     first = ProfileMeta(batch_size=16, pixels=224, peak_memory_mib=3.5 * 1024)
     second = ProfileMeta(batch_size=64, pixels=224, peak_memory_mib=9.5 * 1024)
     # Six GiB in 48 images: of the first peak two grow and 1.5 stay, whatever the parameters.
-    told = answered(SURE, first, 16, 8, second=second, batch_size=32)
-    assert told.why == "needs about 6 of 8 GiB, from the recorded peaks"
-    assert told.verdict == Verdict.FITS
+    stated = answered(SURE, first, 16, 8, second=second, batch_size=32)
+    assert stated.why == "needs about 6 of 8 GiB, from the recorded peaks"
+    assert stated.verdict == Verdict.FITS
     assert answered(SURE, first, 16, 8, batch_size=32).verdict == Verdict.CANT_TELL, "one alone doesn't"
-    # A quarter of the images of twice the side is the same step: nothing is told apart.
+    # A quarter of the images of twice the side is the same step: nothing is distinguished.
     same = ProfileMeta(batch_size=4, pixels=448, peak_memory_mib=9.5 * 1024)
     alone = answered(SURE, first, 16, 8, batch_size=32)
     assert answered(SURE, first, 16, 8, second=same, batch_size=32) == alone
@@ -225,8 +225,8 @@ def test_a_peak_says_what_it_is_of():
         framework="PyTorch 2.9.0", precision="bf16", batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024
     )
     # Half a precision's weights and gradients are half a GiB: three grow.
-    told = answered(SURE, meta, 16, 8, batch_size=32)
-    assert told.why == "needs about 7.1 of 8 GiB, from the recorded peak (PyTorch, bf16)"
+    stated = answered(SURE, meta, 16, 8, batch_size=32)
+    assert stated.why == "needs about 7.1 of 8 GiB, from the recorded peak (PyTorch, bf16)"
     mixed = answered(SURE, replace(meta, precision="mixed bf16"), 16, 8, batch_size=32)
     assert mixed.why == "needs about 6.6 of 8 GiB, from the recorded peak (PyTorch, mixed bf16)"
 
@@ -311,9 +311,9 @@ def test_other_frameworks_and_cut_profiles_tell_nothing_by_their_times(catalog, 
     operations = dict(sample.profile.operations)
     update = "Device_ResourceApplyGradientDescent"
     adam = Profile({**operations, "Device_ResourceApplyAdam": operations[update] * 7 / 3, update: 0.0})
-    told = device_times(adam, catalog, gpus, sample.anchor)
+    stated = device_times(adam, catalog, gpus, sample.anchor)
     assert state_copies(adam) == 2
-    assert told.class_us["weight update"] == pytest.approx(times.class_us["weight update"] * 7 / 3)
+    assert stated.class_us["weight update"] == pytest.approx(times.class_us["weight update"] * 7 / 3)
     torch = Profile(sample.profile.operations, ProfileMeta(framework="PyTorch 2.9"))
     assert device_times(torch, catalog, gpus, sample.anchor) is None
     cut = Profile({"Device_Conv2D": 5e5, "Device_FusedBatchNormV3": 2e5, "Host_IDLE": 1e6})

@@ -1,4 +1,4 @@
-"""Golden predictions: a retrained model can't change what people were told without somebody saying so.
+"""Golden predictions: a retrained model can't change answers unnoticed.
 
 After a deliberate retrain: `python -m pytest tests/core/prediction/test_golden.py --update-golden`, and look at the
 difference.

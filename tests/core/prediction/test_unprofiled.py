@@ -318,8 +318,8 @@ def test_a_latency_that_the_profile_does_not_explain_widens_all_intervals(models
 
 def test_a_faster_anchor_means_more_work_for_all_others(models, catalog, profile):
     def p3_ms(anchor: str, precision: str | None = None) -> float:
-        told = replace(profile, meta=replace(profile.meta, precision=precision))
-        found = predict(models, catalog, told, anchor, latency_ms=90.0, trust_latency=True)
+        shown = replace(profile, meta=replace(profile.meta, precision=precision))
+        found = predict(models, catalog, shown, anchor, latency_ms=90.0, trust_latency=True)
         return found.latencies_ms["p3.2xlarge"]
 
     found = [p3_ms(name) for name in ("L4", "A10", "A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB")]

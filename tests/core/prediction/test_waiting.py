@@ -181,7 +181,7 @@ def hosted(meta: ProfileMeta = IN_PYTORCH, **host: float) -> Profile:
 def test_pytorchs_host_times_add_up_without_waits():
     waits = dict.fromkeys(("IDLE", "Dataset", "_Send", "_Recv", "_HostRecv"), 90_000.0)
     assert host_times_ms([hosted(aten_conv2d=8_000.0, aten_relu=2_000.0, **waits)])[0] == pytest.approx(10.0)
-    # TensorFlow runs on many threads; or nothing is told.
+    # TensorFlow runs on many threads; or nothing is known.
     others = [hosted(ProfileMeta(framework=name), Conv2D=8_000.0) for name in ("TensorFlow 2.21", None)]
     for given in (*others, hosted(), hosted(IDLE=90_000.0)):
         assert host_times_ms([given])[0] == np.inf

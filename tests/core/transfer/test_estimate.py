@@ -208,7 +208,7 @@ def calibrated(anchor="g4dn.xlarge", *, tf32=True, log_speed=1.0) -> CalibratedG
 
 @pytest.fixture
 def folder(repository, tmp_path):
-    """Writes `transfer.json` as shipped and what cells told beside it."""
+    """Writes `transfer.json` as shipped and the calibration from cells."""
 
     def write(*gpus: CalibratedGpu, change=None):
         shutil.copy(repository / "models" / TRANSFER_NAME, tmp_path)

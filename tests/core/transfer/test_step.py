@@ -76,7 +76,7 @@ def test_bounds_of_the_floor():
     bounds = ((8.0, 4.0), (np.inf, 8.0), (0.0, 0.0))
     for other, joined in bounds:
         assert least_bound_ms([np.array([8.0]), np.array([other])])[0] == pytest.approx(joined, abs=1e-4)
-    # Gaps of 5 ms and the start, on a host that launches 1 / 0.79 times as fast: told on the reference host.
+    # Gaps of 5 ms and the start, on a host that launches 1 / 0.79 times as fast: as on the reference host.
     elsewhere = replace(LAW, instances={**LAW.instances, "fast": replace(FAST, host="cascade-lake")})
     launch = elsewhere.host("fast").launch
     floor_ms = elsewhere.floor_ms(made_parts(idle=3.0), "fast", None)[0]
@@ -99,12 +99,12 @@ def test_the_anchors_latency_by_its_own_profile():
 
 def known(latency_ms=108.0, others=None, law=LAW, floor_ms=None, **parts) -> KnownSteps:
     measured = None if latency_ms is None else np.array([latency_ms])
-    told = None if floor_ms is None else np.array([floor_ms])
+    stated = None if floor_ms is None else np.array([floor_ms])
     rows = {
         name: Estimate(latency_ms=np.array([value]), log_sd=np.array([half]))
         for name, (value, half) in (others or {}).items()
     }
-    return known_steps(law, AnchorSteps("fast", made_parts(**parts), measured, told), rows)
+    return known_steps(law, AnchorSteps("fast", made_parts(**parts), measured, stated), rows)
 
 
 def test_work_is_what_copy_start_and_tails_leave():
@@ -125,7 +125,7 @@ def test_no_floor_is_above_a_latency_that_is_known():
     law = replace(LAW, instances={"fast": FAST, "slow": replace(FAST, host="cascade-lake")})
     assert known(law=law, idle=12.0, others=slow).floor_ms[0] == pytest.approx(20.0 / 0.7918, rel=1e-4)
     # A floor that is known otherwise counts; no step takes less than its launches.
-    assert [known(floor_ms=told).floor_ms[0] for told in (33.0, 333.0)] == [33.0, 108.0]
+    assert [known(floor_ms=stated).floor_ms[0] for stated in (33.0, 333.0)] == [33.0, 108.0]
 
 
 # --- a profile's times by what bounds them --------------------------------------------------------------------------

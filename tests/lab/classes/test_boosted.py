@@ -78,7 +78,7 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     trees = fit(with_one, rows=learned, known=False)
     assert trees.unseen[0, depthwise]
     assert written(trees) == written(fit(bank, rows=learned, known=False))
-    # Of D, the class is set aside and carried over at a power of the typical ratio, here one half.
+    # Of D, the class is excluded and scaled by a power of the typical ratio, here one half.
     inputs = fold_inputs(bank, trees, 0, "slow", ~learned, False, False)
     assert not inputs.classes_ms[:, depthwise].any()
     found = trees.predict(0, inputs, bank.device_classes)

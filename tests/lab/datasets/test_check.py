@@ -40,8 +40,10 @@ def varied(dataset) -> Dataset:
 def test_what_is_there_is_told(varied):
     found = checked(varied)
     one = next(row for row in found["instances"] if row["instance"] == "p3.2xlarge")
-    told = {name: one[name] for name in ("gpu", "gpu_known", "ok", "out_of_memory", "failed", "profiled", "workloads")}
-    assert list(told.values()) == ["Tesla V100-SXM2-16GB", True, 5, 0, 0, 4, 3]
+    stated = {
+        name: one[name] for name in ("gpu", "gpu_known", "ok", "out_of_memory", "failed", "profiled", "workloads")
+    }
+    assert list(stated.values()) == ["Tesla V100-SXM2-16GB", True, 5, 0, 0, 4, 3]
     sizes = [one[name] for name in ("models", "pixels", "batch_sizes", "repeats", "frameworks", "precisions")]
     assert sizes == [["VGG11"], [32, 64], [10, 20], 2, ["tensorflow 2.5"], ["fp32"]]
     # 2,100 us of device rows over two steps of 1 ms an image.
@@ -65,7 +67,7 @@ def test_pairs_tell_what_is_missing_and_what_did_not_fit(varied):
     assert [[pair[name] for name in counts] for pair in (there, back)] == [[1, 1, 1], [1, 0, 0]]
 
 
-def told(found: dict) -> list[tuple[str, str, int]]:
+def stated(found: dict) -> list[tuple[str, str, int]]:
     """Findings without their sentences."""
     return [(finding["kind"], finding["instance"], finding["cells"]) for finding in found["findings"]]
 
@@ -85,7 +87,7 @@ def lines(found: dict) -> list[str]:
 )
 def test_profiles_of_other_steps_and_units_are_found(factor, kind, said, varied):
     found = checked(varied, operations=varied.operations.assign(time_us=varied.operations["time_us"] * factor))
-    assert told(found) == [(kind, "p2.xlarge", 4), (kind, "p3.2xlarge", 4)]
+    assert stated(found) == [(kind, "p2.xlarge", 4), (kind, "p3.2xlarge", 4)]
     assert said in lines(found)[0]
 
 
@@ -97,21 +99,21 @@ def test_profiles_without_device_rows_are_found(varied):
 def test_noise_is_found(varied):
     rows = (varied.cells["instance"] == "p2.xlarge") & (varied.cells["repeat"] == 2)
     found = with_cells(varied, rows, batch_latency_ms=varied.cells.loc[rows, "batch_latency_ms"] * 1.2)
-    assert told(found) == [("noise", "p2.xlarge", 4)] and " 9.1% " in lines(found)[0]
+    assert stated(found) == [("noise", "p2.xlarge", 4)] and " 9.1% " in lines(found)[0]
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
 def test_times_that_are_none_are_found(value, varied):
-    assert ("time", "p2.xlarge", 1) in told(with_cells(varied, 1, batch_latency_ms=value))
+    assert ("time", "p2.xlarge", 1) in stated(with_cells(varied, 1, batch_latency_ms=value))
     if not value > 0:
         wrong = -1.0 if value == 0 else value
         times_us = varied.operations["time_us"].where(varied.operations["cell"] != 1, wrong)
         found = checked(varied, operations=varied.operations.assign(time_us=times_us))
-        assert ("time", "p2.xlarge", 1) in told(found)
+        assert ("time", "p2.xlarge", 1) in stated(found)
 
 
 def test_duplicates_and_gpus_without_specs_are_found(varied):
-    assert ("duplicates", "p2.xlarge", 1) in told(with_cells(varied, 1, repeat=1))
+    assert ("duplicates", "p2.xlarge", 1) in stated(with_cells(varied, 1, repeat=1))
     facts = {"p2.xlarge": InstanceFacts("Made-up 9000"), "p3.2xlarge": InstanceFacts()}
     first, second = lines(checked(varied, instances=facts))
     assert "'Made-up 9000'" in first and "unknown" in second
@@ -129,4 +131,4 @@ def test_the_published_measurements_hold_one_step_and_little_noise():
         "p3.2xlarge": (1.12, 2.39),
     }
     assert {pair["common"] for pair in found["pairs"]} == {307}
-    assert [(kind, cells) for kind, _, cells in told(found)] == [("noise", 1), ("noise", 1)]
+    assert [(kind, cells) for kind, _, cells in stated(found)] == [("noise", 1), ("noise", 1)]

@@ -75,10 +75,10 @@ def test_a_profile_of_two_steps_is_halved_once_and_recorded_as_such(folder):
 
 
 def test_the_document_lists_every_column(repository):
-    told = (repository / "docs" / "DATA.md").read_text(encoding="utf-8")
+    stated = (repository / "docs" / "DATA.md").read_text(encoding="utf-8")
     for schema in SCHEMAS.values():
         for field in schema:
-            assert f"| `{field.name}` | {field.type} | {field.metadata[b'what'].decode()} |" in told
+            assert f"| `{field.name}` | {field.type} | {field.metadata[b'what'].decode()} |" in stated
 
 
 def test_an_unknown_version_is_refused(folder):

@@ -1,4 +1,4 @@
-"""Models are trained between instances that have enough in common; the others are told why not."""
+"""Models are trained between instances that have enough in common; the others get a reason."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_the_model_of_made_up_steps_is_recovered(laws):
     assert law.copy_factor == pytest.approx(COPY_FACTOR, rel=0.02)
     for name, row in law.instances.items():
         assert row.gpu_per_busy == pytest.approx(1.0, rel=0.01), name
-        # Tails are told apart from it: a part of launches that hardly count here.
+        # Tails are inferred separately: a part of launches that hardly count here.
         assert row.benchmark_work_ms == pytest.approx(32 * 224**2 / 1e5 * 8 * SLOWNESS[name], rel=0.01)
         assert row.gpu == gpu_of(name).name and row.host == HOST_OF[name]
     speeds = np.array([row.kind_log_speeds for row in law.instances.values()])

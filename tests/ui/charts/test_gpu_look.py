@@ -19,7 +19,7 @@ VISION = {
     "no middle": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
     "no short": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
-#: CIE76 distance at which two marks beside each other are told apart at a glance.
+#: CIE76 distance at which two marks beside each other are distinguished at a glance.
 TOLD_APART = 15
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 

@@ -48,10 +48,10 @@ def test_import_writes_the_layout_and_says_what(run, document, tables, tmp_path)
     assert (status, err) == (0, "")
     assert "4 cells of p2.xlarge, p3.2xlarge; 4 with a profile" in out and out.count("\n") == 1
     assert files_of(tmp_path / "one") == LAYOUT
-    told = document("data", "import", tables, "--out", tmp_path / "two")
-    assert list(told) == ["out", "cells", "profiled", "operations", "instances", "sources"]
-    assert (told["cells"], told["profiled"], told["operations"]) == (4, 4, 8)
-    (source,) = told["sources"]
+    stated = document("data", "import", tables, "--out", tmp_path / "two")
+    assert list(stated) == ["out", "cells", "profiled", "operations", "instances", "sources"]
+    assert (stated["cells"], stated["profiled"], stated["operations"]) == (4, 4, 8)
+    (source,) = stated["sources"]
     assert list(source) == ["name", "kind", "files", "licence"] and source["kind"] == "profet tables"
     operations = pd.read_parquet(tmp_path / "two" / "operations.parquet")
     # Half of what two steps took.
@@ -60,9 +60,9 @@ def test_import_writes_the_layout_and_says_what(run, document, tables, tmp_path)
 
 
 def test_check_tells_what_there_is(run, document, imported):
-    told = document("data", "check", imported)
-    assert list(told) == ["instances", "pairs", "findings"] and told["findings"] == []
-    pair = told["pairs"][0]
+    stated = document("data", "check", imported)
+    assert list(stated) == ["instances", "pairs", "findings"] and stated["findings"] == []
+    pair = stated["pairs"][0]
     assert (pair["anchor"], pair["target"], pair["common"], pair["missing"]) == ("p2.xlarge", "p3.2xlarge", 1, 0)
     status, out, err = run("data", "check", imported)
     assert (status, err) == (0, "")
@@ -100,9 +100,9 @@ def test_check_names_what_is_missing_and_wrong(run, tmp_path):
 def test_merge_joins_and_keeps_sources(document, imported, run, tmp_path):
     other = write_tables(tmp_path / "other", ["desk.x1"])
     assert run("data", "import", other, "--out", tmp_path / "mine")[0] == 0
-    told = document("data", "merge", imported, tmp_path / "mine", imported, "--out", tmp_path / "all")
-    assert (told["cells"], told["instances"]) == (6, ["desk.x1", "p2.xlarge", "p3.2xlarge"])
-    assert [source["name"] for source in told["sources"]] == ["profet", "profet-2"]
+    stated = document("data", "merge", imported, tmp_path / "mine", imported, "--out", tmp_path / "all")
+    assert (stated["cells"], stated["instances"]) == (6, ["desk.x1", "p2.xlarge", "p3.2xlarge"])
+    assert [source["name"] for source in stated["sources"]] == ["profet", "profet-2"]
     assert files_of(tmp_path / "all") == LAYOUT
 
 

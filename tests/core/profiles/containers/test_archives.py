@@ -144,9 +144,9 @@ def test_progress_rises_to_one_over_an_archive():
     noise = random.Random(1).randbytes(400_000).hex().encode()
     files = {"a.bin": noise, "trace.json": PYTORCH[:-1] + b', "x": "' + noise + b'"}'}
     for pack in (zipped, tarred, PACKINGS["tar.gz"]):
-        told: list[float] = []
-        assert read_profile(io.BytesIO(pack(files)), progress=told.append).steps == 2
-        assert told == sorted(set(told)) and 0 < told[0] <= told[-1] == 1.0
+        stated: list[float] = []
+        assert read_profile(io.BytesIO(pack(files)), progress=stated.append).steps == 2
+        assert stated == sorted(set(stated)) and 0 < stated[0] <= stated[-1] == 1.0
 
 
 # --- hostile archives -------------------------------------------------------------------------------------------------

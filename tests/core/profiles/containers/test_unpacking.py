@@ -48,14 +48,14 @@ def test_a_long_pipe_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_progress_rises_to_one_and_is_not_told_too_often(pack):
-    told: list[float] = []
-    content = Content(pack(NOISE), watch=Watch(told.append))
+    stated: list[float] = []
+    content = Content(pack(NOISE), watch=Watch(stated.append))
     content.follow()
     content.read()
     content.read()
-    assert told == sorted(set(told))
-    assert 5 <= len(told) <= 101
-    assert 0 < told[0] < 0.5 and told[-1] == 1.0
+    assert stated == sorted(set(stated))
+    assert 5 <= len(stated) <= 101
+    assert 0 < stated[0] < 0.5 and stated[-1] == 1.0
 
 
 def test_reading_whole_stops_at_its_cap():
