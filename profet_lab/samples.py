@@ -39,7 +39,9 @@ class Choice:
 
 
 CHOICES = (
-    Choice("g4dn.xlarge", "ResNet50", 224, 64, "an ImageNet training, on the one of the four that can still be rented"),
+    Choice(
+        "g4dn.xlarge", "ResNet50", 224, 64, "an ImageNet training, on the only one of the four instances still for rent"
+    ),
     Choice("g4dn.xlarge", "ResNet50", 128, 64, "a mid-size network"),
     Choice("g4dn.xlarge", "ResNet50", 128, 16, "one end of a batch-size pair: fill Scale with it and batch 256"),
     Choice("g4dn.xlarge", "ResNet50", 128, 256, "the other end of the batch-size pair"),
