@@ -56,14 +56,6 @@ _FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN)
 _CAST = DEVICE_PREFIX + "Cast"
 _NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
 FP32_FROM_TF32 = Note(Code.FP32_FROM_TF32)
-#: Note on every answer in half precision.
-HALF_WARNING = (
-    "{name} latencies are FP32 or TF32 latencies divided by a speed-up from published pairs: plain and tuned training "
-    "differ, and the intervals include that."
-)
-BF16_WARNING = "No BF16 pairs were published: the same speed-up as for FP16 AMP is assumed."
-CONVERTED_WARNING = "The profile was recorded in {name} and is converted to FP32 first: the intervals are wider."
-
 
 Row = TypeVar("Row", bound=Estimate)
 
@@ -308,11 +300,11 @@ def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
     """Note on a row's precision."""
     name = _NAMES[precision]
     if not has_tensor_cores(gpu):
-        return Note.of(Code.NO_TENSOR_CORES, precision=name)
+        return Note(Code.NO_TENSOR_CORES, precision=name)
     if precision == BF16 and gpu.tf32_tensor_dense_tflops is None:
         return Note(Code.NO_BF16)
     over = "FP32" if gpu.tf32_tensor_dense_tflops is None else "TF32"
-    return Note.of(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
+    return Note(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
 
 
 @dataclass(frozen=True)
@@ -352,7 +344,7 @@ class _In:
             precision=self.precision,
             warnings=tuple(
                 dict.fromkeys(
-                    (*precision_warnings(self.precision, canonical(self.profile.meta.precision)), *predicted.warnings)
+                    (*precision_notes(self.precision, canonical(self.profile.meta.precision)), *predicted.warnings)
                 )
             ),
         )
@@ -449,16 +441,16 @@ def fp32_unknown(transfer: TransferModel, gpu: Gpu) -> bool:
     return gpu.tf32_tensor_dense_tflops is not None and evidence_of(transfer, gpu, False).source not in _FP32_KNOWN
 
 
-def precision_warnings(precision: str, recorded: str | None = None) -> tuple[str, ...]:
+def precision_notes(precision: str, recorded: str | None = None) -> list[Note]:
     """Caveats of an answer in a precision, from a profile recorded in another or the same one."""
     found = []
     if is_half(precision):
-        found.append(HALF_WARNING.format(name=_NAMES[precision]))
+        found.append(Note(Code.HALF_PRECISION, precision=_NAMES[precision]))
     if BF16 in (precision, recorded):
-        found.append(BF16_WARNING)
+        found.append(Note(Code.BF16_AS_FP16))
     if recorded is not None and is_half(recorded):
-        found.append(CONVERTED_WARNING.format(name=_NAMES[recorded]))
-    return tuple(found)
+        found.append(Note(Code.CONVERTED_PRECISION, precision=_NAMES[recorded]))
+    return found
 
 
 def activation_growth(models: Models, profile: Profile, precision: str) -> float:

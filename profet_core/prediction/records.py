@@ -69,7 +69,7 @@ class Prediction:
     interval_level: float | None
     unknown_operations: UnknownOperations
     similarity: Similarity | None
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
     steps: int = 1
     steps_basis: StepsBasis = "assumed"
     read_by: str = ""
@@ -134,8 +134,8 @@ def priced_row(entry: Instance, step: Estimate, members: Mapping[str, float] | N
 
 
 def _node_price(gpus: int) -> Note:
-    return _NODE_PRICES.get(gpus) or Note.of(Code.NODE_PRICE, gpus=gpus)
+    return _NODE_PRICES.get(gpus) or Note(Code.NODE_PRICE, gpus=gpus)
 
 
 #: Rows of nodes are many.
-_NODE_PRICES = {gpus: Note.of(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}
+_NODE_PRICES = {gpus: Note(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}

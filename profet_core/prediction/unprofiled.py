@@ -145,7 +145,7 @@ class UnprofiledAnchor:
     @property
     def note(self) -> Note:
         """Basis of a row that is inferred from its profiles."""
-        return Note.of(Code.UNPROFILED_ANCHOR, gpu=self.gpu.name)
+        return Note(Code.UNPROFILED_ANCHOR, gpu=self.gpu.name)
 
 
 def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
@@ -255,7 +255,7 @@ def _same_gpu(
             found, basis = found.widened(own.log_sd).noted(own.note), Basis.CARRIED_BACK
     nothing = np.zeros(found.latency_ms.shape)
     return replace(
-        found.noted(Note.of(Code.SAME_GPU, instance=name)),
+        found.noted(Note(Code.SAME_GPU, instance=name)),
         basis=basis,
         relative=Relative(name, nothing),
         reach=Reach({name: nothing + 1.0}, found.latency_ms, nothing),
@@ -265,4 +265,4 @@ def _same_gpu(
 def _sibling_notes(gpus: Gpus, gpu: Gpu, siblings: Mapping[str, str]) -> tuple[Note, ...]:
     """Differences from the profiled GPU of the same model, if there is one; `siblings`: model -> full name."""
     sibling = siblings.get(gpus.models.get(gpu.name) or gpu.model)
-    return () if sibling is None else (Note.of(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)
+    return () if sibling is None else (Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)

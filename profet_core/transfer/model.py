@@ -59,10 +59,10 @@ class DerivedLaw:
 
     def notes(self, gpu: Gpu, tf32: bool) -> tuple[Note, ...]:
         """Source of the estimate, and the assumption of its interval."""
-        note = Note.of(Code.THIRD_PARTY, networks=self.networks)
+        note = Note(Code.THIRD_PARTY, networks=self.networks)
         if self.ran_as(gpu, tf32):
             return (note,)
-        return note, Note.of(Code.THIRD_PARTY_TF32, how="allowed" if self.tf32 else "off")
+        return note, Note(Code.THIRD_PARTY_TF32, how="allowed" if self.tf32 else "off")
 
     def ran_as(self, gpu: Gpu, tf32: bool) -> bool:
         """Whether the source ran in the requested precision."""

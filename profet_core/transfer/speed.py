@@ -57,8 +57,8 @@ def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
 def _speed(model: TransferModel, log_speed: float, log_sd: float, evidence: Evidence, in_tf32: bool) -> Speed:
     precision = "TF32" if in_tf32 else "FP32"
     notes = (
-        Note.of(Code.BASED_ON, precision=precision, evidence=evidence.note),
-        Note.of(Code.SPREAD, gpus=model.spread.gpus),
+        Note(Code.BASED_ON, precision=precision, evidence=evidence.note),
+        Note(Code.SPREAD, gpus=model.spread.gpus),
     )
     return Speed(log_speed, log_sd, model.spread.log_sd(log_sd), evidence, notes)
 
@@ -118,7 +118,7 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
     if other is None:
         return speed
     precision, how = ("TF32", "with") if other.tf32 else ("FP32", "without")
-    note = Note.of(Code.OTHER_PRECISION_STEPS, said=other.said, precision=precision, how=how)
+    note = Note(Code.OTHER_PRECISION_STEPS, said=other.said, precision=precision, how=how)
     return replace(speed, notes=(note, *speed.notes))
 
 
@@ -126,7 +126,7 @@ def _calibrated_target(
     calibrated: CalibratedGpu, reference: InstanceStep, gpu: Gpu, host: Host
 ) -> tuple[Target, Speed]:
     """Target from its measured steps, which also cover the effect of the operation mix."""
-    note = Note.of(Code.MEASURED_STEPS, said=calibrated.said, networks=calibrated.networks)
+    note = Note(Code.MEASURED_STEPS, said=calibrated.said, networks=calibrated.networks)
     evidence = Evidence(Source.CELLS, gpu.name, said=calibrated.said)
     target = Target(
         host=host,

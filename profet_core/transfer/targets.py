@@ -154,15 +154,15 @@ class Evidence:
         """As a prediction's note."""
         match self.source:
             case Source.PUBLISHED:
-                return Note.of(Code.PUBLISHED, gpu=self.gpu)
+                return Note(Code.PUBLISHED, gpu=self.gpu)
             case Source.OWN:
-                return Note.of(Code.OWN_SPECS, said=self.said)
+                return Note(Code.OWN_SPECS, said=self.said)
             case Source.GENERATION:
                 return Note(Code.GENERATION)
             case Source.SPECS:
                 return Note(Code.SPECS_ONLY)
             case _:
-                return Note.of(Code.EVIDENCE, said=self.words)
+                return Note(Code.EVIDENCE, said=self.words)
 
 
 @dataclass(frozen=True, slots=True)
