@@ -257,13 +257,15 @@ def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
         yield without, batch.inputs.of_rows(without, None)
 
 
+#: Batch and pixel sizes of the training data.
+_LOWEST, _HIGHEST = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
+
+
 def _sizes(profiles: Sequence[Profile]) -> tuple[FloatArray, np.ndarray]:
     """Batch and pixel size as inputs, and whether both are known and within the training range."""
     values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in profiles], float)
-    lowest, highest = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
-    known = np.all((values >= lowest) & (values <= highest), axis=1)
-    values = np.clip(values, lowest, highest)
-    return size_inputs(np, values[:, :1], values[:, 1:]), known
+    within = np.minimum(np.maximum(values, _LOWEST), _HIGHEST)
+    return size_inputs(np, within[:, :1], within[:, 1:]), (within == values).all(axis=1)
 
 
 def _member_ms(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
+from typing import NamedTuple
 
+import numpy as np
+
+from profet_core.arrays import FloatArray
 from profet_core.messages import Code, Note
 
 # Launches are bound by one CPU thread. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake (g4dn). Others
@@ -97,6 +101,20 @@ def host_named(name: str, compute_capability: float | None = None) -> Host:
     capability = 8.9 if compute_capability is None else compute_capability
     typical = next(host for least, host in _TYPICAL_HOSTS if capability >= least)
     return replace(HOSTS[typical], log_sd=_UNKNOWN_LOG_SD)
+
+
+class HostColumns(NamedTuple):
+    """Many hosts, in columns that broadcast over profiles, (hosts, 1); named as in `Host`."""
+
+    launch: FloatArray
+    copy: FloatArray
+    log_sd: FloatArray
+
+    @classmethod
+    def of(cls, hosts: Iterable[Host]) -> HostColumns:
+        """Columns of several hosts."""
+        rows = np.array([(host.launch, host.copy, host.log_sd) for host in hosts], float).reshape(-1, 3)
+        return cls(*rows.T[..., None])
 
 
 class Source(Enum):
