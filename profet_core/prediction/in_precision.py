@@ -8,9 +8,9 @@ quadrature.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -39,7 +39,7 @@ from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, asked_pre
 from profet_core.prediction import predict as unasked
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import check_latency, check_predictable, counted, host_times_ms
-from profet_core.prediction.records import InstancePrediction, Prediction
+from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.transfer.carry import ForeignSteps, carry_back
 from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
@@ -177,7 +177,8 @@ def _changes(profile: Profile) -> bool:
 
 
 def _any_tf32(models: Models, predicted: Sequence[Prediction]) -> bool:
-    gpus = {gpu_of(models, row) for one in predicted[:1] for row in one.predictions}
+    offers = {(row.offer.gpu, row.offer.gpu_memory_gib): row for one in predicted[:1] for row in one.predictions}
+    gpus = [gpu_of(models, row) for row in offers.values()]
     return any(gpu is not None and gpu.tf32_tensor_dense_tflops is not None for gpu in gpus)
 
 
@@ -318,7 +319,7 @@ class _In:
     base: _Base
     latency_ms: float | None
 
-    @property
+    @cached_property
     def precision(self) -> str:
         """Precision of the answer; half if the profile's is and no other is requested."""
         said = canonical(self.profile.meta.precision)
@@ -332,7 +333,7 @@ class _In:
         if changed and any(row.latency_ms is not None for row in rows) and self.models.precision is not None:
             work = work_of(self.models, self.anchor, self.base.profile, predicted.anchor_latency_ms)
             log_gain = self._log_gain(work, predicted.anchor_latency_ms)
-            rows = tuple(self._row(row, others[row.instance], work, log_gain) for row in rows)
+            rows = tuple(self._rows(rows, others, work, log_gain))
         elif is_half(self.precision) or self.base.log_slower != 0:
             precision_of(self.models)
         if log_sd := _other_kernels_log_sd(self.profile):
@@ -349,7 +350,7 @@ class _In:
             ),
         )
 
-    @property
+    @cached_property
     def _same_precision(self) -> bool:
         return is_half(self.precision) == is_half(self.profile.meta.precision)
 
@@ -362,6 +363,24 @@ class _In:
         factors = model.amp(own, canonical(self.profile.meta.precision) or "")
         launch_share = work.launch_ms * self.anchor.host.launch / base_ms
         return self.base.log_slower - factors.log_speedup(work.shares, launch_share)
+
+    def _rows(
+        self,
+        rows: Sequence[InstancePrediction],
+        in_tf32: Mapping[str, InstancePrediction],
+        work: _Work,
+        log_gain: float,
+    ) -> Iterator[InstancePrediction]:
+        """Offers with the same GPU and host share one step, which is converted once."""
+        made: dict[Hashable, InstancePrediction] = {}
+        for row in rows:
+            offer = row.offer
+            key = offer.gpu, offer.gpu_memory_gib, offer.host, row.basis, row.latency_ms, id(row.reach)
+            if key in made:
+                yield priced_row(offer, made[key], made[key].members)
+            else:
+                made[key] = self._row(row, in_tf32[row.instance], work, log_gain)
+                yield made[key]
 
     def _row(
         self, row: InstancePrediction, in_tf32: InstancePrediction, work: _Work, log_gain: float
