@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from profet_core.accuracy.reports import read_report
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
-from profet_core.files import read_coefficients
+from profet_core.files import JsonObject, manifest_checksum, read_coefficients, shown, strict_json
 from profet_core.from_layers.model import ESTIMATE_NAME, ESTIMATE_VERSION, load_estimate
 from profet_core.memory.model import load_memory
 from profet_core.multi_gpu.law import load_scaleout
@@ -20,30 +19,28 @@ from profet_core.precision.model import load_precision
 from profet_core.transfer.model import load_transfer
 from profet_core.whole_files import write_whole
 from profet_lab.cards.cards import (
+    SCALER_MAPE,
+    baseline_architectures,
+    baseline_pairs,
     estimate_card,
     model_card,
     precision_card,
     real_section,
+    render,
+    transfer_card,
 )
-from profet_lab.cards.render import render
-from profet_lab.cards.transfer import transfer_card
 from profet_lab.classes.bank import class_bank
-from profet_lab.coefficient_files import signed, write_signed
-from profet_lab.documented.baseline import SCALER_MAPE, baseline_architectures, baseline_pairs
-from profet_lab.estimate.published import published_report
-from profet_lab.estimate.report import estimate_report
+from profet_lab.estimate.report import estimate_report, published_report
+from profet_lab.export import signed, write_signed
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
-from profet_lab.precision.pairs import load_pairs
-from profet_lab.precision.shares import network_shares
-from profet_lab.progress import Progress
+from profet_lab.precision.pairs import load_pairs, network_shares
+from profet_lab.tasks import Progress
 from profet_lab.validation.cells import measured_cells_report
-from profet_lab.validation.default import default_table
-from profet_lab.validation.default_report import default_report, scatter
-from profet_lab.validation.documented import documented_report, documented_table
+from profet_lab.validation.default import default_report, default_table, scatter
+from profet_lab.validation.documented import documented_report, documented_table, scaler_report
 from profet_lab.validation.growth import growth_report, predictions_of_table
 from profet_lab.validation.precision import precision_report
 from profet_lab.validation.scaleout import scaleout_report
-from profet_lab.validation.scalers import scaler_report
 from profet_lab.validation.transfer import transfer_report
 
 VALIDATION_NAME, REAL_REPORT_NAME, CARD_NAME = "validation.json", "real_profiles.json", "MODEL_CARD.md"
@@ -192,6 +189,37 @@ def write_report(measurements: Measurements, models: Models, *, seed: int, progr
         "scatter": scatter(table),
     }
     _write_validation(report, models)
+    return report
+
+
+def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
+    """A report as `command` wrote it.
+
+    Parameters
+    ----------
+    made_for : what it judges, "models" or the name of a file of coefficients without its ending -> the checksum of the
+        loaded one. A report on models has no checksum of its own.
+
+    Raises
+    ------
+    ArtifactError : it is missing, damaged or changed, or was made for other models or coefficients.
+    """
+    remedy = f"restore it (git checkout models) or run `{command}`"
+    try:
+        report = strict_json(path)
+    except OSError:
+        raise ArtifactError(f"The accuracy report {shown(path)} is missing: {remedy}.") from None
+    except (ValueError, RecursionError):
+        report = None
+    whole = isinstance(report, Mapping) and (
+        "models" in made_for or report.get("checksum") == manifest_checksum(report)
+    )
+    if not isinstance(report, Mapping) or not whole:
+        raise ArtifactError(f"The accuracy report {shown(path)} is damaged or was changed: {remedy}.")
+    for name, loaded in made_for.items():
+        if report.get(f"{name}_checksum") != loaded:
+            other = "other models than those" if name == "models" else f"another {name}.json than that"
+            raise ArtifactError(f"The figures in {shown(path)} belong to {other} loaded: {remedy}.")
     return report
 
 

@@ -22,8 +22,7 @@ from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS
 from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.folds import ClassFold, FoldCase, predict_cases
 from profet_lab.measurements.tables import Measurements, data_folder, load_measurements, load_parameters
-from profet_lab.precision.pairs import POINTS_TABLE, load_pairs
-from profet_lab.precision.shares import network_shares
+from profet_lab.precision.pairs import POINTS_TABLE, load_pairs, network_shares
 from profet_lab.train import SEED
 
 

@@ -1,4 +1,4 @@
-"""Run independent fits, here or on a Dask cluster, with equal results.
+"""Run independent fits and folds, here or on a Dask cluster, with equal results.
 
 Each task brings its seed, trains what it would train alone, and runs on one thread of every library (sums over threads
 end in other digits). A cluster's workers get tasks, and give results, as pickles, as Dask does.
@@ -19,15 +19,20 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from profet_core.errors import InputError
 from profet_core.version import VERSION
-from profet_lab.progress import Progress
 
 if TYPE_CHECKING:
     from distributed import Client
+
+#: Called with the number of steps done since the last call.
+Progress = Callable[[int], object]
+
 
 Result = TypeVar("Result")
 
@@ -172,4 +177,20 @@ def versions() -> dict[str, str]:
     for name in _VERSIONED:
         with suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
+    return found
+
+
+def held_out(
+    rows: pd.DataFrame, groups: np.ndarray, predict: Callable[[pd.DataFrame, pd.DataFrame], np.ndarray]
+) -> np.ndarray:
+    """Out-of-fold predictions, (rows,).
+
+    Parameters
+    ----------
+    groups : of each row, (rows,). predict : rows of all other groups, rows of one -> its predictions.
+    """
+    found = np.empty(len(rows))
+    for name in np.unique(groups):
+        out = groups == name
+        found[out] = predict(rows[~out], rows[out])
     return found

@@ -25,7 +25,7 @@ OPENS_PICKLES = (
 #: The one module that reads pickles, in a process of its own and building nothing that they name: PROFET's measurements
 #: are published as pickles. Its tests make some.
 PICKLES = {
-    "profet_lab/datasets/sources/unpickler.py",
+    "profet_lab/datasets/unpickler.py",
     "tests/lab/datasets/test_pickles.py",
     "tests/lab/datasets/test_raw.py",
 }

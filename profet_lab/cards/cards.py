@@ -1,25 +1,290 @@
-"""The cards whose templates word a report almost as it is."""
+"""Write the cards that ship with the models from their reports: the templates in `templates/` and what they need."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from importlib import resources
 from typing import Any
 
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from profet_core.catalog import load_shipped
+from profet_core.catalog.gpus import Gpu
 from profet_core.from_layers.costs import WORK
 from profet_core.from_layers.estimate import FRAMEWORK_LOG_SD
 from profet_core.from_layers.model import METHODS
+from profet_core.latency import combined_sd, quantile
 from profet_core.manycore.answer import CheckRow, mean_apart_percent
 from profet_core.manycore.models import XEON_PHI_7120P
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT, PUBLISHED_SPEEDUP
+from profet_core.memory.model import MemoryModel
 from profet_core.precision.model import PrecisionModel
 from profet_core.prediction.checks import TYPICAL_RATIO
+from profet_core.prediction.foreign import LAW_SHARE
 from profet_core.profiles.profet_json import VERSION_1_STEPS
-from profet_lab.cards.render import render
+from profet_core.transfer.carry import MOST_LAUNCHES, MOST_WORK, WEIGHTS
+from profet_core.transfer.model import TransferModel
+from profet_core.transfer.speed import MIX_SHARE, evidence_of, known_speed
+from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Evidence, Source
 from profet_lab.classes.boosted import REPEATS
-from profet_lab.documented.baseline import WITHOUT_TWIN_MAPE
 from profet_lab.precision.precision_file import TODAY
 from profet_lab.validation.real_profiles import figures, grouped, of_profiled
+
+_LINE_WIDTH = 120
+
+
+def render(template: str, **values: object) -> str:
+    """The text of one of the templates, without blanks at the ends of lines.
+
+    Raises
+    ------
+    jinja2.UndefinedError : the template names a value that is missing.
+    """
+    text = _environment().get_template(template).render(values)
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("profet_lab.cards"),
+        undefined=StrictUndefined,
+        autoescape=False,  # Markdown
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Any] = {
+        "fixed": fixed,
+        "digits": _digits,
+        "both": _both,
+        "interval": _interval,
+        "largest": _largest,
+        "cell": _cell,
+        "paragraph": _paragraph,
+        "factor": _factor,
+        "exp": math.exp,
+        "percent": _percent,
+    }
+    environment.filters.update(filters)
+    return environment
+
+
+def fixed(value: float) -> str:
+    """Two decimals, one from 20 on."""
+    return f"{value:.2f}" if abs(value) < 20 else f"{value:.1f}"
+
+
+def _digits(value: float, decimals: int, sign: str = "") -> str:
+    """With this many decimals; `sign` "+" shows the sign of positive numbers too."""
+    return f"{value:{sign}.{decimals}f}"
+
+
+def _both(row: Mapping[str, float], name: str = "mape", ending: str = "") -> str:
+    """Two cells of a table: a figure of the row with the anchor's latency, without."""
+    return " | ".join(fixed(row[f"{name}_{case}_latency{ending}"]) for case in ("with", "without"))
+
+
+def _interval(row: Mapping[str, float], ending: str = "_with_latency") -> str:
+    """Two cells of a table: coverage and median half-width of the row's 90% intervals, percent."""
+    return " | ".join(fixed(row[f"{name}{ending}"]) for name in ("coverage_90", "median_interval_pct"))
+
+
+def _percent(log_ratio: float) -> float:
+    """A ratio's logarithm as its difference from 1, percent."""
+    return 100 * math.expm1(log_ratio)
+
+
+def _largest(rows: Iterable[Mapping[str, float]], name: str) -> str:
+    """The largest of a figure over the rows."""
+    return fixed(max(row[name] for row in rows))
+
+
+def _cell(value: float | None) -> str:
+    """A cell of a table, empty where there is no number."""
+    return "" if value is None else fixed(value)
+
+
+def _factor(log_width: float) -> str:
+    """A width in the logarithm as a factor."""
+    return f"{math.exp(log_width):.1f}"
+
+
+def _paragraph(text: str) -> str:
+    """One paragraph, its lines filled, with its line break."""
+    return textwrap.fill(text, _LINE_WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+#: The baseline on the eight architectures without a near twin in the data, with and without latency, percent.
+WITHOUT_TWIN_MAPE = (15.7, 16.3)
+
+#: Mean error of PROFET's scaler over the inner sizes from true end latencies, percent, and per instance.
+SCALER_MAPE = {
+    "batch": {"g3s.xlarge": 3.91, "g4dn.xlarge": 4.81, "p2.xlarge": 6.06, "p3.2xlarge": 5.16, "mean": 5.01},
+    "pixels": {"g3s.xlarge": 7.90, "g4dn.xlarge": 7.23, "p2.xlarge": 10.14, "p3.2xlarge": 6.89, "mean": 7.98},
+}
+
+
+def baseline_pairs() -> pd.DataFrame:
+    """Per (anchor, target): MAPE of ensembles and members in percent, R2, RMSE in milliseconds."""
+    return _read("baseline_pairs.csv").set_index(["anchor", "target"])
+
+
+def baseline_architectures() -> pd.DataFrame:
+    """Per architecture: MAPE with and without the anchor's latency, percent, over all pairs."""
+    return _read("baseline_architectures.csv").set_index("model")
+
+
+def _read(name: str) -> pd.DataFrame:
+    with resources.files("profet_lab.documented").joinpath(name).open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+#: Percent of measurements that a 90% interval may miss.
+_PROMISED_MISSES = 10.0
+#: The aim of memory fit: recall of what did not run, and false "fits" among all answers.
+_RECALL, _FALSE_FITS = 0.8, 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCheck:
+    """One check with the anchor's latency given, percent; `bias` None where it was not measured."""
+
+    how: str
+    mape: float
+    bias: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuAccuracy:
+    """One GPU; `half_width`: of its 90 % interval at least, upwards, percent. Of a profiled GPU: as if it were not."""
+
+    gpu: Gpu
+    evidence: Evidence
+    checks: Sequence[GpuCheck]
+    half_width: float
+
+    @property
+    def measured(self) -> bool:
+        """Whether held-out cells or any measurement checks it."""
+        return self.evidence.source is Source.CELLS or bool(self.checks)
+
+
+def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: MemoryModel) -> str:
+    """The card as Markdown.
+
+    Parameters
+    ----------
+    report : as `transfer_validation.json` holds it.
+    """
+    directions, derived = report["left_out_gpus"]["directions"], report["derived"]["gpus"]
+    networks = dict.fromkeys(name for found in derived.values() for name in found["law_by_model"])
+    gpus = accuracy_by_gpu(report, transfer)
+    return render(
+        "transfer_card.md.j2",
+        report=report,
+        transfer=transfer,
+        promised_misses=_PROMISED_MISSES,
+        beaten=[row for row in directions if row["one_constant"] < row["mape_with_latency"]],
+        by_gpu=gpus,
+        unchecked=[row.gpu.name for row in gpus if not row.measured and row.gpu.name in _rented(transfer)],
+        law_by_network={name: [found["law_by_model"].get(name) for found in derived.values()] for name in networks},
+        correction_log_sd=sorted({f"{law.bias_log_sd:.3f}" for law in transfer.derived.values()}),
+        weights=WEIGHTS,
+        most_launches=MOST_LAUNCHES,
+        most_work=MOST_WORK,
+        law_share=LAW_SHARE,
+        mix_share=MIX_SHARE,
+        measured_host_log_sd=MEASURED_LOG_SD,
+        assumed_host_log_sd=ASSUMED_LOG_SD,
+        sha256={**transfer.fitted_on, **{name: value for name, value in memory.fitted_on.items() if "/" in name}},
+        **_memory_figures(report["memory"], memory),
+    )
+
+
+def _rented(transfer: TransferModel) -> set[str]:
+    """GPUs that a cloud offers."""
+    return {transfer.gpus.find(row.gpu, row.gpu_memory_gib).name for row in load_shipped().values()}
+
+
+def _memory_figures(report: Mapping[str, Any], memory: MemoryModel) -> dict[str, Any]:
+    """Scores by what is known of the network, from most to least, and which of them reach the aim.
+
+    `called_fitting` and `left_open` : share of what did not run that was answered by "fits" and by "can't tell".
+    """
+    rows = {}
+    for name, row in {"layers known": report["arithmetic"], **report["recorded"], **report["served"]}.items():
+        called_fitting = row["strict_false_fits"] * row["cells"] / row["did_not_run"]
+        left_open = max(1 - row["strict_recall"] - called_fitting, 0.0)
+        rows[name] = {**row, "called_fitting": called_fitting, "left_open": left_open}
+    return {
+        "memory": memory,
+        "memory_report": report,
+        "memory_rows": rows,
+        "reached_chosen": [name for name, row in rows.items() if _reached(row["recall"], row["false_fits"])],
+        "reached_answered": [
+            name for name, row in rows.items() if _reached(row["strict_recall"], row["strict_false_fits"])
+        ],
+    }
+
+
+def _reached(recall: float | None, false_fits: float | None) -> bool:
+    return recall is not None and false_fits is not None and recall >= _RECALL and false_fits <= _FALSE_FITS
+
+
+def accuracy_by_gpu(report: Mapping[str, Any], model: TransferModel) -> list[GpuAccuracy]:
+    """Every GPU with specs, best evidence first."""
+    found = []
+    for gpu in model.gpus.values():
+        instance = next((name for name, row in model.step.instances.items() if row.gpu == gpu.name), None)
+        checks = tuple(_checks(report, model, gpu, instance))
+        found.append(GpuAccuracy(gpu, evidence_of(model, gpu, True), checks, _half_width(report, model, gpu, instance)))
+    order = list(Source)
+    return sorted(found, key=lambda row: (order.index(row.evidence.source), row.half_width))
+
+
+def _checks(report: Mapping[str, Any], model: TransferModel, gpu: Gpu, instance: str | None) -> Iterator[GpuCheck]:
+    if instance is not None:
+        sections = (("held out", "left_out_gpus", "by_gpu"), ("held out as anchor", "left_out_anchors", "by_anchor"))
+        for how, section, by in sections:
+            if row := report[section][by].get(instance):
+                yield GpuCheck(how, row["mape_with_latency"], row["bias_with_latency"])
+        return
+    if model.calibrated_gpu(gpu, True):
+        # The checks below are without its cells.
+        return
+    if derived := report["derived"]["gpus"].get(gpu.name):
+        yield GpuCheck("another source", derived["mean_with_latency"], None)
+    tables = [row for row in report["published"]["tables"] if row["gpu"] == gpu.name]
+    if tables:
+        yield _of_tables("published steps", tables)
+    if (point := model.points.get(gpu.name)) and gpu.name not in model.gpus.own:
+        slower = 100 * math.expm1(point.published - point.held_out)
+        yield GpuCheck("its speed left out", abs(slower), slower)
+
+
+def _of_tables(how: str, tables: Sequence[Mapping[str, Any]]) -> GpuCheck:
+    """Over all rows of the tables."""
+    n = sum(row["n"] for row in tables)
+    log_bias = sum(row["n"] * math.log1p(row["bias"] / 100) for row in tables) / n
+    return GpuCheck(how, sum(row["n"] * row["mape"] for row in tables) / n, 100 * math.expm1(log_bias))
+
+
+def _half_width(report: Mapping[str, Any], model: TransferModel, gpu: Gpu, instance: str | None) -> float:
+    if row := report["left_out_gpus"]["by_gpu"].get(instance):
+        return row["median_interval_pct_with_latency"]
+    if calibrated := model.calibrated_gpu(gpu, True):
+        return 100 * math.expm1(quantile() * calibrated.log_sd)
+    if law := model.derived.get(gpu.name):
+        return 100 * math.expm1(quantile() * combined_sd(law.log_sd, law.bias_log_sd))
+    return 100 * math.expm1(quantile() * known_speed(model, gpu, True).step_log_sd)
+
 
 Report = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from profet_core.ensemble.members import TREES, StepInputs, member_latency, network_inputs, network_latency
 from profet_lab.classes.bank import ClassBank, TrainingRows
-from profet_lab.progress import Progress
+from profet_lab.tasks import Progress
 
 ROUNDS = 200
 #: Shallow and shrunk: 300 workloads are few.

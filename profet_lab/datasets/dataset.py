@@ -1,13 +1,18 @@
-"""Measurements of the data layout in memory: the cells, their operations, and where both are from."""
+"""Measurements of the data layout in memory: the cells, their operations, and where both are from; built and merged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pandas.api.typing import NAType
+
+from profet_core.catalog import load_shipped
+from profet_core.errors import ProfetError
+from profet_lab.measurements.tables import DataError
 
 LAYOUT = "profet-measurements"
 VERSION = 1
@@ -140,3 +145,194 @@ def ordered(cells: pd.DataFrame, operations: pd.DataFrame) -> tuple[pd.DataFrame
     operations = operations.assign(cell=number.reindex(operations["cell"]).to_numpy())
     cells = cells.assign(cell=number.to_numpy())
     return cells, operations.sort_values(["cell", "operation"], ignore_index=True, kind="stable")
+
+
+#: Of an instance or a network.
+LONGEST_NAME = 200
+#: Type of the layout -> the column's in memory, and what it holds where a source lacks it.
+_KINDS: Mapping[pa.DataType, tuple[str, str | float | NAType]] = {
+    pa.int32(): ("int32", pd.NA),
+    pa.int64(): ("Int64", pd.NA),
+    pa.float64(): ("float64", np.nan),
+    pa.string(): ("str", ""),
+}
+_FIELDS = [field for field in CELLS if field.type in _KINDS and field.name != "cell"]
+_UNSET = {**{field.name: _KINDS[field.type][1] for field in _FIELDS}, "precision": FP32, "status": OK}
+
+
+def dataset_of(
+    cells: pd.DataFrame, operations: pd.DataFrame, source: Source, instances: Mapping[str, InstanceFacts] | None = None
+) -> Dataset:
+    """A dataset of one source.
+
+    Parameters
+    ----------
+    cells : `cell` and the columns of `KEY`, framework and precision aside; the others where they are known.
+    operations : the columns of `OPERATIONS`.
+    instances : what is known of the machines; by default their GPUs as the catalog has them.
+
+    Raises
+    ------
+    DataError : a cell is there twice, or a number is none of the layout's.
+    """
+    cells = cells.assign(source=source.name)
+    for name, value in _UNSET.items():
+        if name not in cells:
+            cells[name] = value
+    if "latency_repeats_ms" not in cells:
+        cells["latency_repeats_ms"] = [[] for _ in range(len(cells))]
+    if cells.empty:
+        raise DataError(f"{source.name} holds no measurements: name another source.")
+    _check_counts(cells, source)
+    cells = cells.astype({field.name: _KINDS[field.type][0] for field in _FIELDS})
+    twice = cells[cells.duplicated(KEY)]
+    if len(twice):
+        raise DataError(f"{source.name} holds {cell_words(twice.iloc[0])} twice: leave one of them out.")
+    facts = instances or {name: InstanceFacts(gpu=known_gpu(name)) for name in sorted(cells["instance"].unique())}
+    cells["gpu"] = cells["instance"].map({name: fact.gpu for name, fact in facts.items()}).astype("str")
+    return Dataset(*ordered(cells, operations), (source,), facts)
+
+
+_COUNTS = [field.name for field in _FIELDS if field.type == pa.int32()]
+_LARGEST_COUNT = 2**31 - 1
+
+
+def _check_counts(cells: pd.DataFrame, source: Source) -> None:
+    for name in _COUNTS:
+        numbers = pd.to_numeric(cells[name], errors="coerce").to_numpy(float, na_value=np.nan)
+        bad = ~((numbers >= 1) & (numbers <= _LARGEST_COUNT) & (numbers == np.floor(numbers)))
+        if bad.any():
+            shown = " ".join(str(cells[name].to_numpy()[bad][0])[:40].split())
+            raise DataError(f"{source.name} holds {shown!r} as {name}: it is a whole number above 0.")
+    for name in ("instance", "model"):
+        for text in cells[name].unique():
+            if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > LONGEST_NAME:
+                raise DataError(f"{source.name} holds {str(text)[:40]!r} as {name}: give it a name of one line.")
+
+
+def known_gpu(instance: str) -> str:
+    """Full name of an instance's GPU by the catalog; empty: unknown."""
+    try:
+        known = load_shipped().get(instance)
+    except ProfetError:
+        return ""
+    return known.gpu if known else ""
+
+
+def cell_words(cell: pd.Series) -> str:
+    """A cell in a message.
+
+    >>> cell_words(pd.Series({"instance": "p2.xlarge", "model": "VGG16", "pixels": 64, "batch_size": 16, "repeat": 1}))
+    'VGG16, 64 pixels, batch 16, repeat 1 on p2.xlarge'
+    """
+    where = f"{cell['model']}, {cell['pixels']} pixels, batch {cell['batch_size']}, repeat {cell['repeat']}"
+    return f"{where} on {cell['instance']}"
+
+
+#: What a cell is besides its key, its number and where it is from.
+_CONTENT = [field.name for field in CELLS if field.name not in (*KEY, "cell", "source", "latency_repeats_ms", "gpu")]
+#: Seconds that became milliseconds differ in the last digit.
+_SAME = 1e-9
+
+
+def merged(datasets: Sequence[Dataset], names: Sequence[str]) -> Dataset:
+    """One dataset of all cells of several; the same in whichever order they come.
+
+    Parameters
+    ----------
+    names : what each is called in messages.
+
+    Raises
+    ------
+    DataError : two of them have the same cell with other numbers, or another machine of the same name.
+    """
+    (joined, _), *others = sorted(zip(datasets, names, strict=True), key=lambda named: _order(named[0]))
+    for dataset, name in others:
+        joined = _joined(joined, dataset, name)
+    return joined
+
+
+def _order(dataset: Dataset) -> list[tuple]:
+    """By what was read: of a cell that several have, the first one's source is named."""
+    return [(source.kind, source.name, sorted(source.files.items())) for source in dataset.sources]
+
+
+def _joined(one: Dataset, other: Dataset, name: str) -> Dataset:
+    instances = _instances(one.instances, other.instances, name)
+    sources, renamed = _sources(one.sources, other.sources)
+    cells = pd.concat([one.cells, other.cells.assign(source=other.cells["source"].map(renamed))], ignore_index=True)
+    # Numbers of the second go on where those of the first end.
+    first = len(one.cells)
+    cells["cell"] = np.concatenate([one.cells["cell"], other.cells["cell"] + first])
+    operations = pd.concat([one.operations, other.operations.assign(cell=other.operations["cell"] + first)])
+    again = cells[cells.duplicated(KEY)]
+    if len(again):
+        _check_same(cells, operations, again, name)
+        cells = cells[~cells["cell"].isin(again["cell"])]
+        operations = operations[~operations["cell"].isin(again["cell"])]
+    cells["gpu"] = cells["instance"].map({instance: facts.gpu for instance, facts in instances.items()}).astype("str")
+    return Dataset(*ordered(cells, operations), sources, instances)
+
+
+def _instances(
+    one: Mapping[str, InstanceFacts], other: Mapping[str, InstanceFacts], name: str
+) -> dict[str, InstanceFacts]:
+    instances = dict(one)
+    for instance, facts in other.items():
+        known = instances.get(instance, facts)
+        for fact in ("gpu", "driver", "host"):
+            ours, theirs = getattr(known, fact), getattr(facts, fact)
+            if ours and theirs and ours != theirs:
+                raise DataError(
+                    f"{name} says that {instance} has {fact} {theirs}, another source says {ours}: give one of "
+                    "them another instance name."
+                )
+            known = replace(known, **{fact: ours or theirs})
+        instances[instance] = known
+    return instances
+
+
+def _sources(one: Sequence[Source], other: Sequence[Source]) -> tuple[tuple[Source, ...], dict[str, str]]:
+    """All sources, and what the second's are called; another source of the same name gets a number."""
+    sources, renamed = list(one), {}
+    for source in other:
+        same = next((kept for kept in sources if replace(kept, name=source.name) == source), None)
+        if same is None:
+            taken = {kept.name for kept in sources}
+            numbered = (f"{source.name}-{number}" for number in range(2, len(sources) + 3))
+            free = source.name if source.name not in taken else next(name for name in numbered if name not in taken)
+            same = replace(source, name=free)
+            sources.append(same)
+        renamed[source.name] = same.name
+    return tuple(sources), renamed
+
+
+def _check_same(cells: pd.DataFrame, operations: pd.DataFrame, again: pd.DataFrame, name: str) -> None:
+    pairs = cells.drop_duplicates(KEY).merge(again, on=KEY, suffixes=("", "_again"))
+    differs = np.zeros(len(pairs), bool)
+    for column in _CONTENT:
+        differs |= ~_equal(pairs[column], pairs[f"{column}_again"])
+    differs |= [
+        not np.array_equal(one, other)
+        for one, other in zip(pairs["latency_repeats_ms"], pairs["latency_repeats_ms_again"], strict=True)
+    ]
+    first_of = pd.Series(pairs["cell"].to_numpy(), index=pairs["cell_again"].to_numpy())
+    repeated = operations[operations["cell"].isin(again["cell"])]
+    repeated = repeated.assign(cell=repeated["cell"].map(first_of))
+    both = operations[operations["cell"].isin(pairs["cell"])].merge(
+        repeated, on=["cell", "operation"], how="outer", suffixes=("", "_again")
+    )
+    other = both.loc[~_equal(both["time_us"], both["time_us_again"]), "cell"]
+    differs |= pairs["cell"].isin(other).to_numpy()
+    if differs.any():
+        raise DataError(
+            f"{name} has different numbers for {cell_words(pairs[differs].iloc[0])} than another source "
+            f"({int(differs.sum()):,} cells): leave one out, or give its instance another name."
+        )
+
+
+def _equal(one: pd.Series, other: pd.Series) -> np.ndarray:
+    if not pd.api.types.is_numeric_dtype(one):
+        return (one == other).to_numpy(bool)
+    first, second = (column.to_numpy(float, na_value=np.nan) for column in (one, other))
+    return np.isclose(first, second, rtol=_SAME, atol=0.0, equal_nan=True)

@@ -16,6 +16,11 @@ from profet_core.files import sha256_hex
 from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
+WITH_LATENCY, WITHOUT_LATENCY = "with_latency", "without_latency"
+#: Whether the anchor's latency is given -> the case.
+CASES = {True: WITH_LATENCY, False: WITHOUT_LATENCY}
+
+
 DATA_VARIABLE = "PROFET_DATA"
 PROFILES_FILE = Path("profet") / "profiles.parquet"
 LATENCIES_FILE = Path("profet") / "latencies.parquet"

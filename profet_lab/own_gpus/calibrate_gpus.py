@@ -1,25 +1,36 @@
-"""Calibrate the analytical model on the cells of new GPUs."""
+"""Calibrate the analytical model on the cells of new GPUs, and write a custom models folder."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
+from profet_core.files import manifest_checksum, shipped_folder
 from profet_core.transfer.carry import KnownSteps
-from profet_core.transfer.model import CalibratedGpu, TransferModel
+from profet_core.transfer.model import (
+    CALIBRATED_NAME,
+    CALIBRATED_VERSION,
+    CalibratedGpu,
+    TransferModel,
+    calibrated_content,
+)
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.targets import host_named
 from profet_lab.classes.bank import class_bank
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset
+from profet_lab.export import write_coefficients
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
+from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder
 from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
-from profet_lab.transfer.steps import Steps, all_steps, median_steps
+from profet_lab.transfer.step_law import Steps, all_steps, median_steps
 
 #: The profiled instances ran TensorFlow: what is likest to that counts where an instance ran several.
 _FRAMEWORKS = ("tensorflow", "keras", "pytorch")
@@ -126,3 +137,61 @@ def _cells_of(dataset: Dataset, instance: str) -> pd.DataFrame:
     ran = set(own["framework"])
     chosen = next((name for name in _FRAMEWORKS if name in ran), sorted(ran)[0])
     return own[own["framework"] == chosen]
+
+
+def check_out(out: Path) -> None:
+    """Refuse to write over the models that ship.
+
+    Raises
+    ------
+    InputError : `out` is their folder.
+    """
+    if out.resolve() == shipped_folder("models").resolve():
+        raise InputError("The shipped models can't be overwritten: name another folder with --out, or PROFET_HOME.")
+
+
+def read_files(dataset: Dataset) -> dict[str, str]:
+    """File -> SHA-256 of all that a dataset was made of."""
+    return {file: value for source in dataset.sources for file, value in source.files.items()}
+
+
+def calibrated_file(gpus: Sequence[CalibratedGpu], transfer: TransferModel, dataset: Dataset) -> dict:
+    """Content of `calibrated.json`, for one `transfer.json`."""
+    content = {
+        "schema_version": CALIBRATED_VERSION,
+        "transfer_checksum": transfer.checksum,
+        "gpus": [calibrated_content(gpu) for gpu in gpus],
+        "fitted_on": read_files(dataset),
+    }
+    return {**content, "checksum": manifest_checksum(content)}
+
+
+def write_own(models: Path, out: Path, *, calibrated: dict | None, write_pairs: Callable[[Path], None] | None) -> None:
+    """Write a copy of `models` with `calibrated.json` and models of pairs as `out`, whole or not at all.
+
+    Parameters
+    ----------
+    calibrated : content of that file, or None.
+    write_pairs : trains the pairs and writes them over the models in a folder; None: there are none.
+
+    Raises
+    ------
+    ArtifactError : `out` can't be replaced; it is as it was.
+    """
+    # Found now: the new folder may take the place of the old one.
+    copied = [path for path in models.rglob("*") if path.is_file() and not _is_own(path.relative_to(models))]
+    with new_models_folder(out) as folder:
+        for path in copied:
+            there = folder / path.relative_to(models)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            # Without its mode: what ships may be read-only.
+            shutil.copyfile(path, there)
+        if calibrated is not None:
+            write_coefficients(calibrated, folder / CALIBRATED_NAME)
+        if write_pairs is not None:
+            write_pairs(folder)
+
+
+def _is_own(name: Path) -> bool:
+    """Files that an earlier custom training added, or measurements beside the models."""
+    return name.parts[0] in (*OWN_PARTS, *MEASUREMENTS)

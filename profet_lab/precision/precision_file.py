@@ -13,12 +13,19 @@ from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import load_gpus
 from profet_core.files import manifest_checksum, sha256_hex
 from profet_core.precision.model import PRECISION_NAME, PRECISION_VERSION, PrecisionModel, load_precision
-from profet_lab.coefficient_files import write_coefficients
-from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
+from profet_lab.export import write_coefficients
+from profet_lab.measurements.published import POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import Measurements
 from profet_lab.precision.fit import SpeedupFit, chosen_sds, fit_speedups
-from profet_lab.precision.pairs import MANY_NETWORKS, MORE_POINTS_FILE, PEAKS_FILE, POINTS_TABLE, Pairs, load_pairs
-from profet_lab.precision.shares import network_shares
+from profet_lab.precision.pairs import (
+    MANY_NETWORKS,
+    MORE_POINTS_FILE,
+    PEAKS_FILE,
+    POINTS_TABLE,
+    Pairs,
+    load_pairs,
+    network_shares,
+)
 
 #: Tables of training as people run it since 2020: answers assume their mean. What runs batches of 12 without an update
 #: shows how GPUs and networks differ, not how fast training is; NVIDIA's TensorFlow runs under XLA.

@@ -1,17 +1,24 @@
-"""Fit efficiency, overlap and time per message on published steps."""
+"""Fit `scaleout.json` on published steps, with widths from held-out networks and GPU models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, linprog
 
 from profet_core.catalog.interconnects import Link
+from profet_core.files import sha256_hex
+from profet_core.latency import quantile
 from profet_core.multi_gpu.law import (
+    NUMBERS,
+    SCALEOUT_VERSION,
     Links,
     ScaleoutModel,
     Strategy,
@@ -21,6 +28,10 @@ from profet_core.multi_gpu.law import (
     one_process_ms,
     several_ms,
 )
+from profet_lab.export import signed
+from profet_lab.measurements.published import THROUGHPUT_FILE
+from profet_lab.scaleout.rows import TENSORFLOW_2017_FILE, load_scale_rows
+from profet_lab.tasks import Progress, held_out, run_tasks
 
 Array = NDArray[np.float64]
 
@@ -109,3 +120,166 @@ def _model(logs: Array) -> ScaleoutModel:
     links[Link.BRIDGE] = links[Link.NVLINK]
     no_widths = dict.fromkeys(Link, Width(0.0, 0.0, 0.0))
     return ScaleoutModel(links, **values, widths=no_widths, one_process_widths=no_widths)
+
+
+LEVEL = 0.9
+#: Links that share a width: few machines were measured with each kind of NVLink, none with bridges.
+ALIKE = ((Link.NVSWITCH, Link.NVLINK, Link.BRIDGE), (Link.PCIE,), (Link.PCIE_HOST,))
+#: Smallest width: published speeds themselves vary as much from run to run.
+_LEAST = 0.04
+#: Where no row speaks of a link.
+_UNKNOWN = Width(_LEAST, 0.8, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Widths by link, for one process per GPU and for one process in all."""
+
+    several: Mapping[Link, Width]
+    one_process: Mapping[Link, Width]
+
+    def of(self, strategy: Strategy, link: Link) -> Width:
+        """Of a way to share gradients."""
+        return (self.one_process if strategy == Strategy.ONE_PROCESS else self.several)[link]
+
+
+def widths(rows: pd.DataFrame, held_out_ms: Array) -> Widths:
+    """Widths that hold `LEVEL` of these errors, at few GPUs as at many.
+
+    Parameters
+    ----------
+    held_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
+    """
+    links = rows["link"].to_numpy()
+    by_one = (rows["strategy"] == Strategy.ONE_PROCESS).to_numpy()
+    errors = np.abs(np.log(rows["latency_ms"].to_numpy()) - np.log(held_out_ms))
+    added, doublings = added_shares(rows, held_out_ms), np.log2(rows["gpus"].to_numpy() / 2)
+
+    def of(among: np.ndarray) -> dict[Link, Width]:
+        found: dict[Link, Width] = {}
+        for alike in ALIKE:
+            here = among & np.isin(links, alike)
+            width = _regressed(errors[here], added[here], doublings[here]) if here.any() else _UNKNOWN
+            found.update(dict.fromkeys(alike, width))
+        return found
+
+    return Widths(several=of(~by_one), one_process=of(by_one))
+
+
+def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
+    """Share of each predicted step that several GPUs add to one GPU's; shape (rows,)."""
+    return 1 - rows["one_gpu_ms"].to_numpy() / predicted_ms
+
+
+def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, found: Widths) -> Array:
+    """Of each row's interval, in the logarithm; shape (rows,)."""
+    added = added_shares(rows, predicted_ms).tolist()
+    kinds = zip(rows["strategy"], rows["link"], rows["gpus"], added, strict=True)
+    log_sds = [found.of(strategy, link).log_sd(share, gpus) for strategy, link, gpus, share in kinds]
+    return quantile() * np.array(log_sds)
+
+
+def covered(rows: pd.DataFrame, predicted_ms: Array, half_widths: Array) -> np.ndarray:
+    """Whether each measured step lies in its interval, cut at perfect scaling; (rows,)."""
+    true_ms = rows["latency_ms"].to_numpy()
+    low_ms = np.maximum(predicted_ms * np.exp(-half_widths), rows["one_gpu_ms"])
+    return (true_ms >= low_ms) & (true_ms <= predicted_ms * np.exp(half_widths))
+
+
+def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
+    """Quantile regression of errors, no coefficient negative (Koenker and Bassett 1978, as a linear program)."""
+    n = len(errors)
+    features = np.column_stack([np.ones(n), added, doublings])
+    found = linprog(
+        np.concatenate([np.zeros(3), np.full(n, LEVEL), np.full(n, 1 - LEVEL)]),
+        A_eq=np.hstack([features, np.eye(n), -np.eye(n)]),
+        b_eq=errors,
+        bounds=[(_LEAST, None), *[(0, None)] * (2 + 2 * n)],
+        method="highs",
+    )
+    return Width(*(float(value) for value in found.x[:3]))
+
+
+#: Columns whose values are held out in turn.
+NETWORK, GPU = "network", "gpu"
+#: Inner folds for the interval widths.
+_INNER = 5
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Out-of-fold milliseconds per step and log half-width of each row; NaN: none."""
+
+    latency_ms: Array
+    log_half_width: Array
+
+
+def held_out_steps(
+    rows: pd.DataFrame, by: str, *, only: Iterable[str] | None = None, progress: Progress | None = None
+) -> HeldOut:
+    """Predict each fold with a model and widths fitted on the other folds.
+
+    Parameters
+    ----------
+    by : `NETWORK` or `GPU`. only : these folds. progress : called after each fold.
+    """
+    found = HeldOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))
+    names = sorted(set(rows[by]) if only is None else only)
+    for name, one in zip(names, run_tasks(_fold, [(rows, by, name) for name in names], progress=progress), strict=True):
+        inside = (rows[by] == name).to_numpy()
+        found.latency_ms[inside], found.log_half_width[inside] = one
+    return found
+
+
+def _fold(rows: pd.DataFrame, by: str, name: str) -> tuple[Array, Array]:
+    """Of the fold's rows alone."""
+    out, others = rows[rows[by] == name], rows[rows[by] != name]
+    latency_ms = predicted_ms(fitted_model(others), out)
+    inner_widths = widths(others, held_out_ms(others, by, groups=_INNER))
+    return latency_ms, log_half_widths(out, latency_ms, inner_widths)
+
+
+def held_out_ms(rows: pd.DataFrame, by: str, *, groups: int | None = None) -> Array:
+    """Out-of-fold milliseconds per step of each row, by folds or groups of folds."""
+    _, fold = np.unique(rows[by].to_numpy(str), return_inverse=True)
+    group = fold if groups is None else fold % groups
+    return held_out(rows, group, lambda others, out: predicted_ms(fitted_model(others), out))
+
+
+_FILES = (TENSORFLOW_2017_FILE, THROUGHPUT_FILE)
+
+
+def scaleout_content(folder: Path) -> dict:
+    """What `scaleout.json` holds, fitted on the published speeds of `folder/external`.
+
+    Raises
+    ------
+    DataError : one of the files is missing.
+    """
+    rows = load_scale_rows(folder).kept
+    content = {
+        **law_content(rows),
+        "fitted_on": {
+            "rows": dict(Counter(rows["data_set"])),
+            "sha256": {str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},
+        },
+    }
+    return signed(content)
+
+
+def law_content(rows: pd.DataFrame) -> dict:
+    """Fit the coefficients, with widths from held-out networks and GPU models."""
+    model = fitted_model(rows)
+    held_out = np.concatenate([held_out_ms(rows, by) for by in (NETWORK, GPU)])
+    found = widths(pd.concat([rows, rows]), held_out)
+    return {
+        "schema_version": SCALEOUT_VERSION,
+        "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},
+        **{name: getattr(model, name) for name in NUMBERS},
+        "widths": _document(found.several),
+        "one_process_widths": _document(found.one_process),
+    }
+
+
+def _document(found: Mapping[Link, Width]) -> dict[str, dict[str, float]]:
+    return {str(link): asdict(width) for link, width in found.items()}

@@ -17,7 +17,7 @@ from profet_core.catalog.interconnects import PCIE_GB_PER_S, Interconnect, Link
 from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.step import GRADIENT_BYTES
 from profet_core.units import MS_PER_S
-from profet_lab.measurements.published_points import THROUGHPUT_FILE
+from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import DataError
 
 #: Network with 1,000 classes -> millions of parameters, and weight tensors as PyTorch counts them (None where no

@@ -22,7 +22,7 @@ from profet_core.sizes.growth import (
     step_signs,
 )
 from profet_lab.classes.bank import ClassBank, class_bank
-from profet_lab.coefficient_files import signed
+from profet_lab.export import signed
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.tasks import run_tasks
 

@@ -1,4 +1,4 @@
-"""Calibrate the analytical model of a GPU on a few measured workloads."""
+"""Calibrate the analytical model of a GPU on a few measured workloads, and choose these."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from profet_core.latency import Estimate
 from profet_core.transfer.carry import KnownSteps, StepsThere, carry
 from profet_core.transfer.model import NOISE_LOG_SD, CalibratedGpu, Correction, correction_inputs, covariance
 from profet_core.transfer.targets import Target
+from profet_lab.transfer.step_law import BENCHMARK, Steps
 
 #: Prior errors of a GPU's speed, its bandwidth-bound speed, and a network's latency; standard
 #: deviations of the logarithm. Chosen, not fitted.
@@ -150,3 +151,37 @@ def _log_sd(errors: np.ndarray) -> float:
     """Spread of new networks by what cells missed, (anchors, cells), and by what is known before them."""
     squares = float((errors**2).mean(axis=0).sum())
     return float(np.sqrt((PRIOR_CELLS * PRIOR_LOG_SD**2 + squares) / (PRIOR_CELLS + errors.shape[1])))
+
+
+def choose_cells(medians: Steps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    """The benchmark first if it is allowed, then one size of each network in turn; networks and sizes by chance.
+
+    Parameters
+    ----------
+    allowed : boolean mask of the workloads to choose among. count : at most this many.
+
+    Returns
+    -------
+    rows : (count,), each once, in the order of choice.
+
+    Raises
+    ------
+    ValueError : fewer are allowed.
+    """
+    if allowed.sum() < count:
+        raise ValueError(f"{count} cells of {allowed.sum()}")
+    left = {
+        str(name): list(random.permutation(np.flatnonzero(allowed & (medians.architectures == name))))
+        for name in np.unique(medians.architectures[allowed])
+    }
+    chosen = list(np.flatnonzero(medians.benchmark & allowed))
+    for row in chosen:
+        left[BENCHMARK[0]].remove(row)
+    # The benchmark was its network's turn.
+    turn = [name for name in left if not chosen or name != BENCHMARK[0]]
+    while len(chosen) < count:
+        for name in random.permutation(turn):
+            if left[name]:
+                chosen.append(left[name].pop())
+        turn = list(left)
+    return np.array(chosen[:count])

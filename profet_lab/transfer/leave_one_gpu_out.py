@@ -24,9 +24,15 @@ from profet_core.transfer.law import StepLaw, gpu_time_ms
 from profet_core.transfer.model import Spread
 from profet_core.transfer.speed import mix_log_sd, tails_of
 from profet_core.transfer.targets import Host, Target, host_named
-from profet_lab.transfer.log_errors import root_mean_square
-from profet_lab.transfer.step_law import benchmark_floor_ms, fit_step_law
-from profet_lab.transfer.steps import BENCHMARK, HOST_OF, Steps, gpu_of
+from profet_lab.transfer.step_law import (
+    BENCHMARK,
+    HOST_OF,
+    Steps,
+    benchmark_floor_ms,
+    fit_step_law,
+    gpu_of,
+    root_mean_square,
+)
 
 #: (anchor, instance, anchor's latency known) -> latencies on the instance, (rows,).
 KnownLatencies = Callable[[str, str, bool], Estimate]

@@ -30,8 +30,7 @@ from profet_core.transfer.own_gpu import (
 from profet_core.whole_files import write_whole
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import DataError, Measurements, data_folder, load_architectures, load_measurements
-from profet_lab.transfer.log_errors import root_mean_square
-from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
+from profet_lab.transfer.step_law import BENCHMARK, Steps, all_steps, median_steps, root_mean_square
 from profet_lab.transfer.transfer_file import REFERENCE
 
 THROUGHPUT_FILE = Path("external") / "training_throughput.csv"

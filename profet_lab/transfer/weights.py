@@ -24,8 +24,16 @@ from profet_lab.transfer.leave_one_gpu_out import (
     profiled_target,
     target_of,
 )
-from profet_lab.transfer.step_law import SETTING, LawSetting, benchmark_work_ms, fit_step_law
-from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
+from profet_lab.transfer.step_law import (
+    BENCHMARK,
+    SETTING,
+    LawSetting,
+    Steps,
+    all_steps,
+    benchmark_work_ms,
+    fit_step_law,
+    median_steps,
+)
 
 LAW_SETTINGS = tuple(
     LawSetting(*values) for values in product((0.0, 0.1, 0.2, 0.4), (0.0, 0.25, 0.5, 1.0), (0.0, 0.3, 1.0))

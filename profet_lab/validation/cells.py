@@ -13,12 +13,10 @@ from profet_core.transfer.carry import ForeignSteps, KnownSteps, carry_back
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.targets import Target
 from profet_lab.classes.bank import class_bank
-from profet_lab.classes.fit_networks import STEPS
+from profet_lab.classes.networks import STEPS
 from profet_lab.measurements.tables import Measurements
-from profet_lab.progress import Progress
-from profet_lab.tasks import run_tasks
-from profet_lab.transfer.calibrate import MeasuredCells, calibrate, steps_of
-from profet_lab.transfer.cell_choice import choose_cells
+from profet_lab.tasks import Progress, run_tasks
+from profet_lab.transfer.calibrate import MeasuredCells, calibrate, choose_cells, steps_of
 from profet_lab.transfer.leave_one_gpu_out import (
     KnownLatencies,
     known_of,
@@ -27,10 +25,8 @@ from profet_lab.transfer.leave_one_gpu_out import (
     reference_of,
     target_of,
 )
-from profet_lab.transfer.step_law import fit_step_law
-from profet_lab.transfer.steps import Steps, all_steps, median_steps
-from profet_lab.validation.ensemble_latencies import ensemble_latencies
-from profet_lab.validation.judged import figures, judged, judged_estimate, mape
+from profet_lab.transfer.step_law import Steps, all_steps, fit_step_law, median_steps
+from profet_lab.validation.judged import ensemble_latencies, figures, judged, judged_estimate, mape
 
 CELLS = (1, 3, 10, 20, 50)
 DRAWS = 5

@@ -1,8 +1,8 @@
-"""Leave-one-architecture-out accuracy of the documented ensembles."""
+"""Leave-one-architecture-out accuracy of the documented ensembles, and of both scalers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
 from profet_core.prediction.members import combine
-from profet_lab.cases import WITH_LATENCY, WITHOUT_LATENCY
-from profet_lab.documented.dense import EPOCHS
-from profet_lab.documented.folds import PROFET_METHOD, DocumentedFold, fit_folds
-from profet_lab.measurements.tables import Measurements, Pair
-from profet_lab.progress import Progress
+from profet_core.sizes.axes import KNOTS
+from profet_lab.documented.ensemble import EPOCHS, PROFET_METHOD, DocumentedFold, fit_folds
+from profet_lab.measurements.tables import WITH_LATENCY, WITHOUT_LATENCY, Measurements, Pair
+from profet_lab.scalers.curves import curve_rows, curves_of, fit_scaler, held_out_scalers, latency_curves
+from profet_lab.tasks import Progress
 
 
 def documented_table(
@@ -109,3 +109,96 @@ def _by_model(part: pd.DataFrame) -> dict:
 def mape_percent(true: ArrayLike, predicted: ArrayLike) -> float:
     """Mean absolute percentage error, %."""
     return 100 * float(mean_absolute_percentage_error(true, predicted))
+
+
+_KEYS = ["anchor", "instance", "model", "other_size"]
+#: Rows of one network -> latencies at the inner sizes, (rows, inner sizes), by a scaler that never saw it.
+InnerMs = Callable[[str, pd.DataFrame], np.ndarray]
+
+
+def scaler_report(measurements: Measurements, predictions: pd.DataFrame | None) -> dict:
+    """The baseline's four settings: batch and pixels, each from true and from predicted end latencies.
+
+    "settings" has the documented scaler, "settings_default" the default one with all it may know (and each curve once
+    for every other instance that its head's share may be known from). Scalers are fitted without the architecture they
+    are judged on; the error is over the inner sizes of medians of the repeats. Predicted ends come from `predictions`,
+    the ensemble with latency of `documented_table`; None skips those.
+    """
+    report: dict[str, dict] = {"settings": {}, "settings_default": {}}
+    for axis in KNOTS:
+        rows = curve_rows(measurements, axis)
+        curves = rows.drop_duplicates(["instance", "model", "other_size"])
+        methods = {"settings": (documented_inner_ms(measurements, axis), curves)}
+        methods["settings_default"] = (learned_inner_ms(rows, axis), rows)
+        for name, (inner_ms, true) in methods.items():
+            smallest, *_, largest = KNOTS[axis]
+            ends = true.assign(low_ms=true[smallest], high_ms=true[largest])
+            report[name][f"{axis}_true"] = _setting(scaled(inner_ms, ends, axis))
+            if predictions is not None:
+                ends = predicted_ends(rows, predictions, WITH_LATENCY, axis)
+                report[name][f"{axis}_predicted"] = _setting(scaled(inner_ms, ends, axis))
+    return report
+
+
+def predicted_ends(rows: pd.DataFrame, predictions: pd.DataFrame, predicted: str, axis: str) -> pd.DataFrame:
+    """Curves of out-of-fold predictions: as `curve_rows` gives them, with low_ms and high_ms of column `predicted`."""
+    parts = []
+    for (anchor, target), part in predictions.groupby(["anchor", "target"]):
+        true, ends = (curves_of(part, value, axis) for value in ("true_ms", predicted))
+        known = true.assign(low_ms=ends.iloc[:, 0], high_ms=ends.iloc[:, -1], anchor=str(anchor), instance=str(target))
+        parts.append(known.rename_axis(index=["model", "other_size"], columns=None).reset_index())
+    return pd.concat(parts, ignore_index=True).merge(rows[[*_KEYS, "head_share"]], on=_KEYS, how="left")
+
+
+def scaled(inner_ms: InnerMs, ends: pd.DataFrame, axis: str) -> pd.DataFrame:
+    """Columns instance, true_ms and scaled_ms, a row each inner size of each curve."""
+    parts = []
+    for model, part in ends.groupby("model"):
+        found = inner_ms(str(model), part)
+        parts += [
+            pd.DataFrame({"instance": part["instance"], "true_ms": part[size], "scaled_ms": found[:, column]})
+            for column, size in enumerate(KNOTS[axis][1:-1])
+        ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def learned_inner_ms(rows: pd.DataFrame, axis: str) -> InnerMs:
+    """The default scaler of each held-out architecture; falling ends, refused when serving, count as level."""
+    scalers = dict(held_out_scalers(rows, axis))
+
+    def inner_ms(model: str, part: pd.DataFrame) -> np.ndarray:
+        low_ms, high_ms, *known = part[["low_ms", "high_ms", "other_size", "head_share"]].to_numpy(float).T
+        rising_ms = np.maximum(high_ms, low_ms * (1 + 1e-9))
+        return scalers[model].inner_ms(part["instance"].tolist(), low_ms, rising_ms, *known)
+
+    return inner_ms
+
+
+def documented_inner_ms(measurements: Measurements, axis: str) -> InnerMs:
+    """The documented scaler of each instance, fitted without each architecture."""
+    curves = {name: latency_curves(measurements, name, axis) for name in measurements.instances}
+    inner = np.array(KNOTS[axis][1:-1], float)
+
+    def inner_ms(model: str, part: pd.DataFrame) -> np.ndarray:
+        shares = {
+            name: fit_scaler(curves[name].drop(model, level="model", errors="ignore"), name, axis).scaled(inner)
+            for name in part["instance"].unique()
+        }
+        low_ms, high_ms = part[["low_ms", "high_ms"]].to_numpy(float).T[:, :, None]
+        return low_ms + np.stack([shares[name] for name in part["instance"]]) * (high_ms - low_ms)
+
+    return inner_ms
+
+
+def _setting(table: pd.DataFrame) -> dict:
+    def accuracy(part: pd.DataFrame) -> dict:
+        return {
+            "n": len(part),
+            "mape": mape_percent(part["true_ms"], part["scaled_ms"]),
+            "r2": float(r2_score(part["true_ms"], part["scaled_ms"])),
+            "rmse_ms": float(root_mean_squared_error(part["true_ms"], part["scaled_ms"])),
+        }
+
+    by_instance = {name: accuracy(part) for name, part in table.groupby("instance")}
+    mean = float(np.mean([row["mape"] for row in by_instance.values()]))
+    return {"by_instance": by_instance, "mean_mape": mean, "overall": accuracy(table)}

@@ -11,9 +11,8 @@ import pandas as pd
 from profet_core.latency import quantile
 from profet_core.sizes.axes import KNOTS
 from profet_core.sizes.growth import CarryError, GrowthLaw, KnownPoint, SizePoint, Sizes, carry_two
-from profet_lab.cases import WITH_LATENCY
 from profet_lab.classes.bank import ClassBank
-from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.measurements.tables import WITH_LATENCY, WORKLOAD, Measurements
 from profet_lab.scalers.growth import (
     GrowthRows,
     HeldOutGrowth,

@@ -1,11 +1,20 @@
-"""Predictions beside measurements, a row each, and their figures."""
+"""Predictions beside measurements and their figures; out-of-fold latencies of the default method, transfer's input."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from profet_core.latency import Estimate
+from profet_core.latency import Estimate, log_sd_of
+from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.folds import LEVEL, FoldCase, OutOfFold, Weights, least_error, one_held_out, predict_cases
+from profet_lab.measurements.tables import CASES, WORKLOAD, Pair, pairs
+from profet_lab.tasks import Progress
+from profet_lab.transfer.leave_one_gpu_out import KnownLatencies
+from profet_lab.transfer.step_law import Steps
 
 
 def judged(
@@ -48,3 +57,63 @@ def over(rows: list[dict], how: str, keys: str = "") -> dict[str, float]:
     table = pd.DataFrame(rows).drop(columns=["anchor", "target", "n"])
     table = table[[name for name in table if keys in str(name)]]
     return {str(name): float(value) for name, value in table.agg(how).items()}
+
+
+@dataclass(frozen=True)
+class EnsembleLatencies:
+    """Out-of-fold predictions of the default method.
+
+    Attributes
+    ----------
+    latency_ms : (anchor, target, anchor's latency known) -> (rows,).
+    log_half_width : (anchor, target, anchor's latency known, architecture) -> 90 % of the log errors of all other
+        architectures.
+    """
+
+    latency_ms: Mapping[tuple[str, str, bool], np.ndarray]
+    log_half_width: Mapping[tuple[str, str, bool, str], float]
+
+    def known(self, architecture: str) -> KnownLatencies:
+        """Latencies with the half-widths for this architecture."""
+
+        def known(anchor: str, instance: str, latency_known: bool) -> Estimate:
+            values = self.latency_ms[anchor, instance, latency_known]
+            half_width = self.log_half_width[anchor, instance, latency_known, architecture]
+            return Estimate(latency_ms=values, log_sd=np.full(values.shape, log_sd_of(half_width)))
+
+        return known
+
+    def medians(self, steps: Steps) -> EnsembleLatencies:
+        """One row a workload, as `transfer.steps.median_steps` has them."""
+        index = steps.workloads.groupby(WORKLOAD).ngroup().to_numpy()
+        found = {key: pd.Series(values).groupby(index).median().to_numpy() for key, values in self.latency_ms.items()}
+        return EnsembleLatencies(found, self.log_half_width)
+
+
+def ensemble_latencies(
+    bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None, cases: Iterable[bool] = tuple(CASES)
+) -> EnsembleLatencies:
+    """Fit the default method once an architecture and pair, with and without the anchor's latency (`cases`).
+
+    The members' weights come from the errors on all other architectures, whose models had seen the one that is judged.
+    """
+    wanted = pairs(bank.instances)
+    latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
+    half_widths: dict[tuple[str, str, bool, str], float] = {}
+    asked = [FoldCase(one_held_out(bank.architectures, wanted), known) for known in cases]
+    predicted = predict_cases(bank, asked, seed=seed, steps=steps, progress=progress)
+    for case, out_of_fold in zip(asked, predicted, strict=True):
+        weights = weights_by_others(bank, wanted, out_of_fold)
+        for anchor, target in wanted:
+            values = out_of_fold.all_ensemble_ms((anchor, target), weights)
+            latency_ms[anchor, target, case.latency_known] = values
+            errors = np.abs(np.log(values / bank.latency_ms[target]))
+            for name, rows in out_of_fold.rows.items():
+                half_widths[anchor, target, case.latency_known, name] = float(np.quantile(errors[~rows], LEVEL))
+    return EnsembleLatencies(latency_ms, half_widths)
+
+
+def weights_by_others(bank: ClassBank, wanted: Sequence[Pair], out_of_fold: OutOfFold) -> dict[str, Weights]:
+    """Architecture -> the weights that err least on all others."""
+    errors_of = {name: out_of_fold.summed_errors(bank, wanted, name) for name in out_of_fold.rows}
+    return {name: least_error(errors for other, errors in errors_of.items() if other != name) for name in errors_of}

@@ -13,12 +13,20 @@ from profet_core.features.classes import OperationClasses, load_operation_classe
 from profet_core.memory.fit import DeviceTimes, RecordedStep, Verdict, fit_answer
 from profet_core.memory.model import MemoryModel
 from profet_core.profiles.record import ProfileMeta
-from profet_lab.held_out import held_out
 from profet_lab.measurements.tables import Measurements
-from profet_lab.memory.law import calibrate_law, fit_law, log_room, ran_elsewhere
-from profet_lab.memory.memory_file import CERTAIN, fit_memory, memory_tables
-from profet_lab.memory.recorded import TENSORFLOW_PEAK, step_peaks
-from profet_lab.memory.traffic import class_times
+from profet_lab.memory.fit import (
+    CERTAIN,
+    TENSORFLOW_PEAK,
+    calibrate_law,
+    class_times,
+    fit_law,
+    fit_memory,
+    log_room,
+    memory_tables,
+    ran_elsewhere,
+    step_peaks,
+)
+from profet_lab.tasks import held_out
 
 #: The batch size whose profile is given; every batch size of the grid is answered for.
 PROFILED_BATCH = 16

@@ -13,19 +13,23 @@ import pandas as pd
 from profet_core.catalog.gpus import Gpus
 from profet_core.ensemble.intervals import IntervalScale
 from profet_core.transfer.model import TransferModel
-from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank, class_bank
-from profet_lab.classes.calibrate import distances, half_widths, scale_of_folds
-from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import FoldCase, OutOfFold, one_held_out, predict_cases
+from profet_lab.classes.folds import (
+    FoldCase,
+    OutOfFold,
+    distances,
+    half_widths,
+    one_held_out,
+    predict_cases,
+    scale_of_folds,
+)
+from profet_lab.classes.networks import STEPS
 from profet_lab.datasets.check import check_dataset
 from profet_lab.datasets.dataset import Dataset
-from profet_lab.measurements.tables import Measurements, Pair, pairs
-from profet_lab.own_gpus.common_workloads import common_workloads
-from profet_lab.own_gpus.pair_groups import pair_groups
-from profet_lab.progress import Progress
-from profet_lab.validation.ensemble_latencies import weights_by_others
-from profet_lab.validation.judged import figures, judged, mape
+from profet_lab.measurements.tables import CASES, Measurements, Pair, pairs
+from profet_lab.own_gpus.groups import common_workloads, pair_groups
+from profet_lab.tasks import Progress
+from profet_lab.validation.judged import figures, judged, mape, weights_by_others
 
 
 def own_report(

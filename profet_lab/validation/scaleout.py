@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 
 from profet_core.multi_gpu.law import Strategy
-from profet_lab.held_out import held_out
-from profet_lab.progress import Progress
-from profet_lab.scaleout.fit import fitted_model, predicted_ms
-from profet_lab.scaleout.folds import GPU, NETWORK, covered, held_out_steps
+from profet_lab.scaleout.fit import GPU, NETWORK, covered, fitted_model, held_out_steps, predicted_ms
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS, load_scale_rows
+from profet_lab.tasks import Progress, held_out
 
 #: Perfect scaling is nearly right above this share of it: only below it a model can show something.
 HARD_BELOW = 0.9

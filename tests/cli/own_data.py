@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
-from profet_lab.datasets.sources.draft import dataset_of
-from profet_lab.datasets.sources.tables import read_tables
-from profet_lab.datasets.write import write_dataset
+from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, dataset_of, ordered
+from profet_lab.datasets.files import write_dataset
+from profet_lab.datasets.sources import read_tables
 from profet_lab.measurements.tables import data_folder
 
 

@@ -14,7 +14,7 @@ def run(fitted: Fitted, rows: np.ndarray) -> np.ndarray:
 
 
 def test_lines_keep_their_slopes_and_intercepts(tmp_path):
-    from profet_lab.documented.folds import fit_line
+    from profet_lab.documented.ensemble import fit_line
     from profet_lab.export import line_stack, write_fitted
 
     latency_ms = np.array([1.0, 2.0, 3.0])
@@ -28,7 +28,7 @@ def test_lines_keep_their_slopes_and_intercepts(tmp_path):
 
 
 def test_forests_predict_as_they_did_before_export():
-    from profet_lab.documented.folds import fit_forest
+    from profet_lab.documented.ensemble import fit_forest
     from profet_lab.export import forest_stack
 
     random = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def test_forests_predict_as_they_did_before_export():
 
 
 def test_a_dense_network_answers_in_milliseconds_in_single_precision():
-    from profet_lab.documented.dense import DenseWeights
+    from profet_lab.documented.ensemble import DenseWeights
     from profet_lab.export import dense_stack
 
     # relu([1000, 2000] @ [[1, -1], [1, 0]]) = [3000, 0]; [3000, 0] @ [[2], [5]] + 500 = 6500 us.

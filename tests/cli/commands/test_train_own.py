@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from profet_lab.datasets.dataset import InstanceFacts
-from profet_lab.datasets.sources.tables import read_tables
+from profet_lab.datasets.sources import read_tables
 from profet_lab.measurements.tables import data_folder
 from tests.cli.own_data import write_own
 from tests.recorder.runs import needs

@@ -23,7 +23,7 @@ from profet_core import predict
 from profet_core.answers.served import load_served
 from profet_core.profiles import read_profile
 from profet_lab.datasets.dataset import Dataset, InstanceFacts
-from profet_lab.datasets.write import write_dataset
+from profet_lab.datasets.files import write_dataset
 from tests.cli.own_data import published_of, write_own
 from tests.made.uncompiled import without_compiling
 from tests.recorder.runs import needs
@@ -64,10 +64,10 @@ def trained(folders, tmp_path_factory) -> Iterator[SimpleNamespace]:
     """Trained once; the machine has a price, and is in the catalog of the command line and of the server."""
     room = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
-        from profet_lab.own_gpus import pair_models
+        from profet_lab import train
 
         without_compiling(patch)
-        patch.setattr(pair_models, "write_pairs", partial(pair_models.write_pairs, steps=STEPS, quiet=True))
+        patch.setattr(train, "write_pairs", partial(train.write_pairs, steps=STEPS, quiet=True))
         patch.setenv("PROFET_INSTANCES", str(room / "instances.csv"))
         assert main(["instances", "add", NAME, "--gpu", GPU, "--usd-per-hour", "0.2"]) == 0
         data = ["--data", str(folders.published), "--data", str(folders.own(folders.most))]

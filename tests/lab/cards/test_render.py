@@ -7,7 +7,7 @@ from importlib import resources
 import jinja2
 import pytest
 
-from profet_lab.cards.render import fixed, render
+from profet_lab.cards.cards import fixed, render
 
 
 def test_a_value_that_is_missing_is_an_error():

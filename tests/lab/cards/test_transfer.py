@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from profet_core.accuracy.reports import read_report
 from profet_core.files import shipped_folder
 from profet_core.latency import quantile
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_core.transfer.speed import known_speed
 from profet_core.transfer.targets import Source
-from profet_lab.cards.render import fixed
-from profet_lab.cards.transfer import accuracy_by_gpu, transfer_card
+from profet_lab.cards.cards import accuracy_by_gpu, fixed, transfer_card
+from profet_lab.reports import read_report
 from tests.lab.cards.conftest import number_paths, one_more
 
 pytestmark = pytest.mark.training

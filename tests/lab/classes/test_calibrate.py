@@ -28,7 +28,7 @@ def made_up(seed: int):
 
 
 def test_fresh_data_of_the_same_form_are_covered_as_promised():
-    from profet_lab.classes.calibrate import fit_scale
+    from profet_lab.classes.folds import fit_scale
 
     scale = fit_scale(*made_up(0))
     at_half = fit_scale(*made_up(0), level=0.5)
@@ -50,7 +50,7 @@ def test_fresh_data_of_the_same_form_are_covered_as_promised():
 
 
 def test_the_error_of_a_distance_band_is_its_mean_and_empty_bands_take_their_neighbors():
-    from profet_lab.classes.calibrate import fit_scale
+    from profet_lab.classes.folds import fit_scale
 
     ensemble_ms = {("a", "b"): np.array([110.0, 70.0, 120.0, 120.0])}
     members_ms = {("a", "b"): np.column_stack([ensemble_ms["a", "b"]] * 2)}
@@ -69,7 +69,7 @@ ARCHITECTURES = np.array(["A", "B", "C", "A"])
 
 
 def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture():
-    from profet_lab.classes.calibrate import nearest_other
+    from profet_lab.classes.folds import nearest_other
 
     for without, expected in (
         ((), [0.2, 0.1, 0.3, 0.4]),

@@ -7,13 +7,13 @@ import pytest
 
 from profet_core.ensemble.members import NETWORKS
 from profet_lab.classes.bank import TrainingRows, class_bank
-from profet_lab.classes.stacked import RECIPES, StackedNetworks
+from profet_lab.classes.networks import RECIPES, StackedNetworks
 
 STEPS = 5
 
 
 def fit(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
-    from profet_lab.classes.fit_networks import fit_networks
+    from profet_lab.classes.networks import fit_networks
 
     training = TrainingRows("slow", "fast", rows)
     return fit_networks(bank, member, [training], latency_known=known, sizes_known=sizes, seed=0, steps=steps)

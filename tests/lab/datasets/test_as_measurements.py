@@ -9,9 +9,8 @@ import pytest
 from profet_core.errors import InputError
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import Dataset
-from profet_lab.datasets.read import read_dataset
-from profet_lab.datasets.sources.tables import read_tables
-from profet_lab.datasets.write import write_dataset
+from profet_lab.datasets.files import read_dataset, write_dataset
+from profet_lab.datasets.sources import read_tables
 from profet_lab.measurements.tables import DataError, Measurements, data_folder
 
 RUN = ["instance", "model", "pixels", "batch_size", "repeat"]

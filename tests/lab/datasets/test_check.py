@@ -11,7 +11,7 @@ import pytest
 from profet_core.catalog import load_gpus
 from profet_lab.datasets.check import check_dataset
 from profet_lab.datasets.dataset import Dataset, InstanceFacts
-from profet_lab.datasets.sources.tables import read_tables
+from profet_lab.datasets.sources import read_tables
 from profet_lab.measurements.tables import data_folder
 
 

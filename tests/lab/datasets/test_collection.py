@@ -9,10 +9,8 @@ import pytest
 from profet_collect.store import open_store
 from profet_core.collected.record import Cell, CellResult
 from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.read import read_dataset
-from profet_lab.datasets.sources.choose import read_sources
-from profet_lab.datasets.sources.collection import read_store
-from profet_lab.datasets.write import write_dataset
+from profet_lab.datasets.files import read_dataset, write_dataset
+from profet_lab.datasets.sources import read_sources, read_store
 from profet_lab.measurements.tables import DataError
 
 MANIFEST = {"instance": "my.h200", "device": "gpu", "gpu": "NVIDIA H200", "driver": "570.1", "host": {"cores": 16}}

@@ -13,8 +13,7 @@ import pytest
 
 from profet_core.files import sha256_hex
 from profet_lab.datasets.dataset import CELLS_FILE, MANIFEST_FILE, OPERATIONS_FILE, SCHEMAS, Dataset
-from profet_lab.datasets.read import read_dataset
-from profet_lab.datasets.write import write_dataset
+from profet_lab.datasets.files import read_dataset, write_dataset
 from profet_lab.measurements.tables import DataError
 
 

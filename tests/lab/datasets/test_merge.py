@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
-from profet_lab.datasets.merge import merged
+from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, merged, ordered
 from profet_lab.measurements.tables import DataError
 
 

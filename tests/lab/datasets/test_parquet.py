@@ -2,7 +2,7 @@
 
 import pytest
 
-from profet_lab.datasets.parquet import file_bytes
+from profet_lab.datasets.files import file_bytes
 from profet_lab.measurements.tables import DataError
 
 

@@ -20,8 +20,8 @@ from pandas.core.internals.managers import BlockManager
 
 from profet_core.errors import ProfileError
 from profet_core.sandbox.process import ReadLimits
-from profet_lab.datasets.sources.profet_pickles import pickles_in, read_frame, read_pickles
-from profet_lab.datasets.sources.unpickler import ALLOWED, Recorded, frame_columns
+from profet_lab.datasets.sources import pickles_in, read_frame, read_pickles
+from profet_lab.datasets.unpickler import ALLOWED, Recorded, frame_columns
 from profet_lab.measurements.tables import DataError
 
 

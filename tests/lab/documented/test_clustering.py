@@ -5,7 +5,7 @@ import pytest
 
 from profet_core.profiles import Profile
 from profet_core.profiles.record import US_DIGITS
-from profet_lab.documented.folds import cluster_names, encode_table, fit_features
+from profet_lab.documented.ensemble import cluster_names, encode_table, fit_features
 
 
 def operations(clusters):

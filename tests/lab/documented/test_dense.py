@@ -4,7 +4,7 @@ import numpy as np
 
 
 def made_set(seed: int, rows: int = 200, inputs: int = 3):
-    from profet_lab.documented.dense import DenseTrainingRows
+    from profet_lab.documented.ensemble import DenseTrainingRows
 
     features = np.random.default_rng(seed).uniform(1_000, 100_000, (rows, inputs))
     return DenseTrainingRows(features, features @ np.arange(1, inputs + 1))

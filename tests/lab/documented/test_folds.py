@@ -7,7 +7,7 @@ from tests.lab.conftest import SAME_TRAINING, without_numbers
 
 def fitted(*measured, epochs: int):
     """C held out of each."""
-    from profet_lab.documented.folds import DocumentedFold, fit_folds
+    from profet_lab.documented.ensemble import DocumentedFold, fit_folds
 
     fold = DocumentedFold("slow", "fast", frozenset({"C"}))
     assert set(measured[0].architectures[fold.training_rows(measured[0])]) == {"A", "B"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profet_lab.estimate.log_linear import forward_selection
+from profet_lab.estimate.fit import forward_selection
 
 NETWORKS = np.repeat(np.array(list("abcdefghij")), 20)
 

@@ -8,7 +8,7 @@ import pytest
 from profet_core.from_layers.model import load_estimate
 from profet_core.layers.networks import counts_of
 from profet_lab.estimate import published
-from profet_lab.measurements.published_points import THROUGHPUT_FILE
+from profet_lab.measurements.published import THROUGHPUT_FILE
 
 
 def write(folder, *rows):

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from profet_lab.measurements.published_points import (
+from profet_lab.measurements.published import (
     MORE_POINTS_FILE,
     POINTS_FILE,
     POINTS_TABLE,

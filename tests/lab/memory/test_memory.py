@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from profet_core.memory.model import MEMORY_NAME, load_memory
-from profet_lab.coefficient_files import write_coefficients
+from profet_lab.export import write_coefficients
 from profet_lab.measurements.tables import data_folder
-from profet_lab.memory.law import held_out_log_room
-from profet_lab.memory.memory_file import memory_content, memory_tables
+from profet_lab.memory.fit import held_out_log_room, memory_content, memory_tables
 from profet_lab.validation.memory import memory_report
 
 

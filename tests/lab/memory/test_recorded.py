@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from profet_core.memory.model import GIB_PER_VALUE
-from profet_lab.memory.recorded import ASSUMED_PEAK, LOG_SCALE, fit_peak, recorded_cells
+from profet_lab.memory.fit import ASSUMED_PEAK, LOG_SCALE, fit_peak, recorded_cells
 
 MEMORIES_GIB = (8.0, 12.0, 16.0)
 #: Network -> parameters, GiB of activations of 16 images.

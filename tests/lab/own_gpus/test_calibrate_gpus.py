@@ -8,10 +8,8 @@ import pandas as pd
 import pytest
 
 from profet_core.transfer.model import load_transfer
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
-from profet_lab.datasets.merge import merged
-from profet_lab.datasets.sources.draft import dataset_of
-from profet_lab.datasets.sources.tables import read_tables
+from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, dataset_of, merged, ordered
+from profet_lab.datasets.sources import read_tables
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.own_gpus.calibrate_gpus import calibrate_gpus
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from profet_lab.datasets.dataset import Dataset, Source
-from profet_lab.datasets.sources.draft import dataset_of
+from profet_lab.datasets.dataset import Dataset, Source, dataset_of
 from profet_lab.measurements.tables import DataError
-from profet_lab.own_gpus.common_workloads import common_workloads
+from profet_lab.own_gpus.groups import common_workloads
 
 
 def made(workloads: dict[str, int], networks=("A", "B", "C"), **given) -> Dataset:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from profet_lab.datasets.dataset import Source
-from profet_lab.datasets.sources.draft import dataset_of
-from profet_lab.datasets.write import write_dataset
+from profet_lab.datasets.dataset import Source, dataset_of
+from profet_lab.datasets.files import write_dataset
 from profet_lab.measurements.tables import DataError
-from profet_lab.own_gpus.given_data import read_data
+from profet_lab.own_gpus.groups import read_data
 
 
 def written(folder, name):

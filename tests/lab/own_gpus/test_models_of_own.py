@@ -9,7 +9,7 @@ import pytest
 
 from profet_core import ArtifactError, InputError
 from profet_lab.own_gpus import models_of_own
-from profet_lab.own_gpus.models_of_own import check_out, write_own
+from profet_lab.own_gpus.calibrate_gpus import check_out, write_own
 
 CALIBRATED = {"schema_version": 1, "gpus": []}
 

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from profet_core.transfer.model import load_transfer
-from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source
-from profet_lab.datasets.sources.draft import dataset_of
-from profet_lab.own_gpus.pair_groups import pair_groups
+from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, dataset_of
+from profet_lab.own_gpus.groups import pair_groups
 
 FOUR = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
 NAME, GPU = "desk", "GeForce RTX 2080 Ti"

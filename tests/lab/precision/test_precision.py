@@ -10,8 +10,7 @@ import pytest
 from profet_core.precision.model import USUAL_PEAK_RATIO, load_precision
 from profet_lab.cards.cards import precision_card
 from profet_lab.precision.fit import GPU_SDS, chosen_gpu_sd, fit_speedups
-from profet_lab.precision.pairs import POINTS_TABLE, load_pairs
-from profet_lab.precision.shares import NetworkShares, known_network
+from profet_lab.precision.pairs import POINTS_TABLE, NetworkShares, known_network, load_pairs
 from profet_lab.validation.precision import held_out
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,8 +8,17 @@ import pytest
 from profet_core.latency import quantile
 from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.step import GpuStep, scaled_step
-from profet_lab.scaleout.fit import fitted_model, predicted_ms
-from profet_lab.scaleout.folds import GPU, NETWORK, covered, held_out_ms, held_out_steps, log_half_widths, widths
+from profet_lab.scaleout.fit import (
+    GPU,
+    NETWORK,
+    covered,
+    fitted_model,
+    held_out_ms,
+    held_out_steps,
+    log_half_widths,
+    predicted_ms,
+    widths,
+)
 
 
 def test_it_finds_the_law_that_made_the_rows(made, true_law):

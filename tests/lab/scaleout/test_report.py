@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.accuracy.reports import read_report
 from profet_core.files import shipped_folder
 from profet_core.multi_gpu.law import NUMBERS, load_scaleout
-from profet_lab.scaleout.fit import fitted_model
-from profet_lab.scaleout.folds import NETWORK
+from profet_lab.reports import read_report
+from profet_lab.scaleout.fit import NETWORK, fitted_model
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS
 from profet_lab.validation.scaleout import judged_steps, scale_errors
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from profet_core.sizes.axes import KNOTS
-from profet_lab.scalers.documented import curve_from_bend, fit_scaler, latency_curves, min_max_scaled
+from profet_lab.scalers.curves import curve_from_bend, fit_scaler, latency_curves, min_max_scaled
 
 
 def curves(axis: str, other: int, latency) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pytest
 from profet_core import ArtifactError
 from profet_core.sizes.axes import KNOTS
 from profet_core.sizes.scaler import law_ms, learned_scaler
-from profet_lab.scalers.learned import curve_rows, fit_learned_scaler, held_out_scalers, learned_scalers
+from profet_lab.scalers.curves import curve_rows, fit_learned_scaler, held_out_scalers, learned_scalers
 
 
 def made_up_rows(axis: str, factor: float = 1.0, models: str = "ABCD") -> pd.DataFrame:
@@ -110,8 +110,7 @@ def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the
 
 def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
     """And ends that fall, which serving refuses, are taken as level instead of breaking the report."""
-    from profet_lab.validation.documented import mape_percent
-    from profet_lab.validation.scalers import learned_inner_ms, predicted_ends, scaled
+    from profet_lab.validation.documented import learned_inner_ms, mape_percent, predicted_ends, scaled
 
     anchor, target = "g4dn.xlarge", "p3.2xlarge"
     true_ms = measurements.latency_ms[target]

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_lab.measurements.published_points import POINTS_TABLE
-from profet_lab.transfer.benchmark_points import benchmark_points, fit_specs
+from profet_lab.measurements.published import POINTS_TABLE
+from profet_lab.transfer.transfer_file import benchmark_points, fit_specs
 from tests.made.step_law import LAW
 
 V100 = load_gpus()["Tesla V100-SXM2-16GB"]

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_lab.transfer.calibrate import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, calibrate, steps_of
-from profet_lab.transfer.cell_choice import choose_cells
+from profet_lab.transfer.calibrate import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, calibrate, choose_cells, steps_of
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies, profiled_target, reference_of, target_of
 from profet_lab.transfer.step_law import fit_step_law
 from tests.made.transfer_steps import SLOWNESS, made_transfer_steps

@@ -10,10 +10,18 @@ import pytest
 
 from profet_core.latency import Estimate
 from profet_core.transfer.model import derive
-from profet_lab.measurements.epoch_times import load_epochs
+from profet_lab.measurements.published import load_epochs
 from profet_lab.measurements.tables import DataError, data_folder
-from profet_lab.transfer.derived_law import derived_rows, fit_derived, fit_law, held_out_errors
-from profet_lab.transfer.epoch_correction import corrected_held_out, corrected_ms, fit_correction, route_ratios
+from profet_lab.transfer.derived_law import (
+    corrected_held_out,
+    corrected_ms,
+    derived_rows,
+    fit_correction,
+    fit_derived,
+    fit_law,
+    held_out_errors,
+    route_ratios,
+)
 
 
 def made_epochs() -> pd.DataFrame:

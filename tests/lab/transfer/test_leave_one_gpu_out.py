@@ -22,8 +22,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     spread,
     target_of,
 )
-from profet_lab.transfer.step_law import fit_step_law
-from profet_lab.transfer.steps import HOST_OF, Steps, gpu_of
+from profet_lab.transfer.step_law import HOST_OF, Steps, fit_step_law, gpu_of
 
 #: GPU time of one network on each instance, over that on the T4: what one benchmark point tells exactly.
 SLOWNESS = {"g3s.xlarge": 1.7, "g4dn.xlarge": 1.0, "p2.xlarge": 3.0, "p3.2xlarge": 0.35}

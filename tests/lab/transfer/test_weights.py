@@ -15,8 +15,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     profiled_target,
     target_of,
 )
-from profet_lab.transfer.step_law import SETTING, LawSetting, fit_step_law
-from profet_lab.transfer.steps import BENCHMARK, Steps
+from profet_lab.transfer.step_law import BENCHMARK, SETTING, LawSetting, Steps, fit_step_law
 from profet_lab.transfer.weights import (
     SHIPPED,
     Setting,

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from profet_lab.validation.default_report import default_report, fastest_report, scatter
+from profet_lab.validation.default import default_report, fastest_report, scatter
 
 pytestmark = pytest.mark.training
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from profet_core.sizes.axes import AXIS_RANGE, KNOTS
-from profet_lab.documented.baseline import SCALER_MAPE, baseline_pairs
+from profet_lab.cards.cards import SCALER_MAPE, baseline_pairs
 
 #: How far above the baseline's figure a reproduction may lie, percentage points.
 PAIR_MARGIN, SCALER_MARGIN = 1.5, 0.3
@@ -49,7 +49,7 @@ def test_the_report_averages_rows_within_pairs_and_pairs_within_the_mean():
 
 def test_the_scaler_reproduces_the_baseline_and_the_default_one_is_better(measurements):
     """On architectures held out."""
-    from profet_lab.validation.scalers import scaler_report
+    from profet_lab.validation.documented import scaler_report
 
     report = scaler_report(measurements, None)
     settings = report["settings"]

@@ -48,8 +48,7 @@ def test_no_error_of_those_held_out_counts(poison):
 
 def test_spoilt_rows_of_the_held_out_architecture_reach_neither_weights_nor_interval(uncompiled, classed, poisoned):
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
-    from profet_lab.classes.calibrate import distances, half_widths
-    from profet_lab.classes.folds import FoldCase, one_held_out, predict_cases
+    from profet_lab.classes.folds import FoldCase, distances, half_widths, one_held_out, predict_cases
     from profet_lab.validation.default import inner_errors, nested_scale, two_held_out
 
     pair, held_out = ("slow", "fast"), classed.architectures == "D"

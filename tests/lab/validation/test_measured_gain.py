@@ -6,7 +6,7 @@ import pytest
 
 from profet_core.prediction.correction import share_carried_over
 from profet_core.profiles import ProfileMeta
-from profet_lab.validation.default_report import measured_report
+from profet_lab.validation.default import measured_report
 
 
 def table(log_errors: dict[int, float]) -> pd.DataFrame:

@@ -14,16 +14,17 @@ import pytest
 from profet_core import InputError, load_models, predict
 from profet_core.errors import ArtifactError
 from profet_lab.cards.cards import model_card, real_section
-from profet_lab.measurements.real_index import Measured, read_index
 from profet_lab.reports import CARD_NAME, load_real_report, load_validation, write_real_report
 from profet_lab.validation.real_profiles import (
     DOUBTED,
     NO_ANCHOR,
     NO_LATENCY,
     NO_TRUTH,
+    Measured,
     figures,
     measured_latencies,
     of_profiled,
+    read_index,
     real_report,
 )
 

@@ -8,8 +8,7 @@ from statistics import median
 
 import pytest
 
-from profet_lab.measurements.real_index import read_index
-from profet_lab.validation.real_profiles import real_report
+from profet_lab.validation.real_profiles import read_index, real_report
 
 FILE = Path(__file__).resolve().parents[4] / "shared" / "data" / "real_profiles" / "tensorflow_one_step.json"
 pytestmark = pytest.mark.skipif(

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from profet_lab.datasets.dataset import Dataset, InstanceFacts
-from profet_lab.datasets.write import write_dataset
+from profet_lab.datasets.files import write_dataset
 from tests.cli.own_data import published_of, write_own
 from tests.made.uncompiled import without_compiling
 from tests.recorder.runs import needs

@@ -1,4 +1,4 @@
-"""Train on your own measurements, beside the shipped models or alone."""
+"""`profet train`: fit all models, one file of coefficients, or custom models."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import argparse
 import math
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profet_cli.commands.train.published import Trained
-from profet_cli.lab import training_set
+from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
+from profet_cli.lab import on_dask, open_measurements, training_set
+from profet_cli.output import print_json
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
@@ -26,16 +27,74 @@ from profet_core.transfer.own_gpu import with_own_gpus
 if TYPE_CHECKING:
     from profet_core.catalog import Gpus
     from profet_lab.datasets.dataset import Dataset
-    from profet_lab.own_gpus.pair_groups import PairGroup
+    from profet_lab.measurements.tables import Measurements
+    from profet_lab.own_gpus.groups import PairGroup
+
+#: What `--format json` prints, and the lines that are printed without it.
+Trained = tuple[Document, Sequence[str]]
+
+
+def train_part(options: argparse.Namespace, part: str) -> Trained:
+    """One file of coefficients, beside the models there are."""
+    with training_set():
+        from profet_core.from_layers.model import ESTIMATE_NAME
+        from profet_lab.estimate.estimate_file import fit_and_write
+        from profet_lab.export import write_coefficients
+    out = Path(options.out)
+    measurements, folder = open_measurements(options)
+    if part == "estimate":
+        path, checksum = out / ESTIMATE_NAME, fit_and_write(measurements, out).checksum
+    else:
+        name, make, _ = _coefficients(measurements, folder)[part]
+        content = make()
+        path, checksum = write_coefficients(content, out / name), content["checksum"]
+    return {"out": str(path), "checksum": checksum}, [f"{path}: checksum {checksum[:16]}"]
+
+
+def train_all(options: argparse.Namespace) -> Trained:
+    """Every member of every pair, and the coefficients that the data tell."""
+    with training_set():
+        from profet_lab.train import train
+    measurements, folder = open_measurements(options)
+    out = Path(options.out)
+    # Seconds of work that fail if a file is missing: before the minutes.
+    coefficients = {name: make() for name, make, has_data in _coefficients(measurements, folder).values() if has_data()}
+    manifest = train(measurements, out, anchors=options.anchor, coefficients=coefficients, seed=options.seed)
+    members = sum(len(row["targets"]) for row in manifest["members"])
+    size_mb = sum(path.stat().st_size for path in out.rglob("*.npz")) / 2**20
+    document: Document = {"out": str(out), "members": members, "size_mb": size_mb, "checksum": manifest["checksum"]}
+    return document, [f"{out}: {members} members, {size_mb:.1f} MB"]
+
+
+def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Callable[[], Mapping], Callable[[], bool]]]:
+    """Option -> file, what fits its content, and whether the measurements hold what it needs."""
+    with training_set():
+        from profet_core.memory.model import MEMORY_NAME
+        from profet_core.multi_gpu.law import SCALEOUT_NAME
+        from profet_core.precision.model import PRECISION_NAME
+        from profet_core.sizes.growth import GROWTH_NAME
+        from profet_core.transfer.model import TRANSFER_NAME
+        from profet_lab.memory.fit import memory_content
+        from profet_lab.precision.pairs import has_pairs
+        from profet_lab.precision.precision_file import precision_content
+        from profet_lab.scaleout.fit import scaleout_content
+        from profet_lab.scaleout.rows import has_scale_rows
+        from profet_lab.scalers.growth import growth_content, measured_sizes
+        from profet_lab.transfer.transfer_file import transfer_content
+    return {
+        "transfer": (TRANSFER_NAME, lambda: transfer_content(data, folder), lambda: True),
+        "memory": (MEMORY_NAME, lambda: memory_content(data, folder), lambda: True),
+        "sizes": (GROWTH_NAME, lambda: growth_content(data), lambda: bool(measured_sizes(data))),
+        "precision": (PRECISION_NAME, lambda: precision_content(data, folder), lambda: has_pairs(folder, data)),
+        "scaleout": (SCALEOUT_NAME, lambda: scaleout_content(folder), lambda: has_scale_rows(folder)),
+    }
 
 
 def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Sequence[str]) -> Trained:
     """What cells of other GPUs tell; `parts`: options that own data go without."""
     with training_set():
-        from profet_lab.own_gpus.calibrate_gpus import calibrate_gpus
-        from profet_lab.own_gpus.given_data import read_data
-        from profet_lab.own_gpus.models_of_own import calibrated_file, check_out, read_files, write_own
-        from profet_lab.own_gpus.pair_groups import pair_groups
+        from profet_lab.own_gpus.calibrate_gpus import calibrate_gpus, calibrated_file, check_out, read_files, write_own
+        from profet_lab.own_gpus.groups import pair_groups, read_data
     out = _out(options, parts)
     check_out(out)
     dataset = read_data(folders)
@@ -54,9 +113,9 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
 
     def write_pairs(folder: Path) -> None:
         with training_set():
-            from profet_lab.own_gpus import pair_models
+            from profet_lab import train as training
         checksum, files = str(models.manifest["checksum"]), read_files(dataset)
-        pair_models.write_pairs(groups, folder, base_checksum=checksum, fitted_on=files, seed=options.seed)
+        training.write_pairs(groups, folder, base_checksum=checksum, fitted_on=files, seed=options.seed)
 
     write_own(
         base,
@@ -138,7 +197,7 @@ def _out(options: argparse.Namespace, parts: Sequence[str]) -> Path:
 def _train_alone(options: argparse.Namespace, dataset: Dataset, out: Path) -> Trained:
     """A whole models folder, between your own machines only."""
     with training_set():
-        from profet_lab.own_gpus.common_workloads import common_workloads
+        from profet_lab.own_gpus.groups import common_workloads
         from profet_lab.scalers.growth import growth_content, measured_sizes
         from profet_lab.train import train
     common = common_workloads(dataset)
@@ -191,3 +250,48 @@ def _gpu_options(gpu: str, gpus: Gpus) -> str:
         return "--gpu GPU"
     listed = "" if gpus.named(gpu) else " --other-gpu --memory-gib N"
     return f"--gpu {shlex.quote(gpu)}{listed}"
+
+
+#: Option -> help: what is trained alone; of several the first counts.
+PARTS = {
+    "transfer": "only transfer.json, for unprofiled GPUs",
+    "memory": "only memory.json, for the memory fit",
+    "scaleout": "only scaleout.json, for several GPUs",
+    "precision": "only precision.json, for AMP and TF32",
+    "sizes": "only growth.json, for other batch and pixel sizes",
+    "estimate": "only estimate.json, for networks without a profile",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The measurements, the folder to write, and which part of it."""
+    add_format(parser)
+    add_data(parser)
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder to write (default: models; with your own measurements: PROFET_HOME)"
+    )
+    add_models(parser)
+    add_anchors(parser)
+    for part, said in PARTS.items():
+        parser.add_argument(f"--{part}", action="store_true", help=said)
+    parser.add_argument("--seed", type=int, default=0)
+    add_dask(parser)
+
+
+@on_dask
+def run(options: argparse.Namespace) -> None:
+    """Train and write the models folder, or one of its files of coefficients alone."""
+    folders = [Path(one) for one in options.data or ()]
+    with training_set():
+        from profet_lab.own_gpus.groups import is_own_data
+    parts = [part for part in PARTS if getattr(options, part)]
+    if is_own_data(folders):
+        document, lines = train_own(options, folders, parts)
+    else:
+        options.data = options.data[0] if options.data else None
+        options.out = options.out or "models"
+        document, lines = train_part(options, parts[0]) if parts else train_all(options)
+    if options.format == "json":
+        print_json(document)
+    else:
+        print("\n".join(lines))

@@ -1,16 +1,21 @@
-"""Reads a folder of the data layout."""
+"""Read and write a folder of the data layout; Parquet files are read under caps."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from profet_core.errors import ProfetError
 from profet_core.files import sha256_hex
 from profet_core.profiles.decoding.strict_json import parse_json
+from profet_core.version import VERSION as PROGRAM_VERSION
 from profet_lab.datasets.dataset import (
     CELLS_FILE,
     LAYOUT,
@@ -24,8 +29,55 @@ from profet_lab.datasets.dataset import (
     InstanceFacts,
     Source,
 )
-from profet_lab.datasets.parquet import file_bytes, parquet_table
 from profet_lab.measurements.tables import DataError
+
+
+def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
+    """The content of a file of at most so many bytes.
+
+    Parameters
+    ----------
+    remedy : what to do where there is none.
+
+    Raises
+    ------
+    DataError : it isn't there, can't be read, with the system's reason, or is larger.
+    """
+    try:
+        if path.stat().st_size > most_bytes:
+            raise DataError(f"{path} has more than {most_bytes // 2**20} MB: keep to fewer measurements.")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"No {path.name} in {path.parent}: {remedy}.") from None
+    except OSError as error:
+        raise DataError(f"{path} can't be read: {error.strerror or type(error).__name__}.") from None
+
+
+def parquet_table(data: bytes, path: Path, *, most_rows: int, remedy: str, schema: pa.Schema | None = None) -> pa.Table:
+    """The table in a Parquet file's content.
+
+    Parameters
+    ----------
+    path : what errors name. remedy : what to do about a damaged file.
+    schema : what its columns must be; None for any.
+
+    Raises
+    ------
+    DataError : it is damaged, no Parquet, of more rows, or of other columns.
+    """
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data))
+        if file.metadata.num_rows > most_rows:
+            raise DataError(f"{path} has more than {most_rows:,} rows: keep to fewer measurements.")
+        if schema is not None and not file.schema_arrow.equals(schema):
+            raise DataError(f"{path} has other columns than docs/DATA.md lists: {remedy}.")
+        table = file.read()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError):
+        # The content is in memory: an OSError is Arrow's word for what doesn't decode.
+        raise DataError(f"{path} is damaged, or not Parquet: {remedy}.") from None
+    return table
+
 
 _MAX_MANIFEST_BYTES, _MAX_TABLE_BYTES = 16 * 2**20, 2**30
 #: Columns of texts that are shown.
@@ -125,3 +177,61 @@ def _check_references(folder: Path, dataset: Dataset) -> None:
 
 def _damaged(path: Path) -> DataError:
     return DataError(f"{path} is damaged or was changed: {_AGAIN}.")
+
+
+def check_new(out: Path) -> None:
+    """Refuse a folder that holds something, before any work.
+
+    Raises
+    ------
+    DataError : saying what to do.
+    """
+    try:
+        if out.is_symlink() or (out.exists() and not out.is_dir()):
+            raise DataError(f"{out} is not a folder: name a new one.")
+        if out.is_dir() and next(out.iterdir(), None) is not None:
+            raise DataError(f"{out} exists and is not overwritten: name a new folder.")
+    except OSError as error:
+        raise DataError(f"{out} can't be written: {error.strerror or error}.") from error
+
+
+def write_dataset(dataset: Dataset, out: Path) -> None:
+    """Write `out`, which must be new or empty; a failure leaves nothing there. Equal measurements are equal bytes.
+
+    Raises
+    ------
+    DataError : `out` holds something, or can't be written.
+    """
+    out = out.absolute()
+    check_new(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
+            folder = Path(scratch) / out.name
+            folder.mkdir()
+            tables = {CELLS_FILE: dataset.cells, OPERATIONS_FILE: dataset.operations}
+            files = {name: _write_table(folder / name, name, table) for name, table in tables.items()}
+            document = {
+                "layout": LAYOUT,
+                "layout_version": VERSION,
+                "written_by": f"profet {PROGRAM_VERSION}",
+                "files": files,
+                "sources": [asdict(source) for source in dataset.sources],
+                "instances": {name: asdict(dataset.instances[name]) for name in sorted(dataset.instances)},
+            }
+            text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+            (folder / MANIFEST_FILE).write_text(text, encoding="utf-8")
+            if out.exists():
+                # Empty: one that was filled meanwhile is refused by the system.
+                out.rmdir()
+            folder.rename(out)
+    except OSError as error:
+        raise DataError(f"{out} can't be written: {error.strerror or error}.") from error
+
+
+def _write_table(path: Path, name: str, table: pd.DataFrame) -> str:
+    """Write one table; returns its SHA-256."""
+    schema = SCHEMAS[name]
+    columns = [pa.Array.from_pandas(table[field.name], type=field.type) for field in schema]
+    pq.write_table(pa.Table.from_arrays(columns, schema=schema), path, compression="zstd")
+    return sha256_hex(path.read_bytes())

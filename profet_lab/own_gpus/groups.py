@@ -1,17 +1,98 @@
-"""Find pairs of instances that share enough workloads for pair models."""
+"""Read your own measurements, and find the instances that share enough workloads to train models."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 
 from profet_core.artifacts.models import OwnMachine
 from profet_core.errors import InputError
 from profet_core.transfer.model import TransferModel
 from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.dataset import FP32, OK, TF32, Dataset
-from profet_lab.measurements.tables import Measurements, Pair, pairs
+from profet_lab.datasets.dataset import AMP, FP32, OK, TF32, Dataset, merged
+from profet_lab.datasets.files import is_dataset
+from profet_lab.datasets.sources import read_folder
+from profet_lab.measurements.tables import DataError, Measurements, Pair, pairs
+
+
+def is_own_data(folders: Sequence[Path]) -> bool:
+    """Whether any folder is of the data layout, or there are several."""
+    return len(folders) > 1 or any(is_dataset(folder) for folder in folders)
+
+
+def read_data(folders: Sequence[Path]) -> Dataset:
+    """All cells of all folders.
+
+    Raises
+    ------
+    DataError : a folder holds no measurements, they are damaged, or contradict each other.
+    """
+    dataset = merged([read_folder(folder) for folder in folders], [str(folder) for folder in folders])
+    for name in dataset.instances:
+        _check_name(name)
+    return dataset
+
+
+def _check_name(instance: str) -> None:
+    """Refuse a name that would lead out of the models folder, in which each anchor has a folder of its name."""
+    parts = instance.split("/")
+    if "\\" in instance or ":" in instance or any(part in ("", ".", "..") for part in parts):
+        raise DataError(f"{instance!r} can't be an instance's name, which is that of a folder: give it another one.")
+
+
+#: With fewer networks nothing remains to learn from when one is held out for the intervals; with fewer workloads hardly
+#: anything is.
+LEAST_NETWORKS, LEAST_WORKLOADS = 3, 9
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """Measurements that models are trained on, and instance -> why it isn't among them."""
+
+    measurements: Measurements
+    framework: str
+    precision: str
+    without: Mapping[str, str]
+
+
+def common_workloads(dataset: Dataset) -> Common:
+    """The instances that have enough workloads in common, in the framework and precision that most of these ran in.
+
+    The instance with the fewest profiles is dropped while they have not.
+
+    Raises
+    ------
+    DataError : no two instances have enough.
+    """
+    names = sorted(dataset.instances)
+    without: dict[str, str] = {}
+    ran = dataset.profiled
+    ran = ran[(ran["status"] == OK) & (ran["precision"] != AMP)]
+    kinds = sorted(set(zip(ran["framework"], ran["precision"], strict=True)))
+    while len(names) > 1:
+        tried = [
+            Common(
+                measurements_of(dataset, names, framework=framework, precision=precision), framework, precision, without
+            )
+            for framework, precision in kinds
+        ]
+        if enough := [one for one in tried if _is_enough(one.measurements)]:
+            return max(enough, key=lambda one: len(one.measurements.workloads))
+        fewest = min(names, key=lambda name: (dataset.profiled["instance"] == name).sum())
+        shared = max((one.measurements.distinct_workloads for one in tried), default=0)
+        names.remove(fewest)
+        without[fewest] = f"{shared} workloads in common with {', '.join(names)}: too few"
+    raise DataError(
+        f"No two instances have {LEAST_WORKLOADS} profiled workloads of {LEAST_NETWORKS} networks in common, in one "
+        "framework and precision: collect more, or name the published measurements with --data too."
+    )
+
+
+def _is_enough(measurements: Measurements) -> bool:
+    return measurements.networks >= LEAST_NETWORKS and measurements.distinct_workloads >= LEAST_WORKLOADS
+
 
 #: What the models' own instances ran; profiles of another framework are no cells of the same kind.
 FRAMEWORK = "tensorflow"

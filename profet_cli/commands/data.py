@@ -3,20 +3,77 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from profet_cli.arguments import add_format
-from profet_cli.commands.data.checked import print_checked
 from profet_cli.inputs import known_gpus
 from profet_cli.lab import training_set
-from profet_cli.output import print_json
+from profet_cli.output import cell, print_json, print_table
 from profet_cli.parsing import OneLineParser, add_commands
 
 if TYPE_CHECKING:
     from profet_lab.datasets.dataset import Dataset
+
+#: So many missing workloads are named in text; JSON names all.
+_NAMED = 3
+
+Row = dict[str, Any]
+
+
+def print_checked(found: dict[str, list[Row]], format_: str) -> None:
+    """What there is, what is missing, and what looks wrong in it."""
+    if format_ == "json":
+        print_json(found)
+        return
+    header = ["Instance", "GPU", "Ran", "No memory", "Failed", "Profiled", "Repeats", "Steps", "Noise"]
+    print_table(header, [_row(one) for one in found["instances"]])
+    for one in found["instances"]:
+        sizes = [", ".join(map(str, one[name])) for name in ("pixels", "batch_sizes")]
+        print(
+            f"{one['instance']}: {_several('workload', one['workloads'])}: {', '.join(one['models'])}; "
+            f"pixels {sizes[0]}; batch {sizes[1]}; {', '.join(one['frameworks'])}; {', '.join(one['precisions'])}"
+        )
+    pairs = {f"{pair['anchor']} -> {pair['target']}": pair for pair in found["pairs"]}
+    if pairs:
+        print()
+        counts = ("common", "missing", "out_of_memory")
+        rows = [(name, *(str(pair[count]) for count in counts)) for name, pair in pairs.items()]
+        print_table(["Pair", "Common", "Missing", "No memory"], rows)
+        for name, pair in pairs.items():
+            if pair["missing"]:
+                print(f"{name} lacks {_missing(pair['missing_workloads'])}")
+    print()
+    for finding in found["findings"]:
+        print(f"{finding['kind']}: {finding['instance']}, {_several('cell', finding['cells'])}: {finding['line']}")
+    if not found["findings"]:
+        print("No anomalies found.")
+
+
+def _row(one: Row) -> Sequence[str]:
+    return (
+        one["instance"],
+        f"{one['gpu'] or 'unknown'}{'' if one['gpu_known'] else ' (unknown specs)'}",
+        *(str(one[name]) for name in ("ok", "out_of_memory", "failed", "profiled", "repeats")),
+        cell(one["step_ratio"], lambda ratio: f"{ratio:.2f}"),
+        cell(one["noise_percent"], lambda percent: f"{percent:.2f}%"),
+    )
+
+
+def _missing(workloads: Sequence[Row]) -> str:
+    named = [
+        f"{one['model']} {one['pixels']}x{one['batch_size']} ({one['framework']} {one['precision']})"
+        for one in workloads[:_NAMED]
+    ]
+    more = len(workloads) - len(named)
+    return ", ".join(named) + (f" and {more:,} more (all with --format json)" if more > 0 else "")
+
+
+def _several(what: str, count: int) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
 
 #: Action -> its line in `profet data --help`.
 ACTIONS = {
@@ -47,9 +104,9 @@ def run(options: argparse.Namespace) -> None:
     """Run the chosen action."""
     with training_set():
         from profet_lab.datasets.check import check_dataset
-        from profet_lab.datasets.merge import merged
-        from profet_lab.datasets.read import read_dataset
-        from profet_lab.datasets.sources.choose import read_folder, read_sources
+        from profet_lab.datasets.dataset import merged
+        from profet_lab.datasets.files import read_dataset
+        from profet_lab.datasets.sources import read_folder, read_sources
     folders = options.folders
     if options.action == "check":
         print_checked(check_dataset(read_folder(folders[0]), known_gpus()), options.format)
@@ -62,7 +119,7 @@ def run(options: argparse.Namespace) -> None:
 def _write(options: argparse.Namespace, read: Callable[[], Dataset]) -> None:
     """Read everything, then write the folder, and print one line or a document."""
     with training_set():
-        from profet_lab.datasets.write import check_new, write_dataset
+        from profet_lab.datasets.files import check_new, write_dataset
     check_new(options.out)
     dataset = read()
     write_dataset(dataset, options.out)

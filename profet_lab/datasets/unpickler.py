@@ -4,7 +4,7 @@ A pickle is a program that calls what it names. Here a name is looked up in a li
 numbers and texts are made of by pandas 0.25 to 2, and each stands for a record that takes what it is called with and
 does nothing. What the records mean is read afterwards. Any other name ends the reading.
 
-A record can't protect against a pickle that asks for gigabytes: `profet_pickles` runs this in a limited process.
+A record can't protect against a pickle that asks for gigabytes: `sources` runs this in a limited process.
 """
 
 from __future__ import annotations

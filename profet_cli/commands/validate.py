@@ -1,0 +1,356 @@
+"""`profet validate`: accuracy on architectures, GPUs and profiles that the models have not seen."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
+from profet_cli.inputs import open_models
+from profet_cli.lab import on_dask, open_measurements, training_set, validation_progress
+from profet_cli.output import MISSING, print_json, print_markdown, print_table
+from profet_core.artifacts.models import load_models
+from profet_core.catalog import load_gpus
+from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
+from profet_core.errors import InputError
+from profet_core.files import models_folder, shipped_folder
+from profet_core.manycore.answer import check_rows, speedup_row
+from profet_core.transfer.own_gpu import with_own_gpus
+from profet_core.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from profet_core.catalog import Gpus
+    from profet_core.transfer.model import TransferModel
+    from profet_lab.datasets.dataset import Dataset
+    from profet_lab.measurements.tables import Measurements
+    from profet_lab.validation.real_profiles import MeasuredTruth, RealIndex
+
+#: An anchor and a target.
+Pair = tuple[str, str]
+#: A part of a report, as `profet_lab` makes it and `--format json` prints it.
+Report = dict[str, Any]
+#: Is called with the number of steps done since.
+Progress = Callable[[int], object]
+
+#: Key of a scaler report -> the method it is of.
+_SCALER_METHODS = {
+    "settings": "profet",
+    "settings_default": "default",
+}
+
+
+def _methods(options: argparse.Namespace) -> None:
+    """Validate and print."""
+    measurements, _ = open_measurements(options)
+    pairs = _wanted_pairs(options, measurements)
+    with validation_progress() as progress:
+        report = _report(options, measurements, pairs, progress)
+    if options.format == "json":
+        print_json(report)
+        return
+    for method in ("default", "profet") if options.card else ():
+        _print_method(report[method])
+    if options.card:
+        _print_growth(report["growth"])
+    if options.card or options.scaler:
+        _print_scaler(report["scaler"] if options.card else report)
+    else:
+        _print_method(report)
+
+
+def _wanted_pairs(options: argparse.Namespace, measurements: Measurements) -> list[Pair]:
+    """The pairs that `--anchor` and `--target` leave."""
+    with training_set():
+        from profet_lab.measurements.tables import check_instances, pairs
+    check_instances(measurements, [*(options.anchor or ()), *(options.target or ())])
+    wanted = [
+        (anchor, target)
+        for anchor, target in pairs(measurements.instances)
+        if (not options.anchor or anchor in options.anchor) and (not options.target or target in options.target)
+    ]
+    if not wanted:
+        raise InputError("No pair remains: name different anchor and target.")
+    return wanted
+
+
+def _report(
+    options: argparse.Namespace, measurements: Measurements, pairs: Sequence[Pair], progress: Progress
+) -> Report:
+    """All of `--card`, the documented method, a scaler or the default method."""
+    with training_set():
+        from profet_lab.classes.bank import class_bank
+        from profet_lab.reports import write_report
+        from profet_lab.validation.default import default_report, default_table
+        from profet_lab.validation.documented import documented_report, documented_table, scaler_report
+    how: dict[str, Any] = {"seed": options.seed, "progress": progress}
+    if options.card:
+        return write_report(measurements, open_models(options), **how)
+    if options.scaler or options.method == "profet":
+        predictions = documented_table(measurements, pairs, **how)
+        return scaler_report(measurements, predictions) if options.scaler else documented_report(predictions)
+    return default_report(default_table(class_bank(measurements), measurements.workloads, pairs, **how))
+
+
+def _print_method(report: Report) -> None:
+    """Pairs, means and architectures; of the documented method also errors by member and over all rows."""
+    pairs = {(row["anchor"], row["target"]): row for row in report["pairs"]}
+    pooled = {(name, "all"): row for name, row in report.get("pooled", {}).items()}
+    rows = {**pairs, **pooled}.items()
+    _print_rows(("anchor", "target"), [(names, {**row, **row.get("mape_by_member", {})}) for names, row in rows])
+    for name in ("mean", "worst_pair", "without_twin", "family"):
+        if name in report:
+            values = ", ".join(f"{key} {value:.2f}" for key, value in report[name].items())
+            print(f"\n{name.replace('_', ' ')}: {values}")
+    print()
+    _print_rows(("architecture",), [((model,), row) for model, row in report["by_model"].items()])
+    print()
+
+
+def _print_growth(report: Report) -> None:
+    """One row an axis and distance; "between" has no distance."""
+    rows = [
+        ((known, row["axis"], str(row.get("knots") or "all")), row) for known, part in report.items() for row in part
+    ]
+    _print_rows(("from", "axis", "knots"), rows)
+    print()
+
+
+def _print_scaler(report: Report) -> None:
+    """One row an instance, one of all, and the mean."""
+    rows: list[tuple[tuple[str, ...], Report]] = []
+    for key, method in _SCALER_METHODS.items():
+        for name, setting in report.get(key, {}).items():
+            by_name = {**setting["by_instance"], "all": setting["overall"], "mean": {"mape": setting["mean_mape"]}}
+            rows += [((method, *name.split("_"), instance), row) for instance, row in by_name.items()]
+    _print_rows(("method", "axis", "ends", "instance"), rows)
+
+
+#: Header of a column -> its figure and decimals.
+_COLUMNS = {
+    "n": ("n", 0),
+    "MAPE %": ("mape", 2),
+    "proportional %": ("proportional", 1),
+    "MAPE with %": ("mape_with_latency", 2),
+    "without %": ("mape_without_latency", 2),
+    "with, sizes %": ("mape_with_latency_and_sizes", 2),
+    "dense %": ("dense", 2),
+    "forest %": ("forest", 2),
+    "line %": ("line", 2),
+    "R2": ("r2", 4),
+    "RMSE ms": ("rmse_ms", 2),
+    "covered %": ("coverage_90", 1),
+    "half-width %": ("median_interval_pct", 1),
+}
+
+
+def _print_rows(names: Sequence[str], rows: Sequence[tuple[tuple[str, ...], Report]]) -> None:
+    """A table: names, then the figures that the first row has."""
+    columns = {header: one for header, one in _COLUMNS.items() if rows[0][1].get(one[0]) is not None}
+    print_table(
+        (*names, *columns),
+        [
+            (
+                *row_names,
+                *("" if row.get(name) is None else f"{row[name]:.{digits}f}" for name, digits in columns.values()),
+            )
+            for row_names, row in rows
+        ],
+    )
+
+
+def _manycore(options: argparse.Namespace) -> None:
+    """Check and print the card, and with `--card` write it beside the models."""
+    with training_set():
+        from profet_lab.cards.cards import MANYCORE_CARD_NAME, manycore_card
+    rows, speedup = check_rows(), speedup_row()
+    card = manycore_card(rows, speedup)
+    if options.card:
+        write_whole(models_folder(options.models) / MANYCORE_CARD_NAME, card.encode())
+    if options.format == "json":
+        print_json({"rows": [asdict(row) for row in rows], "speedup": asdict(speedup)})
+    else:
+        print_markdown(card)
+
+
+_LATENCY_SAID = {"with_latency": "given", "without_latency": "not given"}
+
+
+def _own_question(options: argparse.Namespace) -> tuple[Dataset, TransferModel | None, Gpus] | None:
+    """Measurements of a machine that the models were not trained on, the models' transfer, and GPUs with specs."""
+    folders = [Path(one) for one in options.data or ()]
+    with training_set():
+        from profet_lab.own_gpus.groups import is_own_data, read_data
+    if not is_own_data(folders):
+        return None
+    dataset, gpus = read_data(folders), load_gpus()
+    own = read_own_gpus(own_gpus_path(), gpus)
+    transfer = load_models(options.models or shipped_folder("models")).transfer
+    if len(folders) == 1 and set(dataset.instances) <= set(() if transfer is None else transfer.instances):
+        return None
+    return dataset, transfer and with_own_gpus(transfer, own), gpus.with_own(one.gpu for one in own)
+
+
+def _own(options: argparse.Namespace, dataset: Dataset, transfer: TransferModel | None, gpus: Gpus) -> None:
+    """Judge and print."""
+    with training_set():
+        from profet_lab.validation.own_report import own_report
+    with validation_progress() as progress:
+        report = own_report(dataset, transfer, gpus, seed=options.seed, progress=progress)
+    if options.format == "json":
+        print_json(report)
+    else:
+        _print_own(report)
+
+
+def _print_own(report: Mapping[str, Any]) -> None:
+    """A table of machines, one of pairs, and a line for each pair that can't be judged."""
+    machines = [
+        (one["instance"], one["gpu"] or MISSING, str(one["workloads"]), _number(one["noise_percent"]))
+        for one in report["instances"]
+    ]
+    print_table(("machine", "GPU", "workloads", "runs differ by %"), machines)
+    print("\nError on held-out networks, percent; 90% intervals: missed, and half-width\n")
+    header = ("anchor", "target", "workloads", "networks", "anchor's latency", "error", "missed", "half-width")
+    print_table(header, _own_rows(report))
+    for one in report["without"]:
+        pair = " to ".join(name for name in (one["anchor"], one["target"]) if name)
+        print(f"{pair}: not judged: {one['why']}")
+
+
+def _own_rows(report: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    for pair in report["pairs"]:
+        for case, said in _LATENCY_SAID.items():
+            figures = pair["models"][case]
+            yield (
+                pair["anchor"],
+                pair["target"],
+                str(pair["workloads"]),
+                str(figures["networks"]),
+                said,
+                *(_number(figures[name]) for name in ("mape", "missed_90", "median_interval_pct")),
+            )
+
+
+def _number(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.1f}"
+
+
+def _part(options: argparse.Namespace, name: str) -> None:
+    """Judge and print the card, and with `--card` write report and card beside the models."""
+    with training_set():
+        from profet_lab.reports import PARTS, Task
+    part, models = PARTS[name], models_folder(options.models)
+    # Read before the work, so that a damaged file doesn't cost minutes.
+    part.checksums(models)
+    measurements, data = open_measurements(options)
+    with validation_progress() as progress:
+        report = part.make(Task(measurements, data, models, options.seed, progress))
+    if options.card:
+        report = part.write(report, models)
+    if options.format == "json":
+        print_json(report)
+    else:
+        print_markdown(part.text(part.dated(report, models), models))
+
+
+def _real(options: argparse.Namespace) -> None:
+    """Compare and print, and with `--card` write the report and its section of the card beside the models."""
+    with training_set():
+        from profet_lab.cards.cards import real_section
+        from profet_lab.validation.real_profiles import read_index, real_report
+    index = read_index(options.real)
+    models = open_models(options)
+    report = real_report(models, index, _measured_latencies(options, index))
+    if options.format == "json":
+        print_json(report)
+    else:
+        print_markdown(real_section(report))
+    if options.card:
+        with training_set():
+            from profet_lab.reports import write_real_report
+        write_real_report(report, models)
+
+
+def _measured_latencies(options: argparse.Namespace, index: RealIndex) -> MeasuredTruth | None:
+    """Instance -> latency of a workload of the measurements; None where no entry names one."""
+    if all(entry.measured is None for entry in index.profiles):
+        return None
+    with training_set():
+        from profet_lab.validation.real_profiles import measured_latencies
+    measurements, _ = open_measurements(options)
+    return lambda workload: measured_latencies(measurements, workload)
+
+
+#: Option -> help: what is validated instead of the shipped models, one at a time, on all instances at once.
+PARTS = {
+    "transfer": "unprofiled GPUs and memory: leave-one-GPU-out, derived targets",
+    "cells": "error by number of cells of a new GPU: each profiled GPU in turn, networks held out",
+    "estimate": "networks without a profile: the paper's tests and ours",
+    "manycore": "many-core models against published predictions",
+    "scaleout": "several GPUs: leave-one-network-out and leave-one-GPU-out",
+    "precision": "AMP and TF32: leave-one-network-out and leave-one-GPU-out on published pairs",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The measurements, and what is validated on them."""
+    add_format(parser)
+    add_data(parser)
+    add_anchors(parser)
+    parser.add_argument("--target", action="append", metavar="INSTANCE", help="only pairs with this target")
+    parser.add_argument(
+        "--method", choices=["default", "profet"], default="default", help="default or profet (the documented method)"
+    )
+    parser.add_argument(
+        "--card", action="store_true", help="run all validations; writes validation.json and MODEL_CARD.md"
+    )
+    add_models(parser)
+    parser.add_argument(
+        "--scaler", action="store_true", help="the scaler: batch and pixels, with true and predicted endpoints"
+    )
+    for part, said in PARTS.items():
+        parser.add_argument(f"--{part}", action="store_true", help=f"{said}; --card writes the report and card")
+    parser.add_argument(
+        "--real",
+        metavar="DIR",
+        help="third-party profiles listed in DIR/index.json, against measurements; --card writes the report and "
+        "updates the card",
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    add_dask(parser)
+
+
+@on_dask
+def run(options: argparse.Namespace) -> None:
+    """Validate and print."""
+    question = _own_question(options)
+    options.data = options.data[0] if options.data else None
+    given = [part for part in sorted([*PARTS, "real"]) if getattr(options, part)]
+    if question is not None:
+        card = ["card"] if options.card else []
+        _check_alone(options, "Your own measurements are validated on all pairs at once", [*given, *card])
+        _own(options, *question)
+    elif not given:
+        _methods(options)
+    else:
+        part, *others = given
+        _check_alone(options, f"--{part} validates all of one thing", others)
+        if part in (by_itself := {"manycore": _manycore, "real": _real}):
+            by_itself[part](options)
+        else:
+            _part(options, part)
+
+
+def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -> None:
+    others = {
+        "--anchor": options.anchor,
+        "--target": options.target,
+        "--method": options.method != "default",
+        "--scaler": options.scaler,
+    }
+    named = [name for name, given in others.items() if given] + [f"--{part}" for part in parts]
+    if named:
+        raise InputError(f"{what}: remove {', '.join(named)}.")

@@ -1,1 +1,0 @@
-"""Read reports of measured accuracy that ship with the models."""

@@ -1,1 +1,0 @@
-"""Import datasets from pickles, tables and collections."""
