@@ -52,14 +52,8 @@ def catalog_tables(
 ) -> tuple[list[Row], list[Row]]:
     """Rows of `instances.csv` and `prices.csv`.
 
-    Parameters
-    ----------
     instances, prices : the rows so far; those that were looked up by hand stay, and come first.
     listed : rows of `CLOUDS_FILE`.
-
-    Raises
-    ------
-    InputError : a row without a price, of an unknown cloud or GPU, or two of one name.
     """
     machines = {row["instance"]: row for row in instances if _MACHINE_MADE not in row["source"]}
     offers = {

@@ -42,8 +42,6 @@ def dense_stack(networks: Sequence[DenseWeights]) -> DenseStack:
 def network_stack(kernels: Sequence[np.ndarray], biases: Sequence[np.ndarray], activation: str) -> DenseStack:
     """Networks that were trained in single precision, whose weights are kept in it.
 
-    Parameters
-    ----------
     kernels, biases : per layer (models, inputs, outputs) and (models, 1, outputs).
     activation : "relu" or "silu", between layers.
     """

@@ -35,10 +35,6 @@ def new_models_folder(out: Path) -> Iterator[Path]:
 
     Files in `out` that are not part of the old models, such as your catalog and data, stay. An exception
     in the block leaves `out` as it was. What a killed training left is put right first, and removed.
-
-    Raises
-    ------
-    ArtifactError : `out` holds other things than models, can't be replaced, or is being trained into.
     """
     out = out.resolve()
     _check_replaceable(out)

@@ -52,8 +52,6 @@ Report = Mapping[str, Any]
 class Task:
     """What a validation reads.
 
-    Attributes
-    ----------
     data, models : folders of the measurements, and of the models that are judged.
     """
 
@@ -73,8 +71,6 @@ class _Coefficients(Protocol):
 class Part:
     """A validation with a report and a card of its own.
 
-    Attributes
-    ----------
     make : its report. text : the report and the models' folder -> the card as Markdown.
     judged : file of coefficients without its ending -> what loads it. The report carries their checksums.
     """
@@ -95,12 +91,7 @@ class Part:
         return f"{self.name.upper()}_CARD.md"
 
     def checksums(self, models: Path) -> dict[str, str]:
-        """Of the coefficients in the folder that it judges.
-
-        Raises
-        ------
-        ArtifactError : a file is missing or damaged.
-        """
+        """Of the coefficients in the folder that it judges."""
         return {name: load(models).checksum for name, load in self.judged.items()}
 
     def dated(self, report: Report, models: Path) -> dict[str, Any]:
@@ -195,14 +186,8 @@ def write_report(measurements: Measurements, models: Models, *, seed: int, progr
 def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
     """A report as `command` wrote it.
 
-    Parameters
-    ----------
     made_for : what it judges, "models" or the name of a file of coefficients without its ending -> the checksum of the
         loaded one. A report on models has no checksum of its own.
-
-    Raises
-    ------
-    ArtifactError : it is missing, damaged or changed, or was made for other models or coefficients.
     """
     remedy = f"restore it (git checkout models) or run `{command}`"
     try:
@@ -224,12 +209,7 @@ def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
 
 
 def load_validation(models: Models) -> Report:
-    """The report on these very models, `validation.json`.
-
-    Raises
-    ------
-    ArtifactError : it is missing or damaged, or was written for other models.
-    """
+    """The report on these very models, `validation.json`."""
     path = models.folder / VALIDATION_NAME
     return read_report(path, "profet validate --card", models=models.manifest["checksum"])
 
@@ -244,12 +224,7 @@ def load_real_report(models: Models) -> Report | None:
 
 
 def write_real_report(real: Report, models: Models) -> None:
-    """Write what third-party profiles showed into the folder of `models`, and the card anew with its section.
-
-    Raises
-    ------
-    ArtifactError : the card's other figures are missing or of other models; the report is written all the same.
-    """
+    """Write what third-party profiles showed into the folder of `models`, and the card anew with its section."""
     _write_compact(real, models.folder / REAL_REPORT_NAME)
     try:
         report = load_validation(models)

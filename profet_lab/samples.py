@@ -71,8 +71,6 @@ AMP_CHOICE = Choice(
 def make_samples(measurements: Measurements, parameters: pd.Series, folder: Path, out: Path) -> list[dict]:
     """Write every trace of `CHOICES`, the one in AMP, and the index to `out`; returns the index.
 
-    Parameters
-    ----------
     parameters : number of parameters by (model, pixels). folder : holds published speeds.
     """
     bank = class_bank(measurements)

@@ -53,8 +53,6 @@ def run_tasks(
 ) -> list[Result]:
     """`work(*each)` of all arguments, in their order: one after another here, or all at once `on_cluster`.
 
-    Parameters
-    ----------
     units : count of one task that reports its own progress, as its keyword `progress`; 0: it reports none, and a
         finished one counts 1. A cluster's tasks count when all are done.
     threads : here on all cores, for work that leaves Python's lock.
@@ -80,13 +78,7 @@ def run_tasks(
 
 @contextmanager
 def on_cluster(address: str | None) -> Iterator[None]:
-    """Within it `run_tasks` is done by the workers of the Dask cluster at `address`; None: in this process.
-
-    Raises
-    ------
-    InputError : nothing answers there, it has no worker, a worker lacks this project or has other versions, or the
-        cluster is lost.
-    """
+    """Within it `run_tasks` is done by the workers of the Dask cluster at `address`; None: in this process."""
     if address is None:
         yield
         return
@@ -185,8 +177,6 @@ def held_out(
 ) -> np.ndarray:
     """Out-of-fold predictions, (rows,).
 
-    Parameters
-    ----------
     groups : of each row, (rows,). predict : rows of all other groups, rows of one -> its predictions.
     """
     found = np.empty(len(rows))

@@ -76,8 +76,6 @@ def train_default(
 ) -> dict:
     """Write the default method's files of the wanted pairs below `folder`; returns what the manifest holds of them.
 
-    Parameters
-    ----------
     calibrated_on : pairs whose errors on held-out architectures give weights and intervals, the wanted ones included.
     """
     everything = np.ones(len(bank.architectures), bool)
@@ -190,8 +188,6 @@ def train(
     The folder is written beside `out` first and put in its place when complete, so that a run that is interrupted
     leaves the old models as they were.
 
-    Parameters
-    ----------
     coefficients : file name -> signed content (`transfer.json`, `memory.json`), written beside the members.
     source : where the measurements are from, in words.
     """
@@ -252,8 +248,6 @@ def _train_documented(
 def manifest_of_default(measurements: Measurements, default: Mapping, folder: Path, *, seed: int, source: str) -> dict:
     """What a manifest holds, unsigned, of a set of models that has the default method alone.
 
-    Parameters
-    ----------
     default : what `train_default` returned.
     """
     return {
@@ -355,8 +349,6 @@ def write_pairs(
 ) -> None:
     """Train the groups and write them over the models in `folder`.
 
-    Parameters
-    ----------
     base_checksum : of these models' manifest. fitted_on : file -> SHA-256 of what was read.
     """
     total = len(groups) * STACKS * steps

@@ -54,7 +54,6 @@ multi_gpu, transfer
 artifacts
 prediction
 from_layers
-accuracy
 advice
 documents, fields
 answers

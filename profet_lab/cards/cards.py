@@ -40,12 +40,7 @@ _LINE_WIDTH = 120
 
 
 def render(template: str, **values: object) -> str:
-    """The text of one of the templates, without blanks at the ends of lines.
-
-    Raises
-    ------
-    jinja2.UndefinedError : the template names a value that is missing.
-    """
+    """The text of one of the templates, without blanks at the ends of lines."""
     text = _environment().get_template(template).render(values)
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
@@ -179,8 +174,6 @@ class GpuAccuracy:
 def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: MemoryModel) -> str:
     """The card as Markdown.
 
-    Parameters
-    ----------
     report : as `transfer_validation.json` holds it.
     """
     directions, derived = report["left_out_gpus"]["directions"], report["derived"]["gpus"]
@@ -361,8 +354,6 @@ _WORST_NAMED = 4
 def model_card(report: Mapping[str, Any], manifest: Mapping[str, Any], real: str = "") -> str:
     """The card as Markdown.
 
-    Parameters
-    ----------
     report : as `validation.json` holds it. real : the section on third-party profiles, if any.
     """
     by_error = sorted(report["default"]["by_model"].items(), key=lambda item: -item[1]["mape_with_latency"])

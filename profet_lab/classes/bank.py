@@ -22,8 +22,6 @@ RATIO_ROWS = 20
 class ClassBank:
     """Class times of all profiles; row i is the same workload on each instance.
 
-    Attributes
-    ----------
     times : instance -> class times as recorded.
     inputs : (instance, latency known) -> the profiles' inputs.
     latency_ms : instance -> (rows,).

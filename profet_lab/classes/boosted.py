@@ -35,8 +35,6 @@ REPEATS = 3
 class BoostedTrees:
     """Trained trees of many models.
 
-    Attributes
-    ----------
     trees : by model: class shares -> log of the latency over the typical one.
     constants : (models, 1, classes), as `members.network_latency` takes them.
     typical_log_ratio : (models,). unseen : (models, classes).

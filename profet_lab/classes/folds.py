@@ -78,8 +78,6 @@ def fit_member(
 class OutOfFold:
     """What members predict of rows they did not learn from.
 
-    Attributes
-    ----------
     rows : name of held-out rows -> boolean mask of them, (rows,).
     members_ms : (pair, name) -> member latencies, (held-out rows, members), milliseconds.
     """
@@ -226,8 +224,6 @@ def fit_scale(
 ) -> IntervalScale:
     """Fit an `IntervalScale` to out-of-fold predictions.
 
-    Parameters
-    ----------
     members_ms : pair -> members' latencies (rows, members). ensemble_ms : pair -> the ensemble's, (rows,).
     true_ms : pair -> measured, (rows,). distance : pair -> from the nearest profile the networks had learned from.
 
@@ -271,8 +267,6 @@ def scale_of_folds(
 ) -> IntervalScale:
     """`fit_scale` on the held-out rows of these names.
 
-    Parameters
-    ----------
     distance_tables : anchor -> `distances`. without : architectures excluded from the distances, beside the row's own.
     """
     rows = np.concatenate([np.flatnonzero(out_of_fold.rows[name]) for name in names])
@@ -296,8 +290,6 @@ def half_widths(
 ) -> dict[Pair, np.ndarray]:
     """Log half-widths of the 90 % intervals of held-out rows, pair -> (rows,).
 
-    Parameters
-    ----------
     scale_of : name of held-out rows, architectures among them -> scale from errors on other architectures.
     distance_tables : anchor -> `distances`.
     """

@@ -34,8 +34,6 @@ from profet_lab.tasks import Progress
 class Recipe:
     """How one member is trained.
 
-    Attributes
-    ----------
     activation : of the hidden layers. dropout : share of hidden values dropped while training.
     composed : share of the training samples that are two workloads run one after the other.
     standardised : inputs are shifted and scaled by their training rows' mean and deviation (plus `softening`).
@@ -60,8 +58,6 @@ RECIPES = {
 class StackedNetworks:
     """Trained networks of one member, standardization folded into the first layer.
 
-    Attributes
-    ----------
     kernels, biases : per layer (networks, inputs, outputs) and (networks, 1, outputs).
     constants : (networks, 1, ...), as `members.network_latency` takes them.
     typical_log_ratio : (networks,). unseen : (networks, classes).
@@ -96,8 +92,6 @@ class StackedNetworks:
 class Rows(NamedTuple):
     """Rows of one step, for every network its own; tensors (networks, rows, ...), milliseconds.
 
-    Attributes
-    ----------
     classes, latency : of the anchor's profiles, (..., classes) and (..., 1); the latter None if it is not known.
     sizes : (..., 2), None if they are not known.
     target_latency, target_classes : what is learned, (..., 1) and (..., device classes).
@@ -224,8 +218,6 @@ def _cosine(start: float, end: float, done: tf.Tensor) -> tf.Tensor:
 class Prepared:
     """What is known of each network before training, stacked.
 
-    Attributes
-    ----------
     mean, deviation : standardization of the inputs, (networks, 1, inputs).
     constants : of the pair, (networks, 1, ...). typical_log_ratio : (networks,). unseen : (networks, classes).
     """

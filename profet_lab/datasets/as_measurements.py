@@ -25,20 +25,12 @@ def measurements_of(
 ) -> Measurements:
     """The profiled runs that all `instances` have in common, and every latency of them.
 
-    Parameters
-    ----------
     instances : whose runs; None: all of the dataset.
     framework, precision : cells of these only; None: whatever there is, if that is one a run.
 
-    Returns
-    -------
+    Returns:
     measurements : as `load_measurements` gives them, instances sorted by name; operations are all those of the
         dataset, so that several calls have the same columns. `workloads` may be empty.
-
-    Raises
-    ------
-    InputError : an instance is not in the dataset.
-    DataError : a run was measured in several frameworks or precisions and none was chosen, or a time is not positive.
     """
     names = sorted(dataset.instances if instances is None else set(instances))
     for name in names:

@@ -30,12 +30,9 @@ Rows = list[dict[str, Any]]
 def check_dataset(dataset: Dataset, gpus: Gpus) -> dict[str, Rows]:
     """Look a dataset through; nothing in it is changed.
 
-    Parameters
-    ----------
     gpus : those with specs.
 
-    Returns
-    -------
+    Returns:
     `instances` : cells by what became of them, most `repeats` of a workload, `step_ratio` (device rows, idle included,
         over latency: the median) and `noise_percent` (mean absolute deviation of a run from its workload's median),
         None where nothing tells.

@@ -78,8 +78,6 @@ MAX_ROWS = {CELLS_FILE: 500_000, OPERATIONS_FILE: 30_000_000}
 class Source:
     """Where cells are from.
 
-    Attributes
-    ----------
     name : what the cells call it; the same name with other files is another source.
     kind : what was read: `profet pickles`, `profet tables` or `collection`.
     files : name of a file that was read -> its SHA-256.
@@ -105,8 +103,6 @@ class InstanceFacts:
 class Dataset:
     """What a folder of the layout holds.
 
-    Attributes
-    ----------
     cells : the columns of `CELLS`, sorted by `KEY`; what may be unset is NaN or NA.
     operations : the columns of `OPERATIONS`, sorted by cell and operation.
     sources : in the order they came.
@@ -135,8 +131,6 @@ class Dataset:
 def ordered(cells: pd.DataFrame, operations: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both tables in their order, cells numbered from 0, without operations that took no time.
 
-    Parameters
-    ----------
     cells : `cell` may be any numbers that `operations` names them by, each once.
     """
     cells = cells[CELLS.names].sort_values(KEY, ignore_index=True, kind="stable")
@@ -165,15 +159,9 @@ def dataset_of(
 ) -> Dataset:
     """A dataset of one source.
 
-    Parameters
-    ----------
     cells : `cell` and the columns of `KEY`, framework and precision aside; the others where they are known.
     operations : the columns of `OPERATIONS`.
     instances : what is known of the machines; by default their GPUs as the catalog has them.
-
-    Raises
-    ------
-    DataError : a cell is there twice, or a number is none of the layout's.
     """
     cells = cells.assign(source=source.name)
     for name, value in _UNSET.items():
@@ -238,13 +226,7 @@ _SAME = 1e-9
 def merged(datasets: Sequence[Dataset], names: Sequence[str]) -> Dataset:
     """One dataset of all cells of several; the same in whichever order they come.
 
-    Parameters
-    ----------
     names : what each is called in messages.
-
-    Raises
-    ------
-    DataError : two of them have the same cell with other numbers, or another machine of the same name.
     """
     (joined, _), *others = sorted(zip(datasets, names, strict=True), key=lambda named: _order(named[0]))
     for dataset, name in others:

@@ -35,13 +35,7 @@ from profet_lab.measurements.tables import DataError
 def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
     """The content of a file of at most so many bytes.
 
-    Parameters
-    ----------
     remedy : what to do where there is none.
-
-    Raises
-    ------
-    DataError : it isn't there, can't be read, with the system's reason, or is larger.
     """
     try:
         if path.stat().st_size > most_bytes:
@@ -56,14 +50,8 @@ def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
 def parquet_table(data: bytes, path: Path, *, most_rows: int, remedy: str, schema: pa.Schema | None = None) -> pa.Table:
     """The table in a Parquet file's content.
 
-    Parameters
-    ----------
     path : what errors name. remedy : what to do about a damaged file.
     schema : what its columns must be; None for any.
-
-    Raises
-    ------
-    DataError : it is damaged, no Parquet, of more rows, or of other columns.
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
@@ -92,12 +80,7 @@ def is_dataset(folder: Path) -> bool:
 
 
 def read_dataset(folder: Path) -> Dataset:
-    """Read `dataset.json`, `cells.parquet` and `operations.parquet` below `folder`.
-
-    Raises
-    ------
-    DataError : a file is missing, damaged, changed, of another layout or of a version this program doesn't know.
-    """
+    """Read `dataset.json`, `cells.parquet` and `operations.parquet` below `folder`."""
     document = _manifest(folder)
     try:
         hashes = {name: str(document["files"][name]) for name in TABLES}
@@ -180,12 +163,7 @@ def _damaged(path: Path) -> DataError:
 
 
 def check_new(out: Path) -> None:
-    """Refuse a folder that holds something, before any work.
-
-    Raises
-    ------
-    DataError : saying what to do.
-    """
+    """Refuse a folder that holds something, before any work."""
     try:
         if out.is_symlink() or (out.exists() and not out.is_dir()):
             raise DataError(f"{out} is not a folder: name a new one.")
@@ -196,12 +174,7 @@ def check_new(out: Path) -> None:
 
 
 def write_dataset(dataset: Dataset, out: Path) -> None:
-    """Write `out`, which must be new or empty; a failure leaves nothing there. Equal measurements are equal bytes.
-
-    Raises
-    ------
-    DataError : `out` holds something, or can't be written.
-    """
+    """Write `out`, which must be new or empty; a failure leaves nothing there. Equal measurements are equal bytes."""
     out = out.absolute()
     check_new(out)
     try:

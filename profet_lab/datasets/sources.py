@@ -49,12 +49,7 @@ def is_tables(folder: Path) -> bool:
 
 
 def read_tables(folder: Path) -> Dataset:
-    """Read `profiles.parquet` and `latencies.parquet` in `folder`.
-
-    Raises
-    ------
-    DataError : a table is damaged, lacks a column, or they contradict each other.
-    """
+    """Read `profiles.parquet` and `latencies.parquet` in `folder`."""
     profiles, profiles_hash = _table(folder / PROFILES_FILE.name)
     latencies, latencies_hash = _table(folder / LATENCIES_FILE.name)
     hashes = {PROFILES_FILE.name: profiles_hash, LATENCIES_FILE.name: latencies_hash}
@@ -80,15 +75,9 @@ def _table(path: Path) -> tuple[pd.DataFrame, str]:
 def profet_dataset(profiles: pd.DataFrame, latencies: pd.DataFrame, source: Source) -> Dataset:
     """PROFET's runs in the layout.
 
-    Parameters
-    ----------
     profiles : columns instance, model, pixels, batch_size, repeat, batch_latency_ms, epoch_latency_s, and an operation
         each, microseconds of two steps.
     latencies : the same without operations, of every run.
-
-    Raises
-    ------
-    DataError : a run is there twice, or both tables have it with other times.
     """
     operations = [name for name in profiles if str(name).startswith((DEVICE_PREFIX, HOST_PREFIX))]
     of_profiles = profiles[[*_RUN, *_TIMES]].assign(steps_profiled=VERSION_1_STEPS, row=range(len(profiles)))
@@ -127,10 +116,6 @@ def read_pickles(paths: Sequence[Path]) -> Dataset:
     """PROFET's runs, of frames that may repeat each other.
 
     What a frame of anchors says of other instances' latencies is left to those instances' own frames.
-
-    Raises
-    ------
-    DataError : a file can't be read, is not a PROFET frame, or contradicts another one.
     """
     profiles: list[pd.DataFrame] = []
     latencies: list[pd.DataFrame] = []
@@ -200,12 +185,7 @@ def _once(frames: list[pd.DataFrame], what: str) -> pd.DataFrame:
 
 
 def read_frame(path: Path, data: bytes, limits: ReadLimits = LIMITS) -> pd.DataFrame:
-    """The frame in a pickle, as texts and numbers.
-
-    Raises
-    ------
-    DataError : one line: what is wrong with the file, or that it takes more than the limits.
-    """
+    """The frame in a pickle, as texts and numbers."""
     with taken(data) as file:
         return _FRAMES.run(file, str(path), limits)
 
@@ -238,12 +218,7 @@ def is_collection(folder: Path) -> bool:
 
 
 def read_store(folder: Path) -> Dataset:
-    """Every finished cell, those too that ran out of memory or failed.
-
-    Raises
-    ------
-    DataError : it is of another layout, or damaged.
-    """
+    """Every finished cell, those too that ran out of memory or failed."""
     try:
         collection = read_collection(folder)
         data = (folder / CELLS_NAME).read_bytes()
@@ -309,22 +284,12 @@ def _text(value: object) -> str:
 
 
 def read_folder(path: Path) -> Dataset:
-    """A folder of the layout, or one source.
-
-    Raises
-    ------
-    DataError : it holds no measurements, or they are damaged.
-    """
+    """A folder of the layout, or one source."""
     return read_dataset(path) if is_dataset(path) else read_sources([path])
 
 
 def read_sources(paths: Sequence[Path]) -> Dataset:
-    """One dataset of several sources; pickles that are named one by one are of one release.
-
-    Raises
-    ------
-    DataError : a source is not there, is of no kind that is known, can't be read, or contradicts another one.
-    """
+    """One dataset of several sources; pickles that are named one by one are of one release."""
     pickles = [path for path in paths if path.suffix.lower() in ENDINGS and path.is_file()]
     others = [path for path in paths if path not in pickles]
     try:

@@ -90,12 +90,7 @@ ALLOWED: dict[tuple[str, str], type[Recorded]] = {
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str, /) -> Any:
-        """The record of a known name.
-
-        Raises
-        ------
-        ProfileError : any other name.
-        """
+        """The record of a known name."""
         if (module, name) not in ALLOWED:
             shown = f"{module}.{name}"[:80]
             raise ProfileError(f"it refers to {shown!r}, which measurements don't need: it is not opened.")
@@ -103,12 +98,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def recorded(data: bytes) -> object:
-    """What a pickle holds; MemoryError goes on to the caller.
-
-    Raises
-    ------
-    ProfileError : it refers to a name that is not known, or is damaged; one line.
-    """
+    """What a pickle holds; MemoryError goes on to the caller."""
     try:
         return _Unpickler(io.BytesIO(data)).load()
     except (ProfileError, MemoryError):
@@ -124,12 +114,7 @@ def work(file: BinaryIO, _arguments: Sequence[str], _progress: Progress) -> dict
 
 
 def frame_columns(data: bytes) -> dict[str, list]:
-    """Column -> values of all rows, texts or numbers, of a pickled DataFrame.
-
-    Raises
-    ------
-    ProfileError : one line: it is none, or it holds anything but texts and numbers.
-    """
+    """Column -> values of all rows, texts or numbers, of a pickled DataFrame."""
     held = recorded(data)
     try:
         return _columns(held)

@@ -35,8 +35,6 @@ TREES_FOLDER = "estimate"
 def fit_and_write(measurements: Measurements, out: Path, progress: Progress | None = None) -> EstimateModel:
     """Choose the method per split, calibrate, fit on all measurements, and write the file.
 
-    Parameters
-    ----------
     out : a models folder.
     """
     rows = estimate_rows(measurements.all_latencies)
@@ -52,8 +50,6 @@ def write_estimate(
 ) -> EstimateModel:
     """Fit every method on all rows, and write what serves.
 
-    Parameters
-    ----------
     default : method. inside : inner-fold results by split.
     sha256 : file -> hash of the source. out : a models folder.
     """

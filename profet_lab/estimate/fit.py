@@ -47,8 +47,6 @@ _RIDGE = 1e-3
 class Selected:
     """What was selected.
 
-    Attributes
-    ----------
     columns : in the order of selection. weights : by column. errors : mean absolute log error on the folds after each
         selection, the first before any.
     """
@@ -66,8 +64,6 @@ def forward_selection(
 
     A feature that rises gets no weight below zero: what would need one is not selected.
 
-    Parameters
-    ----------
     networks : of each row; folds leave whole networks out.
     """
     names = sorted(set(networks.tolist()))

@@ -34,8 +34,6 @@ LEVEL = 0.9
 class Inside:
     """Inner-fold errors of each method for one split.
 
-    Attributes
-    ----------
     mape : percent. log_half_widths : what 90 % of the errors lay within.
     """
 
@@ -52,8 +50,6 @@ class Inside:
 class Judged:
     """Rows of a fold that was held out.
 
-    Attributes
-    ----------
     rows : numbers of the rows. latency_ms : method -> predicted, (rows,). inside : found without them.
     """
 
@@ -66,8 +62,6 @@ class Judged:
 class Judge:
     """Fits on parts of the rows, each part once.
 
-    Attributes
-    ----------
     benchmark_ms : instance -> the benchmark's latency there, known of GPUs that are held out.
     sheet_only : only their specs are known.
     """
@@ -184,8 +178,7 @@ IN_PAPER = (Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.DEEPER, Regime.UNS
 def estimate_report(measurements: Measurements, folder: Path, progress: Progress | None = None) -> dict:
     """Validate every split on held-out data.
 
-    Returns
-    -------
+    Returns:
     `rows`, `networks` : how much was measured.
     `default` : the method that inner folds chose most often.
     `regimes` : split -> `n`; `mape` (percent), `coverage_90` and `half_width_pct` (median over folds) by method, the

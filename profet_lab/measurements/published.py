@@ -55,10 +55,6 @@ def published_ratios(folder: Path) -> pd.DataFrame:
 
     A table is one repository's with one framework: ResNet-50 at 224 pixels and batches of 64 and more, or VGG's mean of
     one script. Runs under XLA are compared with V100's under XLA alone.
-
-    Raises
-    ------
-    DataError : a file or the reference is missing.
     """
     points = pd.concat([pd.read_csv(_found(folder, name)) for name in (POINTS_FILE, MORE_POINTS_FILE)])
     rows = _against_reference(points, POINTS_TABLE)
@@ -156,15 +152,10 @@ DERIVED = {"g5": "A10G", "p100": "Tesla P100-PCIE-16GB"}
 def load_epochs(folder: Path, all_latencies: pd.DataFrame) -> pd.DataFrame:
     """The source's rows beside PROFET's medians of the same workload.
 
-    Returns
-    -------
+    Returns:
     table : columns model, pixels, batch_size, instance, raw_ms (epoch time over training steps), the columns the
         correction uses, measured_ms (PROFET's latency on that GPU, NaN where it has none), and a column of PROFET's
         latency for each of its instances.
-
-    Raises
-    ------
-    DataError : the file, or that of the architectures, is missing.
     """
     path = folder / EPOCHS_FILE
     if not path.is_file():

@@ -40,8 +40,6 @@ class DataError(ProfetError):
 class Measurements:
     """The profiles table, split by instance; row i is the same workload and repeat on each of them.
 
-    Attributes
-    ----------
     workloads : columns model, pixels, batch_size, repeat; shape (rows, 4).
     operations : names of the profile's columns ("Device_AddN", ...).
     times_us : instance -> float64 (rows, operations), microseconds of one step.
@@ -85,12 +83,7 @@ class Measurements:
 
 
 def data_folder(given: Path | str | None = None) -> Path:
-    """The folder given, else `$PROFET_DATA`, else `data/` of the checkout.
-
-    Raises
-    ------
-    DataError : no measurements there.
-    """
+    """The folder given, else `$PROFET_DATA`, else `data/` of the checkout."""
     folder = Path(given or os.environ.get(DATA_VARIABLE) or Path(__file__).resolve().parents[2] / "data")
     if not (folder / PROFILES_FILE).is_file():
         raise DataError(f"No measurements in {folder}: name their folder with --data or {DATA_VARIABLE}.")
@@ -98,12 +91,7 @@ def data_folder(given: Path | str | None = None) -> Path:
 
 
 def load_measurements(folder: Path) -> Measurements:
-    """Read `profet/profiles.parquet` and `profet/latencies.parquet` below `folder`.
-
-    Raises
-    ------
-    DataError : one of the files is missing, or a workload on one of the instances.
-    """
+    """Read `profet/profiles.parquet` and `profet/latencies.parquet` below `folder`."""
     for name in (PROFILES_FILE, LATENCIES_FILE):
         if not (folder / name).is_file():
             raise DataError(f"No {name} in {folder}: name a folder with all measurements.")
@@ -127,12 +115,7 @@ def load_measurements(folder: Path) -> Measurements:
 
 
 def load_architectures(folder: Path) -> pd.DataFrame:
-    """`architectures.csv`: one row a model and pixel size that can be built (Inception* not under 75 pixels).
-
-    Raises
-    ------
-    DataError : the file is missing.
-    """
+    """`architectures.csv`: one row a model and pixel size that can be built (Inception* not under 75 pixels)."""
     path = folder / ARCHITECTURES_FILE
     if not path.is_file():
         raise DataError(f"No {ARCHITECTURES_FILE} in {folder}: it says how large the measured networks are.")
@@ -150,12 +133,7 @@ def pairs(instances: Sequence[str]) -> list[Pair]:
 
 
 def check_instances(measurements: Measurements, names: Sequence[str]) -> None:
-    """Refuse names of instances that were not measured.
-
-    Raises
-    ------
-    InputError : naming the first one.
-    """
+    """Refuse names of instances that were not measured."""
     for name in names:
         if name not in measurements.instances:
             raise InputError(f"Unknown instance {name!r}: choose one of {', '.join(measurements.instances)}.")

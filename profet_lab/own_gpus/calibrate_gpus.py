@@ -39,13 +39,7 @@ _FRAMEWORKS = ("tensorflow", "keras", "pytorch")
 def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[CalibratedGpu], dict[str, str]]:
     """Calibrated model of every instance that the models did not learn from; instance -> why it has none.
 
-    Parameters
-    ----------
     transfer : of the models that profiles are predicted with; the dataset must hold its instances' profiles.
-
-    Raises
-    ------
-    DataError : it doesn't.
     """
     new = [name for name in sorted(dataset.instances) if name not in transfer.instances]
     if not new:
@@ -71,12 +65,7 @@ def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Cali
 
 
 def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
-    """The runs that every instance of the analytical model was profiled with.
-
-    Raises
-    ------
-    DataError : there are none.
-    """
+    """The runs that every instance of the analytical model was profiled with."""
     missing = [name for name in transfer.instances if name not in dataset.instances]
     if missing:
         raise DataError(
@@ -92,12 +81,7 @@ def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
 def _calibrated(
     dataset: Dataset, instance: str, medians: Steps, known: Mapping[str, KnownSteps], transfer: TransferModel
 ) -> list[CalibratedGpu]:
-    """One for each precision that the instance ran.
-
-    Raises
-    ------
-    DataError : nothing can be learned of it; the message says why, after its name.
-    """
+    """One for each precision that the instance ran."""
     facts = dataset.instances[instance]
     gpu = _data_sheet(transfer, facts.gpu)
     cells = _cells_of(dataset, instance)
@@ -140,12 +124,7 @@ def _cells_of(dataset: Dataset, instance: str) -> pd.DataFrame:
 
 
 def check_out(out: Path) -> None:
-    """Refuse to write over the models that ship.
-
-    Raises
-    ------
-    InputError : `out` is their folder.
-    """
+    """Refuse to write over the models that ship."""
     if out.resolve() == shipped_folder("models").resolve():
         raise InputError("The shipped models can't be overwritten: name another folder with --out, or PROFET_HOME.")
 
@@ -169,14 +148,8 @@ def calibrated_file(gpus: Sequence[CalibratedGpu], transfer: TransferModel, data
 def write_own(models: Path, out: Path, *, calibrated: dict | None, write_pairs: Callable[[Path], None] | None) -> None:
     """Write a copy of `models` with `calibrated.json` and models of pairs as `out`, whole or not at all.
 
-    Parameters
-    ----------
     calibrated : content of that file, or None.
     write_pairs : trains the pairs and writes them over the models in a folder; None: there are none.
-
-    Raises
-    ------
-    ArtifactError : `out` can't be replaced; it is as it was.
     """
     # Found now: the new folder may take the place of the old one.
     copied = [path for path in models.rglob("*") if path.is_file() and not _is_own(path.relative_to(models))]

@@ -23,12 +23,7 @@ def is_own_data(folders: Sequence[Path]) -> bool:
 
 
 def read_data(folders: Sequence[Path]) -> Dataset:
-    """All cells of all folders.
-
-    Raises
-    ------
-    DataError : a folder holds no measurements, they are damaged, or contradict each other.
-    """
+    """All cells of all folders."""
     dataset = merged([read_folder(folder) for folder in folders], [str(folder) for folder in folders])
     for name in dataset.instances:
         _check_name(name)
@@ -61,10 +56,6 @@ def common_workloads(dataset: Dataset) -> Common:
     """The instances that have enough workloads in common, in the framework and precision that most of these ran in.
 
     The instance with the fewest profiles is dropped while they have not.
-
-    Raises
-    ------
-    DataError : no two instances have enough.
     """
     names = sorted(dataset.instances)
     without: dict[str, str] = {}
@@ -107,8 +98,6 @@ LEAST_NETWORKS = 5
 class PairGroup:
     """Pairs that are trained together: of one machine and the models' instances, or of two machines.
 
-    Attributes
-    ----------
     measurements : what all instances of the pairs have in common.
     """
 
@@ -120,8 +109,6 @@ class PairGroup:
 def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGroup], dict[Pair, str]]:
     """The pairs of the user's machines, with the models' instances and each other, that get models; why others don't.
 
-    Parameters
-    ----------
     transfer : of the models that they are trained beside, with specs of the user's GPUs.
     """
     known = [name for name in transfer.instances if name in dataset.instances]

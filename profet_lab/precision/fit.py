@@ -40,8 +40,6 @@ _ITERATIONS = 15
 class _Group:
     """Coefficients that a column of keys selects.
 
-    Attributes
-    ----------
     keys : of the cells, (cells,). classes : whose log factor it is a part of, (classes,), 0 or 1. factor : (cells,).
     """
 
@@ -134,8 +132,6 @@ def _chosen(
 def fit_speedups(cells: pd.DataFrame, gpu_sd: float, class_sd: float = 0.0) -> SpeedupFit:
     """Fit by Gauss-Newton steps with weights that fall for cells far off.
 
-    Parameters
-    ----------
     cells : one row per table, GPU and network, as `pairs.load_pairs` gives them.
     gpu_sd : prior standard deviation of a GPU's own coefficients.
     class_sd : the same of a class of operations, and half of it of the class in a table; 0: k and m only.

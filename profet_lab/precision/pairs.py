@@ -37,8 +37,6 @@ _RENAMED = {"AlexNet": "AlexNet (2014)"}
 class ClassShares:
     """Shares of classes of operations: of products in the compute, of normalizations and depthwise kernels in the rest.
 
-    Attributes
-    ----------
     profiled : network -> the three shares. per_count : of other networks, times `class_counts`: products' time over
         convolutions', normalizations' share, depthwise time over other time.
     """
@@ -182,8 +180,6 @@ MANY_NETWORKS = 6
 class Pairs:
     """Published pairs.
 
-    Attributes
-    ----------
     amp : of AMP over FP32 or TF32 on tensor cores: table, gpu, network, pixels, over, log_speedup, base_ms, share,
         layers, peak_ratio, batch_ratio. plain : the same of GPUs without tensor cores.
     tf32 : of TF32 over FP32: table, gpu, network, log_speedup, share, log_ratio (of the peaks).
@@ -203,12 +199,7 @@ def has_pairs(folder: Path, measurements: Measurements) -> bool:
 
 
 def load_pairs(folder: Path, shares: NetworkShares) -> Pairs:
-    """The pairs of all tables in a data folder, on one GPU each.
-
-    Raises
-    ------
-    DataError : a file is missing.
-    """
+    """The pairs of all tables in a data folder, on one GPU each."""
     rows = _rows(folder)
     cells = _amp_cells(rows, shares)
     tensor = cells[cells["fp16_tflops"].notna()]

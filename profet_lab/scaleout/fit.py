@@ -146,8 +146,6 @@ class Widths:
 def widths(rows: pd.DataFrame, held_out_ms: Array) -> Widths:
     """Widths that hold `LEVEL` of these errors, at few GPUs as at many.
 
-    Parameters
-    ----------
     held_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
     """
     links = rows["link"].to_numpy()
@@ -219,8 +217,6 @@ def held_out_steps(
 ) -> HeldOut:
     """Predict each fold with a model and widths fitted on the other folds.
 
-    Parameters
-    ----------
     by : `NETWORK` or `GPU`. only : these folds. progress : called after each fold.
     """
     found = HeldOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))
@@ -250,12 +246,7 @@ _FILES = (TENSORFLOW_2017_FILE, THROUGHPUT_FILE)
 
 
 def scaleout_content(folder: Path) -> dict:
-    """What `scaleout.json` holds, fitted on the published speeds of `folder/external`.
-
-    Raises
-    ------
-    DataError : one of the files is missing.
-    """
+    """What `scaleout.json` holds, fitted on the published speeds of `folder/external`."""
     rows = load_scale_rows(folder).kept
     content = {
         **law_content(rows),

@@ -135,8 +135,6 @@ CONTRADICTS = "one and two GPUs contradict each other: two run FP16 at five time
 class ScaleRows:
     """Published steps on several GPUs that have a one-GPU step beside them.
 
-    Attributes
-    ----------
     rows : data_set (`TENSORFLOW_2017` or `THROUGHPUTS`), source, gpu (model, as `gpu_model` has it), network,
         precision, strategy, gpus, interconnect (of a node), batch_per_gpu, one_gpu_ms (at the same batch a GPU),
         latency_ms (on all GPUs), gradient_bytes (that each GPU shares a step), tensors (of weights), excluded (why;
@@ -178,12 +176,7 @@ def has_scale_rows(folder: Path) -> bool:
 
 
 def load_scale_rows(folder: Path) -> ScaleRows:
-    """Both data sets.
-
-    Raises
-    ------
-    DataError : a file is missing or has other columns.
-    """
+    """Both data sets."""
     try:
         first = _rows_2017(pd.read_csv(folder / TENSORFLOW_2017_FILE))
         second, unusable = _throughputs(pd.read_csv(folder / THROUGHPUT_FILE))

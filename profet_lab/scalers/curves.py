@@ -93,8 +93,7 @@ PENALTIES = (0.003, 0.01, 0.03, 0.1)
 def curve_rows(measurements: Measurements, axis: str) -> pd.DataFrame:
     """Measured curves with what the other instances' profiles show of their head.
 
-    Returns
-    -------
+    Returns:
     One row per (instance, model, size of the other axis) with all five sizes measured and per other instance (anchor)
     a profile may come from: columns instance, anchor, model, other_size, head_share (NaN where not profiled), and the
     five sizes with the medians of the repeats, milliseconds. No rows if no workload has all five.

@@ -45,8 +45,6 @@ _FEWEST_ARCHITECTURES, _FEWEST_SIZES = 3, 3
 class GrowthRows:
     """Pairs of sizes of one network on one instance, the first of which has a profile on one anchor; all (rows, ...).
 
-    Attributes
-    ----------
     signs : of the known step. log_batch, log_area : of the other size over the known one.
     log_growth : measured. models, instances : names.
     table : columns model, instance, pixels, batch_size, other_pixels, other_batch.
@@ -82,8 +80,6 @@ def growth_rows(
 
     Profiles and latencies are medians over their repeats.
 
-    Parameters
-    ----------
     predicted_ms : by (instance, model, pixels, batch_size): the known step's latency instead of the measured one, and
         only the instances and sizes that it has.
     """
@@ -261,8 +257,6 @@ def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.n
 class HeldOutGrowth:
     """Everything fitted without one architecture, for each.
 
-    Attributes
-    ----------
     rows : anchor -> pairs of sizes. laws : anchor -> architecture -> the scaling model that never saw it.
     carried : anchor -> out-of-fold log scaling, and share that grows.
     errors : columns model, log_batch, log_area, error (absolute) and share of all rows.
@@ -302,12 +296,7 @@ def measured_sizes(measurements: Measurements) -> bool:
 
 
 def growth_content(measurements: Measurements) -> dict:
-    """Content of `growth.json`: a scaling model per anchor, and its leave-one-architecture-out error.
-
-    Raises
-    ------
-    DataError : too few networks or sizes were measured.
-    """
+    """Content of `growth.json`: a scaling model per anchor, and its leave-one-architecture-out error."""
     if not measured_sizes(measurements):
         raise DataError(
             f"Scaling is learned from at least {_FEWEST_ARCHITECTURES} networks at {_FEWEST_SIZES} sizes or more."

@@ -29,8 +29,6 @@ _LEAST_SCALE = 1e-3
 class MeasuredCells:
     """Workloads that were measured on a GPU.
 
-    Attributes
-    ----------
     rows : of the steps that profiled instances are known by, (cells,). latency_ms : on the GPU, (cells,).
     networks : name of each cell's, (cells,).
     """
@@ -59,8 +57,6 @@ class Calibrated:
 def calibrate(known: Mapping[str, KnownSteps], reference: str, prior: Target, cells: MeasuredCells) -> Calibrated:
     """Fit a GPU's speeds and corrections to its cells.
 
-    Parameters
-    ----------
     known : anchor -> all steps that could be cells, their latencies on profiled instances measured. Inputs are
         scaled by how they vary over these.
     prior : the GPU by its specs.
@@ -156,17 +152,10 @@ def _log_sd(errors: np.ndarray) -> float:
 def choose_cells(medians: Steps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
     """The benchmark first if it is allowed, then one size of each network in turn; networks and sizes by chance.
 
-    Parameters
-    ----------
     allowed : boolean mask of the workloads to choose among. count : at most this many.
 
-    Returns
-    -------
+    Returns:
     rows : (count,), each once, in the order of choice.
-
-    Raises
-    ------
-    ValueError : fewer are allowed.
     """
     if allowed.sum() < count:
         raise ValueError(f"{count} cells of {allowed.sum()}")

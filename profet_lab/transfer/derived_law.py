@@ -70,8 +70,6 @@ def corrected_without(table: pd.DataFrame, models: Sequence[str]) -> np.ndarray:
 def corrected_held_out(table: pd.DataFrame, fitted_on: Sequence[str] | None = None) -> np.ndarray:
     """Each row corrected by a fit that never saw its network, milliseconds.
 
-    Parameters
-    ----------
     fitted_on : the source's names of the instances the fit may see; all if None.
     """
     found = np.full(len(table), np.nan)
@@ -85,8 +83,7 @@ def corrected_held_out(table: pd.DataFrame, fitted_on: Sequence[str] | None = No
 def route_ratios(table: pd.DataFrame, step_ms: np.ndarray) -> pd.DataFrame:
     """From PROFET's latency on one GPU through the source's ratio to the other, over PROFET's latency there.
 
-    Returns
-    -------
+    Returns:
     routes : one row a workload that both sources have on both GPUs; columns model and the two routes, predicted over
         measured.
     """

@@ -42,8 +42,6 @@ KnownLatencies = Callable[[str, str, bool], Estimate]
 class TargetGpu:
     """Known facts of the held-out GPU.
 
-    Attributes
-    ----------
     benchmark_ms : the benchmark's step latency on it; None: the specs alone.
     published : instead of that latency, an instance and how many times faster than its GPU a published benchmark is, in
         the logarithm.
@@ -114,8 +112,6 @@ def predict_target(law: StepLaw, known: KnownSteps, target: Target, weights: Ker
 def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) -> Spread:
     """Log errors on the GPUs of `instances`, each held out in turn; latencies on the others known.
 
-    Parameters
-    ----------
     rows : boolean mask of the workloads to fit on and to judge by; the benchmark network is not judged.
     """
     judged = rows & (medians.architectures != BENCHMARK[0])
@@ -133,8 +129,6 @@ def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) -> Spread
 def anchor_spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) -> Spread:
     """Log errors of the analytical model alone from each of `instances`, held out as anchor, to the others.
 
-    Parameters
-    ----------
     rows : as `spread` takes them.
     """
     judged = rows & (medians.architectures != BENCHMARK[0])

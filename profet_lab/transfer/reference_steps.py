@@ -45,8 +45,6 @@ _PASSES = 3
 def reference_steps(medians: Steps, architectures: pd.DataFrame) -> list[ReferenceStep]:
     """The reference's steps of `NETWORKS`, by network, pixels and batch size.
 
-    Parameters
-    ----------
     medians : one row a workload.
     architectures : operations of a forward pass, by model and pixels.
     """
@@ -73,10 +71,6 @@ def throughput_log_sds(steps: Sequence[ReferenceStep], law: StepLaw, folder: Pat
 
     First those published of the reference GPU itself from its steps here, each network at each source counted once.
     Then the speeds that ResNet-50 and another network give for one GPU, each pair of these counted once.
-
-    Raises
-    ------
-    DataError : there are no published throughputs.
     """
     path = folder / THROUGHPUT_FILE
     if not path.is_file():

@@ -33,8 +33,6 @@ BENCHMARK = ("ResNet50", 224, 64)
 class Steps:
     """Steps of the same workloads on every instance; all arrays (rows,).
 
-    Attributes
-    ----------
     with_latency, without_latency : instance -> parts, imputed with and without the latency.
     """
 

@@ -48,8 +48,6 @@ _YARDSTICKS = (POINTS_TABLE, _MEASURED)
 class _Observations:
     """Log speeds over the reference's, one a GPU and table, and the law's inputs.
 
-    Attributes
-    ----------
     same_generation, same_gpu, same_table : (rows, rows), 0 or 1. other_network : not of ResNet-50, (rows,), 0 or 1.
     """
 
@@ -83,12 +81,9 @@ def fit_specs(
 
     Other tables than the one of the points share an error each, because each has one V100.
 
-    Parameters
-    ----------
     speeds : as `observed_speeds` gives them. without : GPUs to leave out.
 
-    Returns
-    -------
+    Returns:
     law, known, noise_log_sd : `known` by GPU of `speeds`: log speed and its standard deviation with the GPU's own
         tables. `noise_log_sd` : of one table's figure.
     """
@@ -143,8 +138,6 @@ def benchmark_points(
 ) -> tuple[SpecsLaw, dict[str, BenchmarkPoint], dict[str, BenchmarkPoint]]:
     """The specs law, a point of each published GPU as it runs by default, and FP32 points of GPUs with TF32.
 
-    Parameters
-    ----------
     ratios : as `published_ratios` gives them. reference : instance that speeds are relative to.
     """
     sheet = gpus[law.instances[reference].gpu]
@@ -188,12 +181,7 @@ REFERENCE = "p3.2xlarge"
 
 
 def transfer_content(measurements: Measurements, folder: Path) -> dict:
-    """What `transfer.json` holds, fitted on all measurements and the files of `folder/external`.
-
-    Raises
-    ------
-    DataError : one of the files is missing.
-    """
+    """What `transfer.json` holds, fitted on all measurements and the files of `folder/external`."""
     epochs = load_epochs(folder, measurements.all_latencies)
     medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
     gpus = load_gpus()

@@ -52,8 +52,7 @@ class Fold:
     def judge(self, draw: int, count: int, random: np.random.Generator) -> pd.DataFrame:
         """Measure `count` cells, fit, and predict the held-out network.
 
-        Returns
-        -------
+        Returns:
         As `judged`, with `draw`, `cells`, and `to_new`: to the new GPU, or from it by the analytical model alone.
         """
         medians, reference = self.medians, reference_of(self.law)
@@ -84,8 +83,6 @@ def folds(
 ) -> dict[str, Fold]:
     """By network held out, `gpu` being the instance that is new.
 
-    Parameters
-    ----------
     predicted : network -> latencies on the other instances by models that never saw it.
     """
     others = [name for name in medians.instances if name != gpu]
@@ -128,8 +125,6 @@ def cells_report(
 ) -> dict:
     """Error, misses and width by number of cells and GPU; percent.
 
-    Parameters
-    ----------
     predicted : as `folds` takes it.
     """
     networks = [str(name) for name in np.unique(medians.architectures)]

@@ -49,8 +49,6 @@ def families_of(architectures: Iterable[str]) -> np.ndarray:
 def measured_report(table: pd.DataFrame, cases: Collection[str] = tuple(CASES.values())) -> dict:
     """MAPE once another workload of the same network was measured on the target, percent, mean over the pairs.
 
-    Parameters
-    ----------
     table : as `validation.default.default_table` gives it.
 
     Every other workload of the network is taken as the measured one in turn (the median of its runs), and the errors
@@ -220,8 +218,6 @@ def two_held_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
 class InnerErrors:
     """What members' weights are chosen by: errors on architectures other than the one that is then predicted.
 
-    Attributes
-    ----------
     errors : (held-out architecture, another one) -> `summed_errors` of the latter over all pairs, as predicted by
         models that saw neither.
     """
@@ -274,8 +270,7 @@ def default_table(
 ) -> pd.DataFrame:
     """Every row of every pair as predicted by models that never saw its architecture, or its family.
 
-    Returns
-    -------
+    Returns:
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms; for each case ("with_latency",
         "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family held out
         (`_family`), the log half-widths of the intervals (`_half`, nested; `_family_half`), and the weight of the

@@ -27,8 +27,7 @@ def documented_table(
 ) -> pd.DataFrame:
     """Every row of every pair as predicted by the fold that never saw its architecture.
 
-    Returns
-    -------
+    Returns:
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms, one column a member, with_latency and
         without_latency (the ensembles); all latencies in milliseconds.
     """

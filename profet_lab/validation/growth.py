@@ -31,8 +31,6 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
     "carried": from the measured latency at one size. "chain": from a prediction at one size on another instance.
     "between": from the measured latencies at both ends of an axis, at the sizes between.
 
-    Parameters
-    ----------
     predictions : columns anchor, target, model, pixels, batch_size, predicted_ms, log_half_width, of models that never
         saw the architecture; None leaves "chain" out.
     """

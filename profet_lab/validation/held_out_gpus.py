@@ -117,8 +117,6 @@ def plain_specs_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, refer
 def profiled_gpus(steps: Steps, medians: Steps, ensemble: EnsembleLatencies, sheet_log_sd: float) -> dict:
     """The 12 directions: error, misses of the interval, and what one plain constant gives.
 
-    Parameters
-    ----------
     sheet_log_sd : error of a speed that specs alone indicate.
     """
     tasks = [(steps, medians, ensemble, sheet_log_sd, held_out) for held_out in steps.instances]
@@ -169,8 +167,6 @@ def other_gpus(
 
     GPUs with a published point are also predicted from it, as unmeasured GPUs are.
 
-    Parameters
-    ----------
     ensemble : one row a workload. epochs : with the corrected `step_ms`.
     points : published, relative to the `reference` instance.
     """

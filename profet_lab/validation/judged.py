@@ -63,8 +63,6 @@ def over(rows: list[dict], how: str, keys: str = "") -> dict[str, float]:
 class EnsembleLatencies:
     """Out-of-fold predictions of the default method.
 
-    Attributes
-    ----------
     latency_ms : (anchor, target, anchor's latency known) -> (rows,).
     log_half_width : (anchor, target, anchor's latency known, architecture) -> 90 % of the log errors of all other
         architectures.

@@ -43,8 +43,7 @@ _OTHER_PIXELS = "recorded peak at other pixels with {} parameters"
 def memory_report(measurements: Measurements, folder: Path) -> dict:
     """Leave-one-architecture-out figures of the memory model.
 
-    Returns
-    -------
+    Returns:
     `architectures`, `certain`, `profiled_batch` : how many were held out, `CERTAIN` and `PROFILED_BATCH`.
     `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
     `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every

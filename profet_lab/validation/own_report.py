@@ -43,14 +43,8 @@ def own_report(
 ) -> dict:
     """Figures of every pair that has models, in percent, and why others have none.
 
-    Parameters
-    ----------
     transfer : of the models that own data are trained beside; None, or of other instances than the data's: own data
         are judged alone. gpus : those with specs.
-
-    Raises
-    ------
-    DataError : nothing can be judged; one line says why.
     """
     known = () if transfer is None else transfer.instances
     if transfer is not None and set(known) & set(dataset.instances):
@@ -103,8 +97,7 @@ def judge_models(
 
     The models behind those errors had seen the network: with few networks a second level of folds has nothing left.
 
-    Returns
-    -------
+    Returns:
     pair -> case, as `CASES` names them -> as `judged`, with `model`.
     """
     bank = class_bank(measurements)

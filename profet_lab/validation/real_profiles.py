@@ -48,8 +48,6 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RealProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One profile of the index.
 
-    Attributes
-    ----------
     file : its path below the folder.
     framework : name, then version. kind : what was trained, as tables show it.
     steps : how many the file covers. step_ms : latency of one, milliseconds. None: not known.
@@ -78,12 +76,7 @@ class RealIndex:
     profiles: tuple[RealProfile, ...]
 
     def read(self, entry: RealProfile) -> Profile:
-        """One of the profiles.
-
-        Raises
-        ------
-        ProfetError : it can't be read.
-        """
+        """One of the profiles."""
         path = self.folder / entry.file
         try:
             with path.open("rb") as file:
@@ -97,12 +90,7 @@ class _Index(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_index(folder: Path | str) -> RealIndex:
-    """Read `index.json` of `folder`.
-
-    Raises
-    ------
-    InputError : one line that says what is wrong with the folder or the index.
-    """
+    """Read `index.json` of `folder`."""
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"Folder {folder} not found.")
@@ -170,10 +158,6 @@ def truth_of(
     """What an entry's workload took: by the instance that stands for each GPU, and on the profile's own, ms.
 
     What the index itself says, then the measurements: the later one counts.
-
-    Raises
-    ------
-    InputError : a GPU that is not known, or a workload that is not in the measurements; it names the entry.
     """
     try:
         found = {places.stands_for(gpu): value for gpu, value in entry.elsewhere.items()}
@@ -188,12 +172,7 @@ def truth_of(
 
 
 def measured_latencies(measurements: Measurements, workload: Measured) -> dict[str, float]:
-    """Instance -> median step latency of the workload over its repeats, milliseconds.
-
-    Raises
-    ------
-    InputError : the measurements don't hold that workload.
-    """
+    """Instance -> median step latency of the workload over its repeats, milliseconds."""
     table = measurements.all_latencies
     rows = table[(table[WORKLOAD] == [workload.model, workload.pixels, workload.batch_size]).all(axis=1)]
     if rows.empty:
@@ -207,22 +186,15 @@ def measured_latencies(measurements: Measurements, workload: Measured) -> dict[s
 def real_report(models: Models, index: RealIndex, measured: MeasuredTruth | None = None) -> Report:
     """Read every profile of the index, and predict where a truth is known.
 
-    Parameters
-    ----------
     measured : called where an entry names a workload of the measurements.
 
-    Returns
-    -------
+    Returns:
     `pairs`, `mean` : `figures` of each pair, and of GPUs that were profiled (None: there are none), percent.
     `profiles` : one profile towards one GPU on which the same workload was measured, milliseconds; `trained_on`: the
         models learned from measurements of this very network.
     `read` : what the readers made of each profile: `steps` by the index and `steps_found` in the file; `left_out`,
         percent of the GPU's busy time without an operation class; `here_ms`, measured by others on the same GPU;
         `refusal`, why it was not read or not predicted from; `note`, why there is no comparison.
-
-    Raises
-    ------
-    InputError : the index names a GPU that is not known, or a workload that is not in the measurements.
     """
     places = Places(models)
     truths = [truth_of(places, entry, measured) for entry in index.profiles]

@@ -18,12 +18,7 @@ HARD_BELOW = 0.9
 
 
 def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str, Any]:
-    """All figures: held-out networks and GPU models by data set, 64 GPUs, and excluded steps.
-
-    Raises
-    ------
-    DataError : a file is missing.
-    """
+    """All figures: held-out networks and GPU models by data set, 64 GPUs, and excluded steps."""
     found = load_scale_rows(folder)
     judged = {
         name: judged_steps(found.kept, by, progress=progress) for name, by in (("networks", NETWORK), ("gpus", GPU))

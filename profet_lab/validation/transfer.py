@@ -243,8 +243,6 @@ def transfer_report(
 ) -> dict:
     """The seed; GPUs held out as target and as anchor; published tables; derived GPUs; memory fit.
 
-    Parameters
-    ----------
     steps : of each network's training.
     """
     gpus, bank = load_gpus(), class_bank(measurements)
