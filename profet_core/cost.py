@@ -16,7 +16,7 @@ from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_numbe
 VALIDATION_STEP_SHARE = 1 / 3
 
 #: Measured epochs of the training data take this factor times steps x latency: median over all 11,052 runs.
-#: `tests/lab/measurements/test_published_facts.py` recomputes it.
+#: `tests/lab/test_measurements.py` recomputes it.
 MEASURED_EPOCH_FACTOR = (1.06, 1.09)
 
 

@@ -26,7 +26,7 @@ OPENS_PICKLES = (
 #: are published as pickles. Its tests make some.
 PICKLES = {
     "profet_lab/datasets/unpickler.py",
-    "tests/lab/datasets/test_pickles.py",
+    "tests/lab/datasets/test_sources.py",
     "tests/lab/datasets/test_raw.py",
 }
 #: What each part of the project may import of the others: pages -> ui -> profet_core <- profet_lab.

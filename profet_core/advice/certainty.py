@@ -10,7 +10,7 @@ from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
 #: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out
-#: predictions, as `tests/lab/validation/test_advice_calibration.py` measures it (lowest pair 0.16, highest 0.68).
+#: predictions, as `tests/lab/test_validation.py` measures it (lowest pair 0.16, highest 0.68).
 ERROR_CORRELATION = 0.42
 #: Share of statements with 80% to 90% confidence that were right on held-out architectures; from the same test.
 CAME_TRUE_80_TO_90 = 0.90

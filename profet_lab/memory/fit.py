@@ -253,7 +253,7 @@ LARGE_PARAMETERS_GIB = 0.05
 #: Error (of the logarithm) beyond which a profile counts linearly, not squared.
 HUBER = 0.3
 #: Prior of the weights: what is moved passes memory about 20 times a step.
-PRIOR_LOG_WEIGHT, PRIOR_WEIGHT, OFFSET_WEIGHT = math.log(0.05), 0.025, 2.5
+PRIOR_LOG_WEIGHT, TRAFFIC_PRIOR_WEIGHT, OFFSET_WEIGHT = math.log(0.05), 0.025, 2.5
 #: A logistic memory model has this scale where a normal one has the deviation 1.
 LOGISTIC_SCALE = math.sqrt(3) / math.pi
 _TINY_GIB = 1e-3
@@ -360,9 +360,9 @@ def _fit(table: pd.DataFrame, law: MemoryLaw) -> tuple[list[float], dict[str, fl
         root = np.sqrt(1 + (error / HUBER) ** 2)
         pull = error / root
         cost = HUBER**2 * (root - 1).sum()
-        cost += PRIOR_WEIGHT * ((logs - PRIOR_LOG_WEIGHT) ** 2).sum() + OFFSET_WEIGHT * (offsets**2).sum()
+        cost += TRAFFIC_PRIOR_WEIGHT * ((logs - PRIOR_LOG_WEIGHT) ** 2).sum() + OFFSET_WEIGHT * (offsets**2).sum()
         gradient = np.append((pull / total) @ moved * np.exp(logs), pull @ is_gpu)
-        prior = np.append(2 * PRIOR_WEIGHT * (logs - PRIOR_LOG_WEIGHT), 2 * OFFSET_WEIGHT * offsets)
+        prior = np.append(2 * TRAFFIC_PRIOR_WEIGHT * (logs - PRIOR_LOG_WEIGHT), 2 * OFFSET_WEIGHT * offsets)
         return cost, gradient + prior
 
     start = np.append(np.full(groups, PRIOR_LOG_WEIGHT), np.zeros(len(names)))

@@ -91,7 +91,7 @@ FRAMEWORK = "tensorflow"
 #: to it. With fewer the analytical model predicts the pair.
 LEAST_FROM, LEAST_TO = 50, 100
 #: Fewest networks: they are held out in turn for weights and intervals.
-LEAST_NETWORKS = 5
+PAIR_NETWORKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +142,11 @@ def _too_few(group: PairGroup, pair: Pair) -> str:
     """Why a pair has too few workloads; empty if it hasn't."""
     least = LEAST_FROM if pair[0] in {one.instance for one in group.machines} else LEAST_TO
     workloads, networks = group.measurements.distinct_workloads, group.measurements.networks
-    if workloads >= least and networks >= LEAST_NETWORKS:
+    if workloads >= least and networks >= PAIR_NETWORKS:
         return ""
     return (
         f"{workloads} workloads of {networks} networks have a profile on both, models need {least} of "
-        f"{LEAST_NETWORKS}: the analytical model predicts it"
+        f"{PAIR_NETWORKS}: the analytical model predicts it"
     )
 
 

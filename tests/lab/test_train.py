@@ -1,11 +1,20 @@
-"""Training writes a folder that serving loads, and leaves the old one alone until the new one is complete."""
+"""Training writes a models folder, whole or not at all, that serving runs alike."""
 
+from __future__ import annotations
+
+import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
+from profet_core.ensemble.fitted import Fitted, read_fitted, written
+from profet_core.files import manifest_checksum, put_aside, sha256_hex
+from profet_core.whole_files import lock_path, only_one
+from profet_lab.models_folder import new_models_folder
+from tests.core.conftest import tiny_manifest
 from tests.made.uncompiled import without_compiling
 
 
@@ -71,3 +80,244 @@ def test_a_new_training_of_one_anchor_removes_members_of_the_old_one(five_sizes,
     assert sorted(path.name for path in copied.iterdir()) == ["manifest.json", "slow"]
     with pytest.raises(ArtifactError, match="no member"):
         load_models(copied).run_members("fast", ["slow"], "line", {})
+
+
+def run(fitted: Fitted, rows: np.ndarray) -> np.ndarray:
+    """Answers of the file, (models, rows)."""
+    return read_fitted(written(fitted)).run(rows)[..., 0]
+
+
+def test_lines_keep_their_slopes_and_intercepts(tmp_path):
+    from profet_lab.documented.ensemble import fit_line
+    from profet_lab.export import line_stack, write_fitted
+
+    latency_ms = np.array([1.0, 2.0, 3.0])
+    lines = [fit_line(latency_ms, np.array(target_ms)) for target_ms in ([5.0, 7.0, 9.0], [1 / 3, 2 / 3, 1.0])]
+    rows = np.array([[10.0], [0.0], [1e5]])
+    np.testing.assert_allclose(run(line_stack(lines), rows), [line.predict(rows) for line in lines], rtol=1e-14)
+    np.testing.assert_allclose(run(line_stack(lines[:1]), rows[:2]), [[23.0, 3.0]], rtol=1e-12)
+    # Its file lies in its anchor's folder.
+    assert write_fitted(line_stack(lines), tmp_path, "slow", "line") == "slow/line.npz"
+    assert (tmp_path / "slow" / "line.npz").read_bytes() == written(line_stack(lines))
+
+
+def test_forests_predict_as_they_did_before_export():
+    from profet_lab.documented.ensemble import fit_forest
+    from profet_lab.export import forest_stack
+
+    random = np.random.default_rng(0)
+    features = random.uniform(0, 1e6, (300, 7))
+    forests = [fit_forest(features, features[:, part].sum(axis=1) / 1_000, seed=0) for part in (slice(7), slice(3))]
+    rows = np.concatenate([features, random.uniform(0, 1e6, (300, 7))]).astype(np.float32)
+    np.testing.assert_allclose(
+        run(forest_stack(forests), rows), [forest.predict(rows) for forest in forests], rtol=1e-14
+    )
+
+
+def test_a_dense_network_answers_in_milliseconds_in_single_precision():
+    from profet_lab.documented.ensemble import DenseWeights
+    from profet_lab.export import dense_stack
+
+    # relu([1000, 2000] @ [[1, -1], [1, 0]]) = [3000, 0]; [3000, 0] @ [[2], [5]] + 500 = 6500 us.
+    weights = DenseWeights(
+        kernels=(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[2.0], [5.0]])), biases=(np.zeros(2), np.array([500.0]))
+    )
+    other = DenseWeights(weights.kernels, (np.zeros(2), np.array([1500.0])))
+    rows = np.array([[1_000.0, 2_000.0]])
+    np.testing.assert_allclose(weights.predict_us(rows), [6_500.0])
+    # In single precision, to three digits of a latency.
+    np.testing.assert_allclose(run(dense_stack([weights, other]), rows), [[6.5], [7.5]], rtol=1e-5)
+    weights = DenseWeights((np.full((2, 1), 1 / 3),), (np.zeros(1),))
+    (kernel,) = read_fitted(written(dense_stack([weights]))).kernels
+    assert kernel.dtype == np.float32 and kernel[0, 0, 0] == np.float32(1 / 3_000)
+
+
+@pytest.fixture(scope="module")
+def boosted() -> list:
+    """Three LightGBM models of four inputs, with other trees and another number of them each."""
+    import lightgbm
+
+    from profet_lab.classes.boosted import PARAMETERS
+
+    random = np.random.default_rng(0)
+    seen = random.uniform(-3, 3, (400, 4))
+    wanted = [np.sin(seen[:, 0]) + seen[:, 1], 5 - seen[:, 2] ** 2, np.abs(seen[:, 3])]
+    return [
+        lightgbm.train({**PARAMETERS, "seed": number}, lightgbm.Dataset(seen, values), 30 + 10 * number)
+        for number, values in enumerate(wanted)
+    ]
+
+
+@pytest.mark.parametrize(("models", "rows"), [(1, 1), (3, 500)])
+def test_boosted_trees_answer_as_before_export_each_on_its_own_target(boosted, models, rows):
+    from profet_lab.export import boosted_stack
+
+    seen = np.random.default_rng(1).uniform(-3, 3, (rows, 4))
+    outputs = run(boosted_stack(boosted[:models]), seen)
+    assert outputs.shape == (models, rows)
+    expected = [boosted[number].predict(seen) for number in range(models)]
+    np.testing.assert_allclose(outputs, expected, rtol=1e-12, atol=1e-13)
+    assert written(boosted_stack(boosted)) == written(boosted_stack(boosted)), "equal members are equal bytes"
+
+
+def test_boosted_trees_send_every_threshold_left_as_lightgbm_does(boosted):
+    from profet_lab.export import boosted_stack
+
+    thresholds = read_fitted(written(boosted_stack(boosted[:1]))).numbers
+    rows = np.repeat(np.concatenate([thresholds, np.nextafter(thresholds, np.inf)])[:, None], 4, axis=1)
+    np.testing.assert_allclose(
+        run(boosted_stack(boosted[:1]), rows)[0], boosted[0].predict(rows), rtol=1e-12, atol=1e-13
+    )
+
+
+def test_trees_that_nothing_splits_are_leaves_and_those_that_know_missing_values_are_refused():
+    import lightgbm
+
+    from profet_lab.classes.boosted import PARAMETERS
+    from profet_lab.export import boosted_stack
+
+    seen = np.zeros((50, 2))
+    constant = lightgbm.train(PARAMETERS, lightgbm.Dataset(seen, np.full(50, 7.0)), 3)
+    np.testing.assert_allclose(run(boosted_stack([constant]), seen[:2]), [[7.0, 7.0]])
+    seen = np.random.default_rng(0).normal(size=(200, 2))
+    seen[::3, 0] = np.nan
+    missing = lightgbm.train(PARAMETERS, lightgbm.Dataset(seen, np.isnan(seen[:, 0]) + seen[:, 1]), 3)
+    with pytest.raises(ValueError, match="none missing"):
+        boosted_stack([missing])
+
+
+MEMBERS = 12
+
+
+def write_set(folder: Path, number: int) -> None:
+    """Models whose members all hold `number`, so that a mixed set shows."""
+    manifest = {**tiny_manifest(), "seed": number}
+    for member in range(MEMBERS):
+        data = f"set {number}, member {member}".encode() * 1000
+        path = folder / f"g4dn.xlarge/{member}.onnx"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        manifest["files"][f"g4dn.xlarge/{member}.onnx"] = sha256_hex(data)
+    manifest["checksum"] = manifest_checksum(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def set_in(out: Path) -> int:
+    """The number of the one whole set that is served from `out`."""
+    models = load_models(out)
+    models.verify()
+    return models.manifest["seed"]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    out = tmp_path / "models"
+    with new_models_folder(out) as folder:
+        write_set(folder, 1)
+    (out / "CARD.md").write_text("written by hand")
+    return out
+
+
+def beside(out: Path) -> list[str]:
+    return sorted(path.name for path in out.parent.iterdir())
+
+
+def test_a_new_set_takes_the_place_of_the_old_one_and_the_card_stays(out):
+    (out / "g4dn.xlarge" / "notes.txt").write_text("mine")
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+        (folder / "g4dn.xlarge" / "0.onnx").rename(folder / "0.onnx")
+        assert set_in(out) == 1
+    assert json.loads((out / "manifest.json").read_text())["seed"] == 2
+    assert (out / "CARD.md").read_text() == "written by hand"
+    assert (out / "g4dn.xlarge" / "notes.txt").read_text() == "mine"
+    assert not (out / "g4dn.xlarge" / "0.onnx").exists(), "a member of the old set"
+    assert beside(out) == ["models"]
+
+
+def test_killed_between_the_two_renames_the_old_set_is_served_and_put_back(out):
+    out.rename(put_aside(out))
+    assert set_in(out) == 1
+    with pytest.raises(RuntimeError), new_models_folder(out) as folder:
+        assert not list(folder.iterdir())
+        raise RuntimeError
+    assert (set_in(out), beside(out)) == (1, ["models"])
+    assert (out / "CARD.md").exists()
+
+
+def test_what_has_not_read_its_files_says_that_they_were_replaced(out):
+    models = load_models(out)
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+    with pytest.raises(ArtifactError, match=r"changed while this program was running: restart it"):
+        models.verify()
+
+
+@pytest.mark.parametrize("what", ["file", "other things", "locked"])
+def test_what_can_not_be_replaced_is_refused_before_anything_is_trained(tmp_path, what):
+    out = tmp_path / "out"
+    if what == "file":
+        out.write_text("x")
+    else:
+        out.mkdir()
+    if what == "other things":
+        (out / "thesis.tex").write_text("years")
+    says = {"file": "not a folder", "other things": "holds other things than models", "locked": "Another program"}[what]
+    with pytest.raises(InputError if what == "locked" else ArtifactError, match=says):
+        if what == "locked":
+            with only_one(out), new_models_folder(out):
+                pytest.fail("two at once")
+        with new_models_folder(out):
+            pytest.fail("it was not refused")
+    assert not lock_path(out).exists()
+    assert what != "other things" or (out / "thesis.tex").read_text() == "years"
+
+
+# --- a folder of your own ------------------------------------------------------------------------------------------
+
+
+def test_a_folder_may_have_a_catalog_and_data_before_it_has_models(tmp_path):
+    home = tmp_path / "home"
+    (home / "data" / "mine").mkdir(parents=True)
+    for name in ("instances.csv", "gpus.csv", "data/mine/cells.parquet"):
+        (home / name).write_text(name)
+    with new_models_folder(home) as folder:
+        write_set(folder, 1)
+    assert set_in(home) == 1
+    for name in ("instances.csv", "gpus.csv", "data/mine/cells.parquet"):
+        assert (home / name).read_text() == name
+    assert beside(home) == ["home"]
+
+
+def test_who_collects_into_the_folder_goes_on_writing_to_the_same_file(out):
+    cells = out / "collected" / "mine" / "cells.jsonl"
+    cells.parent.mkdir(parents=True)
+    with cells.open("a") as file:
+        file.write("one\n")
+        with new_models_folder(out) as folder:
+            write_set(folder, 2)
+        file.write("two\n")
+    assert set_in(out) == 2
+    assert cells.read_text() == "one\ntwo\n"
+
+
+def test_killed_before_the_data_were_moved_they_are_moved_by_the_next_training(out):
+    kept = put_aside(out) / "data" / "old"
+    kept.mkdir(parents=True)
+    (kept / "cells.parquet").write_text("old")
+    (out / "data" / "new").mkdir(parents=True)
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+    assert sorted(path.name for path in (out / "data").iterdir()) == ["new", "old"]
+    assert (out / "data" / "old" / "cells.parquet").read_text() == "old"
+    assert beside(out) == ["models"]
+
+
+def test_coefficients_of_the_old_models_are_not_taken_for_the_new_ones(out):
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["coefficients"] = ["transfer.json"]
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    (out / "transfer.json").write_text("{}")
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+    assert not (out / "transfer.json").exists()

@@ -1,0 +1,348 @@
+"""Cards: what the reports say is what they show, and templates name nothing that is missing."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+import shutil
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+import pytest
+
+from profet_core.errors import ArtifactError
+from profet_core.files import shipped_folder
+from profet_core.from_layers.model import METHODS, Regime, load_estimate
+from profet_core.latency import quantile
+from profet_core.memory.model import load_memory
+from profet_core.transfer.model import load_transfer
+from profet_core.transfer.speed import known_speed
+from profet_core.transfer.targets import Source
+from profet_lab.cards.cards import accuracy_by_gpu, fixed, model_card, real_section, render, transfer_card
+from profet_lab.reports import CARD_NAME, load_real_report, load_validation, read_report
+
+pytestmark = pytest.mark.training
+
+Keys = tuple[str | int, ...]
+
+
+def number_paths(value: object, kinds: type | tuple[type, ...], path: Keys = ()) -> Iterator[Keys]:
+    """Paths of all numbers of these types below; of a list's rows, which are written alike, in the first."""
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value[:1]):
+            yield from number_paths(inner, kinds, (*path, key))
+    elif isinstance(value, kinds):
+        yield path
+
+
+def one_more(report: dict, path: Keys) -> dict:
+    """A copy whose number at `path` is larger by 1."""
+    changed = copy.deepcopy(report)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] += 1
+    return changed
+
+
+#: Tables of pairs, networks and families are short: these details are in the report alone.
+LEFT_TO_THE_REPORT = {
+    "r2",
+    "rmse_ms",
+    "coverage_90_without_latency",
+    "median_interval_pct_without_latency",
+    "mape_with_latency_and_sizes",
+    "mape_without_latency_and_sizes",
+    "regret_percent",
+}
+SHORT = {"pairs", "by_model", "by_family", "by_anchor"}
+
+
+@pytest.fixture(scope="module")
+def report(models) -> dict:
+    return {name: part for name, part in load_validation(models).items() if name != "scatter"}
+
+
+def is_shown(path) -> bool:
+    if path[0] == "scaler" or "scaler_mape" in path:
+        return path[-1] in ("mean_mape", "mean")
+    if path[0] != "default" and path[1] != "growth":
+        # Of other methods errors of means, pairs and, of the original, networks.
+        known = "by_model" not in path if path[0] == "profet" else True
+        return known and "pooled" not in path and path[-1] in ("mape_with_latency", "mape_without_latency")
+    if path[-1] in ("r2", "rmse_ms") or "by_model" in path[3:]:
+        return False
+    return not SHORT & set(path) or path[-1] not in LEFT_TO_THE_REPORT
+
+
+def test_another_number_is_another_card(report, models):
+    card = model_card(report, models.manifest)
+    shown = [path for path in number_paths(report, float) if is_shown(path)]
+    assert len(shown) > 150
+    assert [path for path in shown if model_card(one_more(report, path), models.manifest) == card] == []
+
+
+def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
+    card = model_card(load_validation(models), models.manifest, real_section(load_real_report(models)))
+    assert (repository / "models" / CARD_NAME).read_text() == card
+    default = load_validation(models)["default"]
+    row = next(row for row in default["pairs"] if (row["anchor"], row["target"]) == ("g4dn.xlarge", "p3.2xlarge"))
+    figures = f"{row['mape_with_latency']:.2f} | {row['mape_without_latency']:.2f}"
+    assert f"| g4dn.xlarge | p3.2xlarge | {figures} |" in card
+    assert f"python {models.manifest['versions']['python']}" in card
+
+
+def test_a_value_that_is_missing_is_an_error():
+    templates = [path.name for path in resources.files("profet_lab.cards").joinpath("templates").iterdir()]
+    assert len(templates) >= 9
+    for name in ("model_card.md.j2", "transfer_card.md.j2"):
+        with pytest.raises(jinja2.UndefinedError):
+            render(name, report={})
+
+
+def test_two_decimals_below_20_and_one_above():
+    assert [fixed(value) for value in (3.14159, 19.994, 20.04, -25.55, 0)] == ["3.14", "19.99", "20.0", "-25.6", "0.00"]
+
+
+SECTION_NAMES = ("left_out_gpus", "left_out_anchors", "published", "derived", "memory")
+REPORT = json.loads((shipped_folder("models") / "transfer_validation.json").read_text())
+#: Of the numbers that a card shows so many are changed, each time another one.
+CHANGED = 60
+
+
+@pytest.fixture(scope="module")
+def files(repository):
+    """What the card is written for."""
+    return load_transfer(repository / "models"), load_memory(repository / "models")
+
+
+def card_of(report: dict, files) -> str:
+    return transfer_card(report, *files)
+
+
+def test_the_card_names_its_files_and_sources(files):
+    card, (transfer, memory) = card_of(REPORT, files), files
+    for text in (REPORT["made"], f"`{transfer.checksum[:16]}`", f"`{memory.checksum[:16]}`", "ddps-lab/profet (MIT)"):
+        assert text in card
+    for name, value in transfer.fitted_on.items():
+        assert f"- `{name}`: sha256 `{value}`" in card
+    assert f"{memory.fitted_on['cells']} workloads x GPUs" in card
+
+
+def test_each_gpu_is_a_row_of_what_it_rests_on(files):
+    """Every GPU with specs once, best evidence first; what is fitted to its own point alone is unchecked."""
+    lines, (transfer, _) = card_of(REPORT, files).splitlines(), files
+    start = lines.index("## By GPU")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[start:] if line.startswith("| ")]
+    found = {row[0]: row for row in rows[1 : 1 + len(transfer.gpus)]}
+    assert set(found) == set(transfer.gpus)
+    assert [row[1] for row in rows[1:5]] == ["profiled"] * 4
+    held_out, anchor = REPORT["left_out_gpus"]["by_gpu"]["g4dn.xlarge"], REPORT["left_out_anchors"]["by_anchor"]
+    errors = "; ".join(fixed(row["mape_with_latency"]) for row in (held_out, anchor["g4dn.xlarge"]))
+    assert found["Tesla T4"][2:4] == ["held out; held out as anchor", errors]
+    assert found["L4"][1:3] == ["specs, and published speeds of its generation", "nothing"]
+    assert found["H200-SXM-141GB"][2] == "its speed left out"
+    assert found["GeForce RTX 2080 Ti"][2] == "published steps; its speed left out"
+    (unchecked,) = (line for line in lines if line.startswith("- **Nothing checks the numbers of these rented GPUs"))
+    assert "L40S" in unchecked and "H200-SXM-141GB" not in unchecked and "Laptop" not in unchecked
+
+
+def test_published_speeds_stand_beside_what_the_law_says_without_them(files):
+    point = files[0].points["H100-SXM5-80GB"]
+    off = [100 * math.expm1(value - point.published) for value in (point.log_speed, point.held_out)]
+    row = f"| H100-SXM5-80GB | 1 | {math.exp(point.published):.2f} | {off[0]:+.1f} | {off[1]:+.1f} |"
+    assert row in card_of(REPORT, files).splitlines()
+
+
+@pytest.fixture
+def folder(repository, tmp_path):
+    """The shipped models, whose report may be written over."""
+    return Path(shutil.copytree(repository / "models", tmp_path / "models"))
+
+
+def test_report_and_card_are_written_together(files, folder):
+    from profet_lab.reports import PARTS
+
+    transfer, memory = files
+    part = PARTS["transfer"]
+    path, card = folder / part.report_name, folder / part.card_name
+    whole = part.write({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, folder)
+    read = read_report(path, "", transfer=transfer.checksum, memory=memory.checksum)
+    assert read == json.loads(json.dumps(whole)) and read["left_out_gpus"] == REPORT["left_out_gpus"]
+    assert card.read_text() == card_of(read, files)
+
+
+def test_the_verdict_on_memory_follows_from_the_figures(files):
+    report = copy.deepcopy(REPORT)
+    for part in ({"layers": report["memory"]["arithmetic"]}, report["memory"]["served"], report["memory"]["recorded"]):
+        for row in part.values():
+            row |= {"recall": 0.9, "false_fits": 0.03, "strict_recall": 0.7, "strict_false_fits": 0.01}
+    assert "reached with nothing; as said, with nothing" in card_of(report, files)
+    report["memory"]["arithmetic"] |= {"false_fits": 0.01}
+    report["memory"]["served"]["that it ran"] |= {"strict_recall": 0.8, "strict_false_fits": 0.02}
+    assert "reached with layers known; as said, with that it ran." in card_of(report, files)
+
+
+#: These are in the report alone.
+TRANSFER_LEFT_TO_THE_REPORT = (
+    "sheet_only_bias",
+    "sheet_only_mape_without_resnet50",
+    "sheet_only_missed_90",
+    "sheet_only_median_interval_pct",
+    "published_mape_without_resnet50",
+)
+
+
+def transfer_shows(path) -> bool:
+    name = str(path[-1])
+    # Of the self-checks the card has the largest alone.
+    if "worst" in path or name == "seed" or "self_checks" in path:
+        return False
+    if "left_out_anchors" in path and name.endswith("without_latency"):
+        return name == "mape_without_latency"
+    if name.startswith(TRANSFER_LEFT_TO_THE_REPORT):
+        return False
+    if "left_out_gpus" in path and name.endswith("without_latency"):
+        return name in ("mape_without_latency", "sheet_only_mape_without_latency")
+    # The number of workloads is the same in every direction among profiled GPUs.
+    return not ("directions" in path and name == "n")
+
+
+def test_another_number_is_another_transfer_card(files):
+    card = card_of(REPORT, files)
+    shown = [path for path in number_paths(REPORT, (int, float)) if transfer_shows(path)]
+    assert len(shown) > 220
+    changed = random.Random(0).sample(shown, CHANGED)
+    assert [path for path in changed if card_of(one_more(REPORT, path), files) == card] == []
+
+
+@pytest.mark.parametrize("name", ["cells", "estimate", "precision", "scaleout", "transfer"])
+def test_the_shipped_card_is_that_of_the_shipped_report(repository, name):
+    from profet_lab.reports import PARTS
+
+    part, models = PARTS[name], repository / "models"
+    report = read_report(models / part.report_name, "", **part.checksums(models))
+    assert (models / part.card_name).read_text() == part.text(report, models)
+
+
+# --- by GPU ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rows(files):
+    return {row.gpu.name: row for row in accuracy_by_gpu(REPORT, files[0])}
+
+
+def tables_of(gpu: str) -> list[dict]:
+    return [row for row in REPORT["published"]["tables"] if row["gpu"] == gpu]
+
+
+def left_out(files, gpu: str) -> float:
+    """Error of a GPU's published speed by the law without it, percent of the latency."""
+    point = files[0].points[gpu]
+    return abs(100 * math.expm1(point.published - point.held_out))
+
+
+def test_a_derived_gpu_is_checked_by_its_source_and_by_tables(rows, files):
+    row, tables = rows["Tesla P100-PCIE-16GB"], tables_of("Tesla P100-PCIE-16GB")
+    total = sum(table["n"] for table in tables)
+    mape = sum(table["n"] * table["mape"] for table in tables) / total
+    log_bias = sum(table["n"] * math.log1p(table["bias"] / 100) for table in tables) / total
+    source = REPORT["derived"]["gpus"]["Tesla P100-PCIE-16GB"]["mean_with_latency"]
+    assert [(check.how, check.mape) for check in row.checks] == [
+        ("another source", source),
+        ("published steps", pytest.approx(mape)),
+        ("its speed left out", pytest.approx(left_out(files, row.gpu.name))),
+    ]
+    assert row.checks[0].bias is None and row.checks[1].bias == pytest.approx(100 * math.expm1(log_bias))
+    law = files[0].derived["Tesla P100-PCIE-16GB"]
+    assert row.half_width == pytest.approx(100 * (math.exp(quantile() * math.hypot(law.log_sd, law.bias_log_sd)) - 1))
+
+
+def test_a_gpu_with_a_point_alone_is_checked_without_it(rows, files):
+    row = rows["H200-SXM-141GB"]
+    (check,) = row.checks
+    assert check.how == "its speed left out" and row.measured
+    assert check.mape == pytest.approx(left_out(files, "H200-SXM-141GB")) and abs(check.bias) == check.mape
+    width = quantile() * known_speed(files[0], row.gpu, True).step_log_sd
+    assert row.half_width == pytest.approx(100 * (math.exp(width) - 1))
+    assert rows["L4"].checks == () and not rows["L4"].measured
+    assert rows["L4"].evidence.source is Source.GENERATION
+
+
+SHIPPED = shipped_folder("models")
+
+
+def shipped(name: str) -> dict:
+    return json.loads((SHIPPED / name).read_text())
+
+
+def test_a_missing_torn_or_changed_report_is_refused(tmp_path):
+    path = tmp_path / "cells_validation.json"
+    for text in (None, "", "[]", "{", "{}", "[" * 100_000, json.dumps({**shipped(path.name), "checksum": "0"})):
+        if text is not None:
+            path.write_text(text)
+        with pytest.raises(ArtifactError, match="profet validate --cells --card") as error:
+            read_report(path, "profet validate --cells --card")
+        assert "\n" not in str(error.value)
+
+
+def test_one_of_other_models_is_refused():
+    path, judged = (
+        SHIPPED / "transfer_validation.json",
+        {"transfer": load_transfer(SHIPPED), "memory": load_memory(SHIPPED)},
+    )
+    checksums = {name: model.checksum for name, model in judged.items()}
+    assert read_report(path, "", **checksums)["seed"] == 0
+    for name in judged:
+        with pytest.raises(ArtifactError, match=rf"another {name}\.json"):
+            read_report(path, "", **{**checksums, name: "0" * 64})
+    with pytest.raises(ArtifactError, match="other models"):
+        read_report(SHIPPED / "validation.json", "", models="0" * 64)
+
+
+# --- what was aimed at
+
+
+def test_the_report_on_the_models_is_theirs(models):
+    assert shipped("validation.json")["models_checksum"] == models.manifest["checksum"]
+
+
+def test_the_figures_on_unprofiled_gpus():
+    found = shipped("transfer_validation.json")
+    targets, routes = found["left_out_gpus"], found["derived"]["routes"]
+    assert len(targets["directions"]) == 12
+    assert targets["mean"]["mape_with_latency"] <= 15
+    assert max(row["mape_with_latency"] for row in targets["directions"]) <= 25
+    assert routes["corrected"]["T4 -> V100"] <= 10
+    assert routes["corrected"]["V100 -> T4"] <= 10
+    assert set(found["derived"]["gpus"]) == {"A10G", "Tesla P100-PCIE-16GB"}
+
+
+def test_the_figures_on_memory():
+    memory = shipped("transfer_validation.json")["memory"]
+    scores, layers, recorded = memory["served"]["profile and its meta"], memory["arithmetic"], memory["recorded"]
+    assert scores["strict_false_fits"] <= 0.02 and scores["decided_accuracy"] > 0.98
+    assert layers["recall"] >= 0.8 and layers["false_fits"] <= 0.02
+    for known in ("recorded peak", "peaks at batch 16 and 64"):
+        assert recorded[known]["strict_recall"] >= 0.8 and recorded[known]["strict_false_fits"] <= 0.02
+        assert recorded[known]["recall"] >= 0.8 and recorded[known]["false_fits"] <= 0.02
+    peak = recorded["recorded peak"]
+    assert (peak["cells"], peak["did_not_run"]) == (scores["cells"], scores["did_not_run"]), "the same questions"
+
+
+def test_the_figures_without_a_profile():
+    found, model = shipped("estimate_validation.json"), load_estimate(SHIPPED)
+    assert found["estimate_checksum"] == model.checksum
+    assert (found["rows"], found["networks"], found["default"]) == (1_304, 15, model.default)
+    aims = {"INTERPOLATION": 8, "LARGER_BATCH": 11, "DEEPER": 15, "UNSEEN_GPU": 25, "UNSEEN_NETWORK": 25}
+    for regime in Regime:
+        row = found["regimes"][regime]
+        assert 85 <= row["coverage_90"][model.default] <= 95, regime
+        assert set(row["mape"]) == set(METHODS)
+        if regime.name in aims:
+            assert max(row["mape"][model.default], row["chosen_mape"]) <= aims[regime.name], regime

@@ -1,0 +1,181 @@
+"""The documented ensemble: its clusters, networks, folds and report."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from profet_core.profiles import Profile
+from profet_core.profiles.record import US_DIGITS
+from profet_core.sizes.axes import AXIS_RANGE, KNOTS
+from profet_lab.cards.cards import SCALER_MAPE, baseline_pairs
+from profet_lab.documented.ensemble import cluster_names, encode_table, fit_features
+from tests.lab.conftest import SAME_TRAINING, without_numbers
+
+
+def operations(clusters):
+    return [cluster.operations for cluster in clusters]
+
+
+def test_average_not_single_linkage_decides():
+    # a-b 1, b-c 6, a-c 7: joined to {a, b} at the average 6.5, above the cut of 6 (single linkage would join at 6).
+    a, b, c = "xxxxxxx", "xxxxxxy", "zzzzzzy"
+    assert operations(cluster_names([a, b, c], cut=6)) == [(a, b), (c,)]
+    assert operations(cluster_names([a, b, c], cut=6.5)) == [(a, b, c)]
+
+
+@pytest.mark.parametrize("names", [[], ["Conv2D"]])
+def test_fewer_than_two_names_need_no_linkage(names):
+    assert operations(cluster_names(names)) == [(name,) for name in names]
+
+
+def test_features_come_from_the_given_rows_alone(small):
+    without_c = fit_features(small, small.architectures != "C")
+    assert "Device_OnlyInC" not in without_c.columns
+    assert "Device_OnlyInC" in fit_features(small, small.architectures == "C").columns
+
+
+def test_a_table_is_encoded_as_its_profiles_are(small):
+    spec = fit_features(small, small.architectures != "C")
+    # A profile keeps its times to the picosecond.
+    times_us = small.times_us["slow"].round(US_DIGITS)
+    table = encode_table(spec, small.operations, times_us)
+    profiles = [Profile(dict(zip(small.operations, row, strict=True))) for row in times_us]
+    np.testing.assert_allclose(table, spec.encode(profiles)[0], rtol=1e-12)
+
+
+def test_clusters_of_the_real_names_are_those_of_the_baseline(measurements):
+    spec = fit_features(measurements, np.ones(len(measurements.workloads), bool))
+    found = operations(spec.clusters)
+    assert len(found) == 23
+    assert ("AvgPool", "AvgPoolGrad", "MaxPool", "MaxPoolGrad") in found
+    assert ("ConcatV2", "Conv2D") in found
+    assert ("DepthwiseConv2dNative",) in found
+    assert len(spec.host_operations) == 10
+
+
+def made_set(seed: int, rows: int = 200, inputs: int = 3):
+    from profet_lab.documented.ensemble import DenseTrainingRows
+
+    features = np.random.default_rng(seed).uniform(1_000, 100_000, (rows, inputs))
+    return DenseTrainingRows(features, features @ np.arange(1, inputs + 1))
+
+
+def fit_dense(*sets, **how):
+    from profet_lab.documented import dense
+
+    return dense.fit_dense(list(sets), **how)
+
+
+def test_a_network_learns_a_weighted_sum():
+    wanted = made_set(0)
+    (weights,) = fit_dense(wanted, seed=0, epochs=60)
+    error = np.abs(weights.predict_us(wanted.features) - wanted.target_us) / wanted.target_us
+    assert np.mean(error) < 0.03
+
+
+def test_a_network_learns_the_same_whatever_its_neighbors_are(uncompiled):
+    beside_one, _ = fit_dense(made_set(0), made_set(1), seed=0, epochs=2)
+    beside_other, _ = fit_dense(made_set(0), made_set(2), seed=0, epochs=2)
+    np.testing.assert_allclose(beside_one.kernels[0], beside_other.kernels[0], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(
+        beside_one.predict_us(made_set(0).features), beside_other.predict_us(made_set(0).features), rtol=1e-4
+    )
+
+
+def fitted(*measured, epochs: int):
+    """C held out of each."""
+    from profet_lab.documented.ensemble import DocumentedFold, fit_folds
+
+    fold = DocumentedFold("slow", "fast", frozenset({"C"}))
+    assert set(measured[0].architectures[fold.training_rows(measured[0])]) == {"A", "B"}
+    return [fit_folds(each, [fold], seed=0, epochs=epochs)[0] for each in measured]
+
+
+def test_a_fold_learns_the_relation_of_its_training_rows(small):
+    (found,) = fitted(small, epochs=200)
+    rows = small.architectures == "A"
+    members_ms = found.predict(small.operations, small.times_us["slow"][rows], small.latency_ms["slow"][rows])
+    np.testing.assert_allclose(members_ms["line"], small.latency_ms["fast"][rows], rtol=1e-6)
+    assert np.mean(np.abs(members_ms["dense"] / small.latency_ms["fast"][rows] - 1)) < 0.25
+
+
+def test_poisoned_rows_of_the_held_out_architecture_change_nothing(uncompiled, small):
+    poisoned = without_numbers(small, small.architectures == "C")
+    clean, blind = fitted(small, poisoned, epochs=3)
+    assert clean.features == blind.features
+    members_ms = [
+        each.predict(small.operations, small.times_us["slow"], small.latency_ms["slow"]) for each in (clean, blind)
+    ]
+    for member, clean_ms in members_ms[0].items():
+        assert np.all(np.isfinite(members_ms[1][member]))
+        np.testing.assert_allclose(clean_ms, members_ms[1][member], **SAME_TRAINING)
+
+
+#: How far above the baseline's figure a reproduction may lie, percentage points.
+PAIR_MARGIN, SCALER_MARGIN = 1.5, 0.3
+#: Largest error of the default scaler between true end latencies, percent (the documented one: 5.0, 8.0).
+DEFAULT_SCALER = {"batch": 4.0, "pixels": 6.0}
+
+
+def predictions(rows) -> pd.DataFrame:
+    columns = ["anchor", "target", "model", "true_ms", "with_latency", "without_latency"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(line=table["true_ms"], forest=table["true_ms"], dense=2 * table["true_ms"])
+
+
+def test_the_report_averages_rows_within_pairs_and_pairs_within_the_mean():
+    from profet_lab.validation.documented import documented_report
+
+    report = documented_report(
+        predictions(
+            [
+                ("a", "b", "X", 100.0, 110.0, 150.0),
+                ("a", "b", "Y", 200.0, 200.0, 200.0),
+                ("b", "a", "X", 10.0, 7.0, 10.0),
+                ("b", "a", "X", 20.0, 20.0, 20.0),
+            ]
+        )
+    )
+    first, second = report["pairs"]
+    assert (first["anchor"], first["target"], first["n"]) == ("a", "b", 2)
+    assert first["mape_with_latency"] == pytest.approx(5.0)
+    assert first["mape_without_latency"] == pytest.approx(25.0)
+    assert first["mape_by_member"] == {"line": 0.0, "forest": 0.0, "dense": pytest.approx(100.0)}
+    assert first["by_model"]["X"]["mape_with_latency"] == pytest.approx(10.0)
+    # R2 of (110, 200) against (100, 200): 1 - 100 / 5000; RMSE sqrt(100 / 2).
+    assert first["r2"] == pytest.approx(0.98)
+    assert first["rmse_ms"] == pytest.approx(50**0.5)
+    assert second["mape_with_latency"] == pytest.approx(15.0)
+    assert report["mean"]["mape_with_latency"] == pytest.approx(10.0)
+    assert report["pooled"]["overall"]["n"] == 4
+    assert report["pooled"]["a"]["mape_with_latency"] == pytest.approx(5.0)
+    assert report["by_model"]["X"]["mape_with_latency"] == pytest.approx((10 + 30 + 0) / 3)
+
+
+def test_the_scaler_reproduces_the_baseline_and_the_default_one_is_better(measurements):
+    """On architectures held out."""
+    from profet_lab.validation.documented import scaler_report
+
+    report = scaler_report(measurements, None)
+    settings = report["settings"]
+    for axis in AXIS_RANGE:
+        found = settings[f"{axis}_true"]
+        assert found["mean_mape"] <= SCALER_MAPE[axis]["mean"] + SCALER_MARGIN
+        for instance, row in found["by_instance"].items():
+            assert row["mape"] <= SCALER_MAPE[axis][instance] + SCALER_MARGIN
+            assert row["n"] % (len(KNOTS[axis]) - 2) == 0
+        assert report["settings_default"][f"{axis}_true"]["mean_mape"] <= DEFAULT_SCALER[axis]
+
+
+def test_one_pair_reproduces_the_baseline(measurements):
+    """`profet validate` does all twelve; one of them here keeps the suite short."""
+    from profet_lab.validation.documented import documented_report, documented_table
+
+    anchor, target = "g4dn.xlarge", "p2.xlarge"
+    report = documented_report(documented_table(measurements, [(anchor, target)]))
+    (found,), baseline = report["pairs"], baseline_pairs().loc[(anchor, target)]
+    assert found["n"] == 2763
+    assert found["mape_with_latency"] <= baseline["mape_with_latency"] + PAIR_MARGIN
+    assert found["mape_without_latency"] <= baseline["mape_without_latency"] + PAIR_MARGIN

@@ -1,0 +1,226 @@
+"""The measurements and the published tables are read as what they are."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from profet_core import cost_table, load_catalog, load_models
+from profet_core.artifacts.samples import load_samples
+from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_lab.documented.ensemble import fit_features
+from profet_lab.measurements.published import (
+    MORE_POINTS_FILE,
+    POINTS_FILE,
+    POINTS_TABLE,
+    THROUGHPUT_FILE,
+    published_ratios,
+    published_steps,
+)
+from profet_lab.measurements.tables import (
+    LATENCIES_FILE,
+    PROFILES_FILE,
+    WORKLOAD,
+    DataError,
+    data_folder,
+    load_architectures,
+    load_measurements,
+)
+
+pytestmark = pytest.mark.training
+
+#: Images in an epoch of the measured workloads: epoch over step latency, times batch size, lands on these.
+EPOCH_IMAGES = {32: 50_000, 64: 5_000, 128: 5_000, 224: 2_000, 256: 2_000}
+
+
+def test_every_instance_has_the_same_workloads(measurements):
+    assert measurements.instances == ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
+    assert len(measurements.workloads) == 307 * 9
+    assert len(measurements.operations) == 65
+    assert len(set(measurements.architectures)) == 15
+
+
+def test_the_shipped_models_were_trained_on_these_measurements(measurements):
+    models = load_models()
+    assert models.manifest["training_data"]["sha256"] == measurements.sha256
+    assert models.features == fit_features(measurements, np.ones(len(measurements.workloads), bool))
+
+
+def test_predicted_epochs_are_held_against_measured_ones(measurements):
+    """An epoch is steps x latency; measured ones take a few per cent more (input, callbacks), never less."""
+    catalog, table = load_catalog(), measurements.workloads
+    runs = measurements.all_latencies
+    medians = {}
+    for instance in measurements.instances:
+        epoch_s = table.merge(runs[runs["instance"] == instance], on=[*WORKLOAD, "repeat"])["epoch_latency_s"]
+        assert len(epoch_s) == len(table)
+        ratios = []
+        for row in range(0, len(table), 9):
+            costs = cost_table(
+                {instance: measurements.latency_ms[instance][row]},
+                catalog,
+                images=EPOCH_IMAGES[table["pixels"][row]],
+                batch_size=int(table["batch_size"][row]),
+            )
+            ratios.append(epoch_s[row] / costs.rows[0].epoch_s)
+        medians[instance] = float(np.median(ratios))
+        assert np.quantile(ratios, 0.01) > 0.97
+    low, high = MEASURED_EPOCH_FACTOR
+    assert all(low - 0.005 <= median <= high + 0.005 for median in medians.values()), medians
+
+
+def test_samples_are_the_medians_of_the_data(measurements):
+    table = measurements.workloads
+    for sample in load_samples():
+        rows = (
+            (table["model"] == sample.model)
+            & (table["pixels"] == sample.pixels)
+            & (table["batch_size"] == sample.batch_size)
+        )
+        assert rows.sum() == 9
+        for name, measured_ms in {sample.anchor: sample.latency_ms, **sample.measured_ms}.items():
+            assert measured_ms == pytest.approx(np.median(measurements.latency_ms[name][rows]), abs=5e-4)
+
+
+def test_a_missing_folder_or_file_is_named(tmp_path):
+    with pytest.raises(DataError, match="No measurements in"):
+        data_folder(tmp_path)
+
+    with pytest.raises(DataError, match=r"No architectures\.csv in"):
+        load_architectures(tmp_path)
+    (tmp_path / PROFILES_FILE).parent.mkdir()
+    (tmp_path / PROFILES_FILE).touch()
+    with pytest.raises(DataError, match=r"No profet.latencies\.parquet in"):
+        load_measurements(tmp_path)
+
+
+LAMBDA, NVIDIA = "lambdal/lambda-tensorflow-benchmark", "NVIDIA/DeepLearningExamples"
+ROW = {
+    "gpus": 1,
+    "network": "ResNet50",
+    "pixels": 224,
+    "batch_size": 128,
+    "source_repo": LAMBDA,
+    "source_file": "table.md",
+    "framework": "TensorFlow",
+    "framework_version": "2.2.0",
+    "precision": "fp32",
+}
+SCRIPT = {"source_repo": "someone/pytorch-gpu-benchmark", "framework": "PyTorch", "batch_size": 12}
+V100 = {"gpu": "Tesla V100 (16 GB)", "images_per_s": 100.0}
+A6000 = {"gpu": "RTX A6000", "images_per_s": 150.0, "precision": "tf32"}
+POINTS = (
+    "gpu,precision,batch_size,images_per_s,source\nV100-SXM2-16GB,fp32,128,369,x\nA10 (PCIe; not A10G),tf32,224,349,x\n"
+)
+
+
+@pytest.fixture
+def ratios(tmp_path):
+    """`ratios(rows)`: what a table of these rows says, by GPU and TF32."""
+
+    def read(*rows: dict) -> dict:
+        folder = tmp_path / "external"
+        folder.mkdir(exist_ok=True)
+        for name in (POINTS_FILE, MORE_POINTS_FILE):
+            (tmp_path / name).write_text(POINTS)
+        pd.DataFrame([{**ROW, **row} for row in rows]).to_csv(tmp_path / THROUGHPUT_FILE, index=False)
+        found = published_ratios(tmp_path)
+        found = found[found.table != POINTS_TABLE]
+        return {(row.gpu, row.tf32): row.log_ratio for row in found.itertuples()}
+
+    return read
+
+
+def test_a_speed_is_relative_to_v100s_of_the_same_table(ratios):
+    assert ratios(V100, A6000) == {("RTX A6000", True): pytest.approx(math.log(1.5))}
+    assert ratios({**V100, "source_repo": NVIDIA}, A6000) == {}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"gpus": 2},
+        {"network": "VGG16"},
+        {"pixels": 128},
+        {"batch_size": 32},
+        {"source_repo": "somebody/simulates"},
+        {"source_file": "table_XLA.md"},
+        {"framework_version": "2.4.1 XLA"},
+        {"precision": "amp"},
+        {"gpu": "RTX Unknown"},
+    ],
+)
+def test_rows_of_something_else_do_not_count(ratios, other):
+    assert ratios(V100, A6000, {**A6000, "images_per_s": 900.0, **other}) == ratios(V100, A6000)
+
+
+def test_xla_is_compared_with_xla(ratios):
+    xla = {"framework_version": "1.15 XLA"}
+    found = ratios(V100, {**V100, **xla, "images_per_s": 120.0}, {**A6000, **xla, "images_per_s": 180.0})
+    assert found == {("RTX A6000", True): pytest.approx(math.log(1.5))}
+
+
+def test_small_batches_of_one_script_count_for_vgg_alone(ratios):
+    vgg, card = {**SCRIPT, "network": "VGG16"}, {"gpu": "RTX A6000", "precision": "tf32-conv"}
+    rows = [{**V100, **vgg}, {**card, **vgg, "images_per_s": 200.0}]
+    assert ratios(*rows) == {("RTX A6000", True): pytest.approx(math.log(2))}
+    assert ratios(*rows, {**V100, **SCRIPT}, {**card, **SCRIPT, "images_per_s": 900.0}) == ratios(*rows)
+
+
+def test_missing_data_are_one_line(tmp_path):
+    with pytest.raises(DataError, match=r"No external/resnet50_training_points.csv in"):
+        published_ratios(tmp_path)
+    with pytest.raises(DataError, match=r"No external/training_throughput.csv in"):
+        published_steps(tmp_path)
+
+
+def test_the_data_say_what_was_published(measurements):
+    found = published_ratios(data_folder()).set_index(["gpu", "table"]).log_ratio
+    assert found["H100-SXM5-80GB", POINTS_TABLE] == pytest.approx(math.log(1893 / 369))
+    assert found["GeForce RTX 4090", POINTS_TABLE] == pytest.approx(math.log(721 / 369))
+    assert found["B200", POINTS_TABLE] == pytest.approx(math.log(2967 / 369))
+
+
+def write(folder: Path, profiles: pd.DataFrame) -> Path:
+    (folder / PROFILES_FILE).parent.mkdir(exist_ok=True)
+    profiles.to_parquet(folder / PROFILES_FILE)
+    profiles[["instance", "model", "pixels", "batch_size", "repeat", "batch_latency_ms", "epoch_latency_s"]].to_parquet(
+        folder / LATENCIES_FILE
+    )
+    return folder
+
+
+@pytest.fixture
+def published() -> pd.DataFrame:
+    """Two workloads on two instances in no order; each profile holds two steps of 10 or 20 ms, half of that on fast."""
+    rows = [
+        (name, "A", 32, batch, 1, factor * batch * 1_000.0, factor * batch * 200.0, factor * batch * 50.0)
+        for batch in (20, 10)
+        for name, factor in (("slow", 1.0), ("fast", 0.5))
+    ]
+    keys = ["instance", "model", "pixels", "batch_size", "repeat"]
+    table = pd.DataFrame(rows, columns=[*keys, "Device_Conv2D", "Device_IDLE", "Host_IDLE"])
+    table["batch_latency_ms"] = (table["Device_Conv2D"] + table["Device_IDLE"]) / 2 / 1_000
+    return table.assign(epoch_latency_s=7.0)
+
+
+def test_times_are_those_of_one_step_and_latencies_are_not_divided(published, tmp_path):
+    found = load_measurements(write(tmp_path, published))
+    assert found.instances == ("fast", "slow")
+    assert found.operations == ("Device_Conv2D", "Device_IDLE", "Host_IDLE")
+    assert found.workloads["batch_size"].tolist() == [10, 20]
+    # 10,000 us over two steps are 5,000 us a step, on the host too; the latency was of one step all along.
+    np.testing.assert_array_equal(found.times_us["slow"], [[5_000, 1_000, 250], [10_000, 2_000, 500]])
+    np.testing.assert_array_equal(found.times_us["fast"], [[2_500, 500, 125], [5_000, 1_000, 250]])
+    np.testing.assert_array_equal(found.latency_ms["slow"], [6, 12])
+    assert found.all_latencies["epoch_latency_s"].tolist() == [7] * 4
+    np.testing.assert_array_equal(found.device_total_us("slow"), [6_000, 12_000])
+
+
+def test_a_workload_that_one_instance_lacks_is_told(published, tmp_path):
+    with pytest.raises(DataError, match="slow has other workloads than the rest"):
+        load_measurements(write(tmp_path, published[1:]))

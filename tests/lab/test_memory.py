@@ -1,0 +1,118 @@
+"""The memory fit is learned from what ran, and from recorded peaks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from profet_core.memory.model import GIB_PER_VALUE, MEMORY_NAME, load_memory
+from profet_lab.export import write_coefficients
+from profet_lab.measurements.tables import data_folder
+from profet_lab.memory.fit import (
+    ASSUMED_PEAK,
+    LOG_SCALE,
+    fit_peak,
+    held_out_log_room,
+    memory_content,
+    memory_tables,
+    recorded_cells,
+)
+from profet_lab.validation.memory import memory_report
+
+
+def test_a_held_out_architecture_does_not_reach_its_own_answer(measurements):
+    cells, traffic = memory_tables(measurements, data_folder())
+    assert len(cells) == 71 * 5 * 4 and len(traffic) == 307 * 4
+    cells = cells[cells["model"].isin(["VGG16", "ResNet50", "MobileNetV2", "AlexNet"])].reset_index(drop=True)
+    before = held_out_log_room(cells)
+    in_a = (cells["model"] == "VGG16").to_numpy()
+    swapped = cells.assign(ran=np.where(in_a, ~cells["ran"], cells["ran"]))
+    after = held_out_log_room(swapped)
+    np.testing.assert_allclose(after[in_a], before[in_a])
+    assert not np.allclose(after[~in_a], before[~in_a])
+
+
+@pytest.fixture(scope="module")
+def report(measurements):
+    return memory_report(measurements, data_folder())
+
+
+def test_held_out_architectures_are_answered_as_well_as_was_asked(report):
+    scores = report["arithmetic"]
+    assert scores["always_fits"] == pytest.approx(0.918, abs=1e-3)
+    assert scores["accuracy"] > 0.97
+    assert scores["recall"] >= 0.80 and scores["false_fits"] <= 0.02
+    assert scores["strict_recall"] >= 0.80 and scores["strict_false_fits"] <= 0.005, "can't tell counts as a miss"
+    assert scores["cant_tell"] < 0.06
+    # Of the same questions a recorded peak answers at least twice as many of what did not run.
+    for known in ("recorded peak", "peaks at batch 16 and 64"):
+        row = report["recorded"][known]
+        assert row["strict_recall"] >= 0.80 and row["strict_false_fits"] <= 0.02, "can't tell counts as a miss"
+        assert row["recall"] >= 0.80 and row["false_fits"] <= 0.02, "made to choose"
+        assert row["false_does_not_fit"] <= 0.005
+    one, profile = report["recorded"]["recorded peak"], report["served"]["profile and its meta"]
+    assert (one["cells"], one["did_not_run"]) == (profile["cells"], profile["did_not_run"]) == (5520, 352)
+    assert all(row["strict_false_fits"] <= 0.02 for row in report["recorded"].values())
+    served = report["served"]["profile and its meta"]
+    assert served["decided_accuracy"] > 0.98 and served["strict_false_fits"] <= 0.02
+    assert served["cant_tell"] < report["served"]["meta without times"]["cant_tell"] < 0.3
+    assert report["served"]["that it ran"]["decided_accuracy"] == 1
+    json.dumps(report, allow_nan=False)
+
+
+def test_the_shipped_file_is_what_the_measurements_give(measurements, repository, tmp_path):
+    content = memory_content(measurements, data_folder())
+    write_coefficients(content, tmp_path / MEMORY_NAME)
+    fitted, shipped = load_memory(tmp_path), load_memory(repository / "models")
+    assert fitted.law.per_convolution == pytest.approx(shipped.law.per_convolution, rel=0.01)
+    assert fitted.law.log_scale == pytest.approx(shipped.law.log_scale, rel=0.05)
+    assert fitted.traffic.log_scale == pytest.approx(shipped.traffic.log_scale, rel=0.05)
+    assert fitted.fitted_on == shipped.fitted_on
+    assert asdict(fitted.peak) == pytest.approx(asdict(shipped.peak), rel=0.02)
+
+
+MEMORIES_GIB = (8.0, 12.0, 16.0)
+#: Network -> parameters, GiB of activations of 16 images.
+NETWORKS = {"A": (1e6, 0.5), "B": (4e8, 0.2), "C": (2e7, 1.2), "D": (5e7, 0.8), "E": (1e7, 2.0), "F": (2e8, 0.3)}
+
+
+def peak_gib(name: str, batch: float) -> float:
+    """Weights and gradients stay, the rest grows."""
+    parameters, grows = NETWORKS[name]
+    return 2 * parameters * GIB_PER_VALUE + grows * batch / 16
+
+
+def made_peaks() -> pd.DataFrame:
+    rows = [(name, 64, batch, round(peak_gib(name, batch) * 2**30)) for name in NETWORKS for batch in (16, 64)]
+    peaks = pd.DataFrame(rows, columns=["model", "pixels", "batch_size", "without_indices_bytes"])
+    return peaks.assign(peak_bytes=2 * peaks["without_indices_bytes"])
+
+
+def made_cells(factor: float = 1.2) -> pd.DataFrame:
+    rows = [
+        (name, 64, batch, NETWORKS[name][0], memory, 0.4 + factor * peak_gib(name, batch) <= memory)
+        for name in NETWORKS
+        for batch in range(8, 260, 12)
+        for memory in MEMORIES_GIB
+    ]
+    return pd.DataFrame(rows, columns=["model", "pixels", "batch_size", "parameters", "memory_gib", "ran"])
+
+
+def test_the_relation_finds_the_truth_where_cells_show_it():
+    found = fit_peak(made_cells(), made_peaks())
+    assert found.per_peak == pytest.approx(1.2, rel=0.03)
+    assert found.fixed_gib + found.per_parameter * 4e8 * GIB_PER_VALUE == pytest.approx(0.4, abs=0.25)
+    assert found.log_scale == LOG_SCALE, "what no cell tells is not taken from them"
+    assert found.log_scale_a_doubling < 0.02 < found.unsplit_log_scale_a_doubling, "the parameters tell what stays"
+
+
+def test_networks_without_a_peak_are_held_out():
+    cells, peaks = made_cells(), made_peaks()
+    rows = recorded_cells(cells, peaks[peaks["model"] != "A"])
+    assert set(rows["model"]) == set("BCDEF") and len(rows) == len(cells) * 5 // 6
+    assert (rows["growth"] == rows["batch_size"] / 16).all()
+    assert fit_peak(cells, peaks[peaks["model"].isin(["A", "B"])]) == ASSUMED_PEAK, "too few to leave one out"

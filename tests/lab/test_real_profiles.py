@@ -1,0 +1,266 @@
+"""Third-party profiles are compared with what was measured."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from profet_core import InputError, load_models, predict
+from profet_core.errors import ArtifactError
+from profet_lab.cards.cards import model_card, real_section
+from profet_lab.reports import CARD_NAME, load_real_report, load_validation, write_real_report
+from profet_lab.validation.real_profiles import (
+    DOUBTED,
+    NO_ANCHOR,
+    NO_LATENCY,
+    NO_TRUTH,
+    Measured,
+    figures,
+    measured_latencies,
+    of_profiled,
+    read_index,
+    real_report,
+)
+
+P100 = "Tesla P100-PCIE-16GB"
+ENTRY = {"file": "a.json", "gpu": "Tesla T4", "framework": "TensorFlow 2.4", "kind": "some CNN", "steps": 1}
+
+
+@pytest.fixture(scope="module")
+def sample(samples):
+    """A measured step on a T4 that no file of two steps stands in the way of."""
+    return next(sample for sample in samples.values() if sample.anchor == "g4dn.xlarge")
+
+
+@pytest.fixture
+def operations(sample) -> dict[str, float]:
+    """Its totals, microseconds of one step."""
+    return dict(sample.profile.operations)
+
+
+@pytest.fixture
+def write(tmp_path, operations):
+    """`write(entry, ...)` writes a.json with that step, and an index of the entries; returns the folder."""
+
+    def write_folder(*entries: dict, **meta: object) -> Path:
+        (tmp_path / "a.json").write_text(json.dumps({"operations": operations, "meta": {"steps": 1, **meta}}))
+        (tmp_path / "index.json").write_text(json.dumps({"profiles": [{**ENTRY, **entry} for entry in entries]}))
+        return tmp_path
+
+    return write_folder
+
+
+def known(latency_ms: float) -> dict:
+    return {"latency_ms": latency_ms, "source": "me"}
+
+
+def predicted(models, catalog, folder: Path, latency_ms: float | None, target: str = "p3.2xlarge"):
+    """What is predicted from a.json."""
+    index = read_index(folder)
+    found = predict(models, catalog, index.read(index.profiles[0]), "g4dn.xlarge", latency_ms=latency_ms)
+    return next(row for row in found.predictions if row.instance == target)
+
+
+def test_error_and_coverage_by_hand(models, catalog, sample, write):
+    given = predicted(models, catalog, write({}), sample.latency_ms)
+    without = predicted(models, catalog, write({}), None)
+    truth_ms = given.latency_ms / 0.8
+    folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(truth_ms)}})
+    report = real_report(models, read_index(folder))
+    (check,) = report["profiles"]
+    assert [check[name] for name in ("anchor", "target", "target_gpu", "truth")] == [
+        "g4dn.xlarge", "p3.2xlarge", "V100", "me",
+    ]  # fmt: skip
+    assert check["with_latency"] == {
+        "latency_ms": given.latency_ms, "low_ms": given.interval.low_ms, "high_ms": given.interval.high_ms,
+    }  # fmt: skip
+    assert check["without_latency"]["latency_ms"] == without.latency_ms
+    mean = report["mean"]
+    assert mean["n"] == 1
+    assert mean["mape_with_latency"] == pytest.approx(20)
+    assert mean["mape_without_latency"] == pytest.approx(100 * abs(without.latency_ms / truth_ms - 1))
+    assert mean["coverage_90"] == (100.0 if truth_ms <= given.interval.high_ms else 0.0)
+    # The interval's end decides what is covered.
+    for factor, covered in ((0.999, 100.0), (1.001, 0.0)):
+        check["truth_ms"] = check["with_latency"]["high_ms"] * factor
+        assert figures([check])["coverage_90"] == covered
+
+
+def test_the_measurements_are_the_truth_and_say_what_the_own_gpu_took(models, sample, write):
+    workload = {"model": "ResNet50", "pixels": 224, "batch_size": 32}
+    folder = write({"step_ms": sample.latency_ms, "measured": workload})
+    wanted_workloads = []
+
+    def measured(wanted: Measured) -> dict[str, float]:
+        wanted_workloads.append(wanted)
+        return {"g4dn.xlarge": 280.0, "p3.2xlarge": 104.0, "p2.xlarge": 844.0}
+
+    report = real_report(models, read_index(folder), measured)
+    assert wanted_workloads == [Measured("ResNet50", 224, 32)]
+    assert {check["target"]: check["truth_ms"] for check in report["profiles"]} == {
+        "p3.2xlarge": 104.0,
+        "p2.xlarge": 844.0,
+    }
+    assert all(check["trained_on"] for check in report["profiles"])
+    assert report["read"][0]["here_ms"] == 280.0
+
+
+def test_measured_latencies_are_medians_over_the_repeats(small):
+    rows = [("slow", 30.0), ("slow", 10.0), ("slow", 11.0), ("fast", 4.0)]
+    table = pd.DataFrame(rows, columns=["instance", "batch_latency_ms"]).assign(model="A", pixels=32, batch_size=16)
+    table.loc[len(table)] = ("slow", 99.0, "B", 32, 16)
+    made = replace(small, all_latencies=table)
+    assert measured_latencies(made, Measured("A", 32, 16)) == {"slow": 11.0, "fast": 4.0}
+    with pytest.raises(InputError, match="hold no A at 64 pixels, batch 16"):
+        measured_latencies(made, Measured("A", 64, 16))
+
+
+def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(models, sample, write):
+    folder = write({"step_ms": sample.latency_ms, "elsewhere": {P100: known(99.0), "V100": known(75.0)}})
+    report = real_report(models, read_index(folder))
+    assert {check["target_gpu"]: check["basis"] for check in report["profiles"]} == {
+        "P100": "derived",
+        "V100": "measured",
+    }
+    assert report["mean"]["n"] == 1 and len(report["pairs"]) == 2
+    folder = write({"step_ms": sample.latency_ms, "gpu": P100, "elsewhere": {"V100": known(75.0)}})
+    (check,) = real_report(models, read_index(folder))["profiles"]
+    assert tuple(check[name] for name in ("anchor_gpu", "target_gpu", "basis")) == ("P100", "V100", "carried-back")
+    found = check["with_latency"]
+    assert found["low_ms"] < found["latency_ms"] < found["high_ms"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "note"),
+    [
+        ({"step_ms": 90.0}, NO_TRUTH),
+        ({"elsewhere": {"V100": known(75.0)}}, NO_LATENCY),
+        ({"gpu": "AMD Instinct MI355X"}, NO_ANCHOR),
+    ],
+)
+def test_what_can_t_be_compared_is_read_and_left_out_of_the_mean(models, write, entry, note):
+    report = real_report(models, read_index(write(entry)))
+    assert report["mean"] is None and report["profiles"] == []
+    assert [(row["note"], row["steps_right"], row["refusal"]) for row in report["read"]] == [(note, True, "")]
+
+
+def test_a_step_count_that_differs_and_time_without_an_operation_are_seen(models, operations, write):
+    (row,) = real_report(models, read_index(write({"steps": 30}, steps=2)))["read"]
+    found = [row[name] for name in ("steps", "steps_found", "steps_basis", "steps_right")]
+    assert found == [30, 2, "stated", False]
+
+    busy_us = sum(us for name, us in operations.items() if name.startswith("Device_") and name != "Device_IDLE")
+    operations["Device_Unknown"] = busy_us / 9
+    (row,) = real_report(models, read_index(write({})))["read"]
+    assert row["left_out"] == pytest.approx(10)
+
+
+def test_a_refused_profile_is_told_and_not_compared(models, sample, operations, write):
+    for name in [name for name in operations if name.startswith("Device_")]:
+        del operations[name]
+    folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
+    report = real_report(models, read_index(folder))
+    assert report["profiles"] == [] and "no GPU time" in report["read"][0]["refusal"]
+    (folder / "a.json").write_text("hello")
+    (row,) = real_report(models, read_index(folder))["read"]
+    found = [row[name] for name in ("format", "steps_found", "left_out", "steps_right")]
+    assert found == ["", None, None, None] and "a.json" in row["refusal"]
+
+
+def test_a_latency_that_makes_no_sense_is_used_and_told(models, sample, write):
+    folder = write({"step_ms": 1000 * sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
+    report = real_report(models, read_index(folder))
+    assert len(report["profiles"]) == 1 and report["read"][0]["note"] == DOUBTED
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"file": "b.json"}, "lists b.json"),
+        ({"file": None}, "Expected `str`, got `null` - at `$.profiles[0].file`"),
+        ({"gpu": 4}, "Expected `str`, got `int` - at `$.profiles[0].gpu`"),
+        ({"steps": 1.5}, "Expected `int | null`, got `float` - at `$.profiles[0].steps`"),
+        ({"step_ms": "90"}, "Expected `float | null`, got `str` - at `$.profiles[0].step_ms`"),
+        ({"steps_ms": 90}, "unknown field `steps_ms`"),
+        ({"elsewhere": {"V100": 75.0}}, "Expected `object`, got `float` - at `$.profiles[0].elsewhere[...]`"),
+        ({"gpu": "Telsa T44", "elsewhere": {"V100": known(75.0)}}, "Unknown GPU 'Telsa T44'"),
+        ({"elsewhere": {"A100": known(75.0)}}, "may be any of A100"),
+        ({"measured": {"model": "ResNet50"}}, "missing required field `pixels`"),
+    ],
+)
+def test_a_bad_index_is_one_line(models, write, entry, message):
+    with pytest.raises(InputError) as caught:
+        real_report(models, read_index(write(entry)))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_card_has_the_report_s_numbers(models):
+    report = copy.deepcopy(load_real_report(models))
+    text = real_section(report)
+    mean, check = report["mean"], report["profiles"][0]
+    assert report["made"] in text and f"MAPE {mean['mape_with_latency']:.2f}% with" in " ".join(text.split())
+    row = [check[name] for name in ("anchor_gpu", "target_gpu", "basis", "framework", "kind")]
+    assert f"| {' | '.join(row)} |" in text
+    report["read"][0] |= {"steps": 30, "steps_found": 2, "steps_basis": "stated", "refusal": "XLA joined it."}
+    report["read"][0]["left_out"] = 0.37
+    assert "| 30 | 2 (stated) | 0.37 | XLA joined it. |" in real_section(report)
+    assert model_card(load_validation(models), models.manifest, text).count(text.splitlines()[0]) == 1
+    for other in report["profiles"]:
+        other["framework"] = "TensorFlow 2.4"
+    assert "**PyTorch** steps" in text and "**PyTorch** steps" not in real_section(report)
+
+
+def test_report_and_card_are_written_beside_the_models(repository, tmp_path):
+    folder = Path(shutil.copytree(repository / "models", tmp_path / "models"))
+    models = load_models(folder)
+    report = {**load_real_report(models), "made": "2020-02-02"}
+    (folder / "validation.json").write_text(json.dumps({**load_validation(models), "models_checksum": "0"}))
+    with pytest.raises(ArtifactError, match=r"real_profiles\.json was written, MODEL_CARD\.md was not"):
+        write_real_report(report, models)
+    assert load_real_report(models) == report
+    shutil.copy(repository / "models" / "validation.json", folder)
+    write_real_report(report, models)
+    assert real_section(report) in (folder / CARD_NAME).read_text()
+
+
+def test_the_published_profiles_are_compared_with_what_was_measured(models, measurements, repository):
+    index = read_index(repository / "data" / "real_profiles")
+    assert all(entry.source and entry.licence for entry in index.profiles)
+    report = real_report(models, index, lambda workload: measured_latencies(measurements, workload))
+    assert len(report["read"]) == len(list((repository / "data" / "real_profiles").rglob("*.gz"))) + 1
+    checks, mean = report["profiles"], report["mean"]
+    truths = {(check["kind"], check["target_gpu"]): round(check["truth_ms"], 1) for check in checks}
+    assert {gpu: truths["ResNet-50", gpu] for gpu in ("T4", "M60", "K80")} == {"T4": 287.8, "M60": 482.7, "K80": 844.4}
+    assert (mean["coverage_90"], mean["coverage_90_without_latency"]) == (100, 100)
+    assert [round(mean[f"mape_{case}_latency"], 2) for case in ("with", "without")] == [7.12, 6.03]
+    assert [round(row["here_ms"], 1) for row in report["read"] if row["here_ms"] is not None] == [104.2] * 2
+    # Another processor's rounding shows in the seventh digit.
+    assert load_real_report(models)["mean"] == pytest.approx(mean, rel=1e-5)
+
+
+def test_figures_and_means_by_hand():
+    def check(truth_ms: float, given: tuple, without: tuple, basis: str = "measured") -> dict:
+        names = ("latency_ms", "low_ms", "high_ms")
+        cases = {"with_latency": given, "without_latency": without}
+        predicted = {name: dict(zip(names, values, strict=True)) for name, values in cases.items()}
+        return {"basis": basis, "truth_ms": truth_ms, **predicted}
+
+    checks = [
+        check(80, (72, 60, 90), (100, 90, 110)),
+        check(80, (96, 85, 105), (84, 70, 95)),
+        check(200, (230, 190, 280), (260, 210, 320)),
+        check(110, (55, 50, 60), (165, 100, 270), "derived"),
+    ]
+    assert figures(of_profiled(checks)) == {
+        "n": 3,
+        "mape_with_latency": pytest.approx((10 + 20 + 15) / 3),
+        "mape_without_latency": pytest.approx((25 + 5 + 30) / 3),
+        "coverage_90": pytest.approx(200 / 3),
+        "coverage_90_without_latency": pytest.approx(100 / 3),
+    }

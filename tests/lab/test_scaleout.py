@@ -1,0 +1,224 @@
+"""Published multi-GPU speeds are read as what they are; the scale-out model is found again from them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from profet_core.catalog.interconnects import Interconnect, Link
+from profet_core.files import shipped_folder
+from profet_core.latency import quantile
+from profet_core.multi_gpu.law import NUMBERS, ScaleoutModel, Strategy, Width, load_scaleout
+from profet_core.multi_gpu.step import GpuStep, scaled_step
+from profet_lab.measurements.tables import DataError, data_folder
+from profet_lab.reports import read_report
+from profet_lab.scaleout.fit import (
+    GPU,
+    NETWORK,
+    covered,
+    fitted_model,
+    held_out_ms,
+    held_out_steps,
+    log_half_widths,
+    predicted_ms,
+    widths,
+)
+from profet_lab.scaleout.rows import (
+    BROKEN_FILE,
+    FP16_WITHOUT_XLA,
+    REAL_DATA,
+    SLOW_ONE_GPU,
+    TENSORFLOW_2017,
+    THROUGHPUTS,
+    ScaleRows,
+    load_scale_rows,
+    scale_table,
+)
+from profet_lab.validation.scaleout import judged_steps, scale_errors
+
+
+@pytest.fixture(scope="session")
+def published() -> ScaleRows:
+    return load_scale_rows(data_folder())
+
+
+@pytest.fixture(scope="session")
+def true_law() -> ScaleoutModel:
+    return ScaleoutModel(
+        link_efficiency={Link.NVSWITCH: 0.8, Link.NVLINK: 0.6, Link.BRIDGE: 0.6, Link.PCIE: 0.5, Link.PCIE_HOST: 0.2},
+        host_efficiency=0.7,
+        network_efficiency=0.4,
+        message_ms=0.3,
+        overlap=0.4,
+        straggling=0.02,
+        network_straggling=0.01,
+        copy_efficiency=0.5,
+        tensor_ms=0.05,
+        tensor_gpu_ms=0.1,
+        widths=dict.fromkeys(Link, Width(0.0, 0.0, 0.0)),
+        one_process_widths=dict.fromkeys(Link, Width(0.0, 0.0, 0.0)),
+    )
+
+
+@pytest.fixture(scope="session")
+def made(true_law) -> pd.DataFrame:
+    """Every strategy on every link, exactly as the scale-out model has it: networks A-D, GPUs one for each link."""
+    networks = (("A", 140, 200.0), ("B", 60, 300.0), ("C", 25, 100.0), ("D", 5, 40.0))
+    links = ((Link.NVSWITCH, 300), (Link.NVLINK, 150), (Link.PCIE, 16), (Link.PCIE_HOST, 16))
+    strategies = (Strategy.RING, Strategy.PS_CPU, Strategy.ONE_PROCESS)
+    rows = [
+        {
+            "gpu": str(link),
+            "network": network,
+            "strategy": strategy,
+            "gpus": gpus,
+            "interconnect": Interconnect(8, link, gb_per_s, 3, 2, 10.0, "made up"),
+            "one_gpu_ms": one_gpu_ms / shorter,
+            "latency_ms": 1.0,
+            "gradient_bytes": 4e6 * millions,
+            "tensors": 50 + millions,
+        }
+        for (network, millions, one_gpu_ms), (link, gb_per_s), gpus, strategy, shorter in product(
+            networks, links, (2, 4, 8, 32), strategies, (1, 8)
+        )
+        if gpus <= 8 or strategy is not Strategy.ONE_PROCESS
+    ]
+    table = scale_table(rows)
+    return table.assign(latency_ms=predicted_ms(true_law, table))
+
+
+@pytest.fixture
+def noisy(made) -> pd.DataFrame:
+    """The same, 3 % off at random."""
+    return made.assign(latency_ms=made["latency_ms"] * np.exp(np.random.default_rng(0).normal(0, 0.03, len(made))))
+
+
+def test_it_finds_the_law_that_made_the_rows(made, true_law):
+    found = fitted_model(made)
+    np.testing.assert_allclose(predicted_ms(found, made), made["latency_ms"], rtol=0.01)
+    for name in ("host_efficiency", "network_efficiency", "copy_efficiency", "overlap", "tensor_gpu_ms"):
+        assert getattr(found, name) == pytest.approx(getattr(true_law, name), rel=0.1), name
+    for link, share in found.link_efficiency.items():
+        assert share == pytest.approx(true_law.link_efficiency[link], rel=0.2), link
+
+
+def test_the_fit_runs_what_serves(made, true_law):
+    for row in made[::7].itertuples():
+        step = GpuStep(row.one_gpu_ms, 64, row.gradient_bytes / 4, "fp32", tensors=row.tensors)
+        served = scaled_step(true_law, step, row.interconnect, row.gpus, Strategy(row.strategy))
+        assert served.latency_ms == pytest.approx(row.latency_ms)
+
+
+@pytest.mark.parametrize(("by", "fold", "third"), [(NETWORK, "A", "B"), (GPU, "pcie", "nvlink")])
+def test_a_fold_does_not_see_what_is_held_out(noisy, by, fold, third):
+    """Poisoned: were a single step of the fold seen, scale-out model and widths would be others."""
+    of_fold = (noisy[by] == fold).to_numpy()
+    poisoned = noisy.assign(latency_ms=noisy["latency_ms"] * np.where(of_fold, 9, 1))
+    clean, other = (held_out_steps(rows, by, only=[fold]) for rows in (noisy, poisoned))
+    np.testing.assert_array_equal(clean.latency_ms, other.latency_ms)
+    np.testing.assert_array_equal(clean.log_half_width, other.log_half_width)
+    assert np.isfinite(clean.latency_ms[of_fold]).all() and np.isnan(clean.latency_ms[~of_fold]).all()
+    # The poison does reach those that may see it.
+    seen = [held_out_steps(rows, by, only=[third]) for rows in (noisy, poisoned)]
+    assert not np.array_equal(seen[0].log_half_width, seen[1].log_half_width, equal_nan=True)
+
+
+def test_widths_hold_nine_of_ten_errors(noisy):
+    times_ms = held_out_ms(noisy, NETWORK)
+    found = widths(noisy, times_ms)
+    inside = covered(noisy, times_ms, log_half_widths(noisy, times_ms, found))
+    assert 0.85 <= inside.mean() <= 0.97
+
+
+def test_errors_of_one_process_and_of_few_gpus_are_no_others_s(noisy):
+    """One process far off, and each doubling far more: neither reaches what it says nothing of."""
+    factor = {2: 1.02, 4: 1.2, 8: 1.4, 32: 1.8}
+    rows = noisy[noisy["link"] == "pcie"]
+    off = np.where(rows["strategy"] == Strategy.ONE_PROCESS, 3.0, rows["gpus"].map(factor))
+    said = rows["latency_ms"].to_numpy() / off
+    found = widths(rows, said)
+    several, alone = found.several["pcie"], found.one_process["pcie"]
+    assert several.doubling == pytest.approx(np.log(1.8) / 4, rel=0.3)
+    assert quantile() * several.log_sd(0.0, 2) < 0.2 < quantile() * several.log_sd(0.0, 8) < 0.6
+    assert quantile() * alone.log_sd(0.0, 2) > 0.9
+
+
+MODELS = shipped_folder("models")
+
+
+@pytest.fixture(scope="module")
+def law():
+    return load_scaleout(MODELS)
+
+
+@pytest.fixture(scope="module")
+def accuracy(law):
+    return read_report(MODELS / "scaleout_validation.json", "", scaleout=law.checksum)
+
+
+@pytest.mark.parametrize("data_set", [TENSORFLOW_2017, THROUGHPUTS])
+def test_the_shipped_figures_are_those_that_were_asked_for(accuracy, data_set):
+    found = accuracy["data_sets"][data_set]
+    assert found["networks"]["every"]["mape"] <= 10
+    assert found["gpus"]["every"]["mape"] <= 15
+    for part in (found["networks"], found["gpus"]):
+        every, hard = part["every"], part["hard"]
+        assert 85 <= part["covered_90"] <= 95
+        assert every["mape"] < every["perfect_mape"] / 1.5
+        assert hard["mape"] < hard["perfect_mape"] / 2
+        assert every["n"] == found["n"] == sum(row["n"] for row in part["by_fold"].values())
+
+
+def test_64_gpus_over_a_network(accuracy):
+    on_64, by_network = accuracy["on_64"], accuracy["network_64"]
+    assert on_64["mape"] <= 10 and on_64["perfect_mape"] > 15
+    assert max(map(abs, by_network.values())) <= 10
+    assert len(by_network) == on_64["n"] == 5
+
+
+def test_a_held_out_network_comes_out_again(published, accuracy):
+    judged = judged_steps(published.kept, NETWORK, only=["VGG16"]).query("network == 'VGG16'")
+    for name in (TENSORFLOW_2017, THROUGHPUTS):
+        said = accuracy["data_sets"][name]["networks"]["by_fold"]["VGG16"]
+        assert scale_errors(judged[judged["data_set"] == name])["mape"] == pytest.approx(said["mape"], rel=1e-3)
+
+
+def test_the_shipped_law_is_the_fit_s(published, law):
+    found = fitted_model(published.kept)
+    for name in NUMBERS:
+        assert getattr(found, name) == pytest.approx(getattr(law, name), rel=1e-3), name
+
+
+def the_row(rows, **want):
+    (found,) = [row for row in rows.itertuples() if all(getattr(row, name) == value for name, value in want.items())]
+    return found
+
+
+def test_the_batch_of_2017_is_that_of_all_gpus(published):
+    rows = published.kept.query("data_set == @TENSORFLOW_2017")
+    # The efficiencies that the benchmarks' page leads with.
+    on_64 = the_row(rows, network="ResNet50", gpus=64, batch_per_gpu=64)
+    assert (round(on_64.efficiency, 3), on_64.nodes, on_64.strategy) == (0.818, 8, Strategy.RING)
+    assert round(the_row(rows, network="InceptionV3", gpus=64, batch_per_gpu=64).efficiency, 3) == 0.938
+    vgg = the_row(rows, network="VGG16", gpu="P100", gpus=8, batch_per_gpu=32)
+    assert (round(vgg.efficiency, 3), vgg.interconnect.link) == (0.712, Link.NVLINK)
+    alexnet = the_row(rows, network="AlexNet", gpu="P100", gpus=8)
+    assert (round(alexnet.efficiency, 3), alexnet.batch_per_gpu) == (0.746, 512)
+
+
+def test_every_row_is_judged_or_has_a_reason(published):
+    counted = published.kept["data_set"].value_counts().to_dict()
+    assert counted == {TENSORFLOW_2017: 89, THROUGHPUTS: 1510}
+    held_out = {name: published.held_out(name) for name in counted}
+    assert held_out[TENSORFLOW_2017] == {REAL_DATA: 67}
+    assert sum(held_out[THROUGHPUTS].values()) == 1988 - 1510
+    assert held_out[THROUGHPUTS][FP16_WITHOUT_XLA] == 198
+    assert (held_out[THROUGHPUTS][SLOW_ONE_GPU], held_out[THROUGHPUTS][BROKEN_FILE]) == (53, 32)
+
+
+def test_missing_files_are_one_line(tmp_path):
+    with pytest.raises(DataError, match="published multi-GPU speeds can't be read"):
+        load_scale_rows(tmp_path)

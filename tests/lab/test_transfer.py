@@ -1,0 +1,309 @@
+"""Transfer to unprofiled GPUs: held-out GPUs, published speeds, reference steps, settings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from importlib import resources
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.transfer.carry import WEIGHTS, KernelWeights
+from profet_core.transfer.law import StepLaw, StepParts
+from profet_core.transfer.own_gpu import OTHER_NETWORK_LOG_SD, REFERENCE_STEPS_NAME, THROUGHPUT_LOG_SD
+from profet_core.transfer.targets import host_named
+from profet_lab.measurements.published import POINTS_TABLE
+from profet_lab.measurements.tables import DataError, data_folder, load_architectures
+from profet_lab.transfer.leave_one_gpu_out import (
+    TargetGpu,
+    anchor_spread,
+    foreign_steps,
+    known_of,
+    measured_latencies,
+    predict_target,
+    profiled_target,
+    spread,
+    target_of,
+)
+from profet_lab.transfer.reference_steps import medians_of, reference_steps, steps_csv, throughput_log_sds
+from profet_lab.transfer.step_law import BENCHMARK, HOST_OF, SETTING, LawSetting, Steps, fit_step_law, gpu_of
+from profet_lab.transfer.transfer_file import benchmark_points, fit_specs
+from profet_lab.transfer.weights import (
+    SHIPPED,
+    Setting,
+    Trial,
+    chosen,
+    nested_error,
+    settings,
+    try_settings,
+    with_setting,
+)
+from tests.made.step_law import LAW
+from tests.made.transfer_steps import TAIL_SHARE, made_transfer_steps
+
+pytestmark = pytest.mark.training
+
+#: GPU time of one network on each instance, over that on the T4: what one benchmark point tells exactly.
+SLOWNESS = {"g3s.xlarge": 1.7, "g4dn.xlarge": 1.0, "p2.xlarge": 3.0, "p3.2xlarge": 0.35}
+START_MS, COPY_FACTOR = 2.0, 1.25
+
+
+def made_steps() -> Steps:
+    """Three networks of the benchmark's mix at six sizes, and D, bound by launches: 12 ms on the reference host."""
+    sizes = [(pixels, batch) for pixels in (64, 224) for batch in (16, 32, 64)]
+    workloads = pd.DataFrame(
+        [(model, pixels, batch) for model in ("ResNet50", "B", "C", "D") for pixels, batch in sizes],
+        columns=["model", "pixels", "batch_size"],
+    )
+    pixels = workloads.batch_size.to_numpy() * workloads.pixels.to_numpy() ** 2
+    work = pixels / 1e5 * workloads.model.map({"ResNet50": 4.0, "B": 8.0, "C": 2.0, "D": 0.005}).to_numpy()
+    copy_ms = pixels / 4e6
+    launches = workloads.model.map({"ResNet50": 0.0, "B": 1.0, "C": 0.5, "D": 10.0}).to_numpy()
+    parts, latency_ms = {}, {}
+    for name, slowness in SLOWNESS.items():
+        launch = host_named(HOST_OF[name]).launch
+        busy_ms, floor_ms = work * slowness, (START_MS + launches) * launch
+        latency_ms[name] = np.maximum(busy_ms + COPY_FACTOR * copy_ms + START_MS * launch, floor_ms)
+        # While profiled, a step bound by launches takes twice as long; elsewhere gaps are a fifth of the launches.
+        bound = latency_ms[name] == floor_ms
+        idle_ms = np.where(bound, 2 * latency_ms[name] - busy_ms, 1 + launches * launch / 5)
+        kinds_ms = busy_ms[:, None] * np.array([0.6, 0.0, 0.0, 0.4])
+        parts[name] = StepParts(kinds_ms, copy_ms, idle_ms, np.full(len(busy_ms), np.inf))
+    return Steps(workloads, latency_ms, parts, parts)
+
+
+@pytest.fixture(scope="module")
+def made() -> Steps:
+    return made_steps()
+
+
+@pytest.fixture(scope="module")
+def laws(made) -> dict[str, StepLaw]:
+    """Held-out instance -> the analytical model of the others; "" -> of all."""
+    return {name: fit_step_law(made, [one for one in SLOWNESS if one != name], everything(made)) for name in ("", LEFT)}
+
+
+LEFT, OTHERS = "p3.2xlarge", ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge"]
+
+
+def everything(steps: Steps) -> np.ndarray:
+    return np.ones(len(steps.workloads), bool)
+
+
+def test_the_model_of_made_up_steps_is_recovered(laws):
+    law = laws[""]
+    assert law.start_ms == pytest.approx(START_MS, rel=0.02)
+    assert law.copy_factor == pytest.approx(COPY_FACTOR, rel=0.02)
+    for name, row in law.instances.items():
+        assert row.gpu_per_busy == pytest.approx(1.0, rel=0.01), name
+        # Tails are inferred separately: a part of launches that hardly count here.
+        assert row.benchmark_work_ms == pytest.approx(32 * 224**2 / 1e5 * 8 * SLOWNESS[name], rel=0.01)
+        assert row.gpu == gpu_of(name).name and row.host == HOST_OF[name]
+    speeds = np.array([row.kind_log_speeds for row in law.instances.values()])
+    assert speeds.sum(axis=0) == pytest.approx(0.0, abs=1e-9)
+    assert speeds[0, 0] - speeds[1, 0] == pytest.approx(-math.log(1.7))
+
+
+def test_one_point_reaches_made_up_steps_of_the_benchmarks_mix(made, laws):
+    law = laws[LEFT]
+    target = target_of(law, made, profiled_target(made, LEFT, sheet_only=False), 0.0)
+    assert target.log_speed == pytest.approx(math.log(SLOWNESS["g4dn.xlarge"] / SLOWNESS[LEFT]), abs=0.02)
+    known = known_of(law, made, "g4dn.xlarge", measured_latencies(made), True)
+    found_ms = predict_target(law, known, target).latency_ms
+    large = made.architectures != "D"
+    assert found_ms[large] == pytest.approx(made.latency_ms[LEFT][large], rel=0.1)
+
+
+def test_of_a_gpu_held_out_only_the_benchmarks_point_counts(made, laws):
+    """Every other row of the GPU is replaced by nonsense: neither analytical model nor prediction moves."""
+    nonsense = {**made.latency_ms, LEFT: np.where(made.benchmark, made.latency_ms[LEFT], 777.0)}
+    count = len(made.workloads)
+    garbage = StepParts(np.full((count, 4), 3.0), *(np.full(count, 3.0) for _ in range(3)))
+    parts = {**made.with_latency, LEFT: garbage}
+    spoilt = replace(made, latency_ms=nonsense, with_latency=parts, without_latency=parts)
+    law = fit_step_law(spoilt, OTHERS, everything(spoilt))
+    assert law == laws[LEFT]
+    for sheet_only in (False, True):
+        found = [
+            predict_target(
+                law,
+                known_of(law, steps, "g4dn.xlarge", measured_latencies(steps), True),
+                target_of(law, steps, profiled_target(steps, LEFT, sheet_only=sheet_only), 0.1),
+            )
+            for steps in (made, spoilt)
+        ]
+        assert np.array_equal(found[0].latency_ms, found[1].latency_ms)
+        assert np.array_equal(found[0].log_half_width, found[1].log_half_width)
+
+
+def test_the_benchmarks_point_does_count(made, laws):
+    gpu, host = gpu_of(LEFT), host_named("broadwell")
+    slow, fast = (target_of(laws[LEFT], made, TargetGpu(gpu, host, ms), 0.0) for ms in (200.0, 100.0))
+    assert fast.log_speed > slow.log_speed + 0.6
+
+
+def test_of_an_architecture_held_out_no_row_counts(made):
+    rows = made.architectures != "B"
+    spoilt = replace(made, latency_ms={name: np.where(rows, value, 5.0) for name, value in made.latency_ms.items()})
+    assert fit_step_law(spoilt, OTHERS, rows) == fit_step_law(made, OTHERS, rows)
+
+
+def test_a_published_point_says_how_fast_a_gpu_is_beside_the_reference(made, laws):
+    gpu = TargetGpu(gpu_of(LEFT), host_named("rome"), None, ("p3.2xlarge", math.log(2)))
+    assert target_of(laws[""], made, gpu, 0.0).log_speed == pytest.approx(math.log(2))
+    beside_t4 = replace(gpu, published=("g4dn.xlarge", math.log(2)))
+    assert target_of(laws[""], made, beside_t4, 0.0).log_speed == pytest.approx(math.log(2 * 0.35), abs=0.01)
+
+
+def test_shared_errors_are_the_gpus_and_the_rest_the_networks(made):
+    """One GPU whose benchmark alone is half as fast as it is: an error between GPUs, not within."""
+    three = ["g4dn.xlarge", "p2.xlarge", "p3.2xlarge"]
+    fair = spread(made, three, everything(made))
+    skewed = np.where(made.benchmark, made.latency_ms["p2.xlarge"] * 2, made.latency_ms["p2.xlarge"])
+    found = spread(replace(made, latency_ms={**made.latency_ms, "p2.xlarge": skewed}), three, everything(made))
+    assert found.between > fair.between + 0.1
+    assert found.gpus == 3
+
+
+def test_held_out_as_anchor_its_own_steps_are_mapped_back(made, laws):
+    law, steps = foreign_steps(made, tuple(SLOWNESS), LEFT, everything(made))
+    assert law == laws[LEFT] and np.array_equal(steps.latency_ms, made.latency_ms[LEFT])
+    assert anchor_spread(made, ["g4dn.xlarge", "p2.xlarge", "p3.2xlarge"], everything(made)).within < 0.5
+
+
+V100 = load_gpus()["Tesla V100-SXM2-16GB"]
+
+
+def cards(count: int, seed: int = 0) -> dict[str, Gpu]:
+    """Cards of two generations with random specs."""
+    rng = np.random.default_rng(seed)
+    return {
+        f"card {number}": replace(
+            V100,
+            name=f"card {number}",
+            compute_capability=(8.0, 9.0)[number % 2],
+            fp32_tflops=float(np.exp(rng.uniform(2, 5))),
+            bandwidth_gb_per_s=float(np.exp(rng.uniform(5, 8))),
+        )
+        for number in range(count)
+    }
+
+
+def truth(gpu: Gpu) -> float:
+    """A law to find: powers 0.3 and 0.6, and 0.5 for the second generation."""
+    by_specs = 0.3 * math.log(gpu.fp32_tflops / V100.fp32_tflops)
+    by_specs += 0.6 * math.log(gpu.bandwidth_gb_per_s / V100.bandwidth_gb_per_s)
+    return by_specs + (0.5 if gpu.compute_capability == 9.0 else 0.0)
+
+
+def speeds_of(gpus: dict[str, Gpu], table: str = POINTS_TABLE, shift: float = 0.0) -> pd.DataFrame:
+    rows = [(name, table, True, truth(gpu) + shift) for name, gpu in gpus.items()]
+    return pd.DataFrame(rows, columns=["gpu", "table", "resnet50", "log_ratio"])
+
+
+def test_the_specs_law_is_recovered_and_predicts_an_unseen_gpu():
+    gpus = cards(20)
+    law, known, _ = fit_specs(speeds_of(gpus), gpus, V100, without=["card 3"])
+    assert law.coefficients[1:3] == pytest.approx([0.3, 0.6], abs=0.01)
+    assert "card 3" not in known and law.gpus == 19
+    assert law.log_speed(gpus["card 3"], V100) == pytest.approx(truth(gpus["card 3"]), abs=0.02)
+    assert law.log_sd(gpus["card 3"], V100) < 0.1
+    other = replace(gpus["card 3"], compute_capability=12.0)
+    assert law.log_sd(other, V100) > 2 * law.log_sd(gpus["card 3"], V100)
+
+
+def test_a_table_that_is_off_by_one_factor_agrees():
+    gpus = cards(20)
+    tables = pd.concat([speeds_of(gpus), speeds_of(gpus, "another", shift=-0.3)], ignore_index=True)
+    _, known, _ = fit_specs(tables, gpus, V100)
+    assert max(abs(known[name][0] - truth(gpu)) for name, gpu in gpus.items()) < 0.05
+
+
+def test_an_outlier_is_drawn_to_its_own_point_and_its_held_out_speed_is_not():
+    gpus = cards(20) | {"slow": V100, "fast": V100}
+    ratios = speeds_of(cards(20)).assign(tf32=False)
+    ratios.loc[0, "log_ratio"] += 0.3
+    law = replace(LAW, instances={"fast": replace(LAW.instances["fast"], gpu=V100.name)})
+    _, points, fp32_points = benchmark_points(ratios, law, "fast", gpus | {V100.name: V100})
+    own, right = points["card 0"], truth(gpus["card 0"])
+    assert own.published == pytest.approx(right + 0.3) and own.tables == 1
+    assert right < own.log_speed <= right + 0.31
+    assert abs(own.held_out - right) < abs(own.log_speed - right)
+    assert fp32_points == {}
+
+
+def test_the_shipped_table_and_spreads_are_what_the_command_writes(measurements, models, tmp_path):
+    steps = reference_steps(medians_of(measurements), load_architectures(data_folder()))
+    shipped = resources.files("profet_core.transfer").joinpath(REFERENCE_STEPS_NAME).read_text(encoding="utf-8")
+    assert steps_csv(steps) == shipped
+    found = throughput_log_sds(steps, models.transfer.step, data_folder())
+    assert found == pytest.approx((THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD), abs=0.01)
+    with pytest.raises(DataError, match=r"No external/training_throughput\.csv in"):
+        throughput_log_sds(steps, models.transfer.step, tmp_path)
+
+
+LAWS = (SETTING, LawSetting(tail_share=0.6, bandwidth_tilt=0.0, scattered_power=1.0))
+WANTED = settings(LAWS, (WEIGHTS, KernelWeights(0.0, 0.0)))
+
+
+@pytest.fixture(scope="module")
+def steps() -> Steps:
+    return made_transfer_steps()
+
+
+@pytest.fixture(scope="module")
+def trials(steps) -> dict[Setting, Trial]:
+    return try_settings(steps, WANTED)
+
+
+def test_the_setting_that_made_the_steps_errs_less(trials):
+    """Tails are a tenth of the launches in these steps, not six tenths."""
+    right, wrong = (Setting(law, WEIGHTS) for law in LAWS)
+    assert right.law.tail_share == TAIL_SHARE
+    assert np.mean(list(trials[right].outside.values())) < np.mean(list(trials[wrong].outside.values()))
+
+
+def test_another_setting_equals_a_fit_with_it(steps):
+    """All that a fit with it would find, the laws' own doubt apart, which no error of the trials reads."""
+    rows = np.ones(len(steps.workloads), bool)
+    one, other = (fit_step_law(steps, steps.instances, rows, setting) for setting in LAWS)
+    changed = with_setting(one, steps, LAWS[1])
+    for name, row in other.instances.items():
+        found = changed.instances[name]
+        assert replace(found, own_log_half_width=0.0) == replace(row, own_log_half_width=0.0)
+        assert found.benchmark_work_ms != one.instances[name].benchmark_work_ms
+    assert replace(changed, instances={}) == replace(other, instances={})
+
+
+def test_an_error_is_of_the_model_fitted_on_the_others(trials, steps):
+    target, others = "p3.2xlarge", ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge"]
+    law = fit_step_law(steps, others, np.ones(len(steps.workloads), bool))
+    there = target_of(law, steps, profiled_target(steps, target, sheet_only=False), 0.0)
+    found_ms = [
+        predict_target(law, known_of(law, steps, anchor, measured_latencies(steps), True), there).latency_ms
+        for anchor in others
+    ]
+    away = np.abs(np.array(found_ms) / steps.latency_ms[target] - 1)[:, steps.architectures != BENCHMARK[0]]
+    assert trials[SHIPPED].outside[target] == pytest.approx(100 * away.mean())
+
+
+def test_the_choice_does_not_look_at_the_gpu_held_out(trials, steps):
+    held_out = "p3.2xlarge"
+    spoilt_ms = np.where(steps.benchmark, steps.latency_ms[held_out], 777.0)
+    after = try_settings(replace(steps, latency_ms={**steps.latency_ms, held_out: spoilt_ms}), WANTED)
+    assert [trial.inside[held_out] for trial in trials.values()] == [trial.inside[held_out] for trial in after.values()]
+    assert chosen(trials, held_out) == chosen(after, held_out)
+    assert all(after[setting].outside[held_out] > trials[setting].outside[held_out] for setting in WANTED)
+
+
+def test_the_nested_error_is_that_of_each_gpus_own_choice():
+    good, bad = WANTED[:2]
+    made_up = {
+        good: Trial(inside={"a": 1.0, "b": 9.0}, outside={"a": 5.0, "b": 6.0}),
+        bad: Trial(inside={"a": 2.0, "b": 8.0}, outside={"a": 1.0, "b": 12.0}),
+    }
+    assert (chosen(made_up, "a"), chosen(made_up, "b")) == (good, bad)
+    assert nested_error(made_up) == (5.0 + 12.0) / 2
