@@ -1,9 +1,8 @@
-"""Export fitted members as the arrays that serving runs, and coefficients and reports as signed JSON."""
+"""Export fitted members as the arrays that serving runs."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -14,9 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 from profet_core.ensemble.fitted import DenseStack, Fitted, TreeStack, written
-from profet_core.files import manifest_checksum
 from profet_core.units import US_PER_MS
-from profet_core.whole_files import write_whole
 from profet_lab.documented.ensemble import DenseWeights
 
 _Node = TypeVar("_Node")
@@ -152,20 +149,3 @@ class _Nodes:
         self.features.append(feature)
         self.steps.append(steps)
         self.numbers.append(number)
-
-
-def signed(content: Mapping) -> dict:
-    """Add the checksum that `profet_core.files` verifies; the content must be plain JSON values."""
-    return {**content, "checksum": manifest_checksum(content)}
-
-
-def write_signed(content: Mapping, path: Path) -> None:
-    """Write signed content, whole or not at all."""
-    write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
-
-
-def write_coefficients(content: Mapping, path: Path) -> Path:
-    """The same of coefficients, whose folder is made. Returns `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_signed(content, path)
-    return path

@@ -1,11 +1,11 @@
-"""Replace a models folder: killed at any moment, the old or the new set works."""
+"""Write signed coefficients, and replace a models folder: killed at any moment, the old or the new set works."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from profet_core.artifacts.models import LAYERS_FOLDER, MANIFEST_NAME, OWN_PAIRS
 from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME
 from profet_core.errors import ArtifactError
-from profet_core.files import put_aside
+from profet_core.files import manifest_checksum, put_aside
 from profet_core.memory.model import MEMORY_NAME
 from profet_core.sizes.growth import GROWTH_NAME
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
-from profet_core.whole_files import lock_path, only_one
+from profet_core.whole_files import lock_path, only_one, write_whole
 
 #: Files that a custom folder may have before models: separately fitted coefficients and its catalog.
 _COEFFICIENTS = (TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME)
@@ -138,3 +138,20 @@ def _move_measurements(aside: Path, out: Path) -> None:
         for path in (aside / name).iterdir():
             if not (out / name / path.name).exists():
                 path.rename(out / name / path.name)
+
+
+def signed(content: Mapping) -> dict:
+    """Add the checksum that `profet_core.files` verifies; the content must be plain JSON values."""
+    return {**content, "checksum": manifest_checksum(content)}
+
+
+def write_signed(content: Mapping, path: Path) -> None:
+    """Write signed content, whole or not at all."""
+    write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def write_coefficients(content: Mapping, path: Path) -> Path:
+    """The same of coefficients, whose folder is made. Returns `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_signed(content, path)
+    return path

@@ -31,8 +31,8 @@ from profet_lab.cards.cards import (
 )
 from profet_lab.classes.bank import class_bank
 from profet_lab.estimate.report import estimate_report, published_report
-from profet_lab.export import signed, write_signed
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
+from profet_lab.models_folder import signed, write_signed
 from profet_lab.precision.pairs import load_pairs, network_shares
 from profet_lab.tasks import Progress
 from profet_lab.validation.cells import measured_cells_report

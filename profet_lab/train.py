@@ -44,18 +44,9 @@ from profet_lab.classes.folds import (
 )
 from profet_lab.classes.networks import RECIPES, STEPS, StackedNetworks
 from profet_lab.documented.ensemble import EPOCHS, PROFET_METHOD, DocumentedFold, fit_folds, training_steps
-from profet_lab.export import (
-    boosted_stack,
-    dense_stack,
-    forest_stack,
-    line_stack,
-    network_stack,
-    signed,
-    write_coefficients,
-    write_fitted,
-)
+from profet_lab.export import boosted_stack, dense_stack, forest_stack, line_stack, network_stack, write_fitted
 from profet_lab.measurements.tables import Measurements, Pair, check_instances, pairs
-from profet_lab.models_folder import new_models_folder
+from profet_lab.models_folder import new_models_folder, signed, write_coefficients
 from profet_lab.own_gpus.groups import PairGroup
 from profet_lab.scalers.curves import FITTED_AT, fit_scaler, latency_curves, learned_scalers
 from profet_lab.tasks import Progress, run_tasks

@@ -39,7 +39,7 @@ def train_part(options: argparse.Namespace, part: str) -> Trained:
     with training_set():
         from profet_core.from_layers.model import ESTIMATE_NAME
         from profet_lab.estimate.estimate_file import fit_and_write
-        from profet_lab.export import write_coefficients
+        from profet_lab.models_folder import write_coefficients
     out = Path(options.out)
     measurements, folder = open_measurements(options)
     if part == "estimate":

@@ -25,8 +25,8 @@ from profet_core.whole_files import write_whole
 from profet_lab.estimate.fit import fit_correction, select, training_of
 from profet_lab.estimate.report import Inside, Judge, default_method
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
-from profet_lab.export import signed, write_coefficients
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
+from profet_lab.models_folder import signed, write_coefficients
 from profet_lab.tasks import Progress
 
 TREES_FOLDER = "estimate"

@@ -26,8 +26,8 @@ from profet_core.memory.model import (
     TrafficRelation,
 )
 from profet_core.units import US_PER_MS
-from profet_lab.export import signed
 from profet_lab.measurements.tables import WORKLOAD, Measurements, load_architectures
+from profet_lab.models_folder import signed
 from profet_lab.tasks import held_out
 
 

@@ -25,9 +25,8 @@ from profet_core.transfer.targets import host_named
 from profet_lab.classes.bank import class_bank
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset
-from profet_lab.export import write_coefficients
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
-from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder
+from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder, write_coefficients
 from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
 from profet_lab.transfer.step_law import Steps, all_steps, median_steps

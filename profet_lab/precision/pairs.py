@@ -245,15 +245,6 @@ def peaks() -> Mapping[str, tuple[float, float, float]]:
     return found
 
 
-def capability_of(name: str) -> float:
-    """Compute capability of a GPU of the pairs."""
-    gpus = load_gpus()
-    if name in gpus and (capability := gpus[name].compute_capability) is not None:
-        return capability
-    table = pd.read_csv(PEAKS_FILE)
-    return float(table.loc[table["gpu"] == name, "compute_capability"].iloc[0])
-
-
 def _amp_cells(rows: pd.DataFrame, shares: NetworkShares) -> pd.DataFrame:
     specs, found = peaks(), []
     base = rows[rows["precision"].isin([FP32, TF32])]

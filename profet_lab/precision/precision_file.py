@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +12,7 @@ import pandas as pd
 from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import load_gpus
 from profet_core.files import manifest_checksum, sha256_hex
-from profet_core.precision.model import PRECISION_NAME, PRECISION_VERSION, PrecisionModel, load_precision
-from profet_lab.export import write_coefficients
+from profet_core.precision.model import PRECISION_VERSION
 from profet_lab.measurements.published import POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import Measurements
 from profet_lab.precision.fit import SpeedupFit, chosen_sds, fit_speedups
@@ -157,12 +156,6 @@ def coefficients(pairs: Pairs) -> dict:
         "tf32_log_half_width": small_half_width(predict_tf32(pairs.tf32, power) - pairs.tf32["log_speedup"].to_numpy()),
         "activation_share": 1 / float(pairs.amp.loc[pairs.amp["table"] == POINTS_TABLE, "batch_ratio"].median()),
     }
-
-
-def write_precision(content: Mapping, out: Path) -> PrecisionModel:
-    """Write `precision.json` into a models folder; returns the model that it holds."""
-    write_coefficients(content, out / PRECISION_NAME)
-    return load_precision(out)
 
 
 def _rounded(value):

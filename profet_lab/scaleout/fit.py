@@ -28,8 +28,8 @@ from profet_core.multi_gpu.law import (
     one_process_ms,
     several_ms,
 )
-from profet_lab.export import signed
 from profet_lab.measurements.published import THROUGHPUT_FILE
+from profet_lab.models_folder import signed
 from profet_lab.scaleout.rows import TENSORFLOW_2017_FILE, load_scale_rows
 from profet_lab.tasks import Progress, held_out, run_tasks
 

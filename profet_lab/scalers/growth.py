@@ -22,8 +22,8 @@ from profet_core.sizes.growth import (
     step_signs,
 )
 from profet_lab.classes.bank import ClassBank, class_bank
-from profet_lab.export import signed
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
+from profet_lab.models_folder import signed
 from profet_lab.tasks import run_tasks
 
 #: How strongly coefficients of share, batch and area are held towards 0: networks differ most in the last.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -14,10 +14,9 @@ from scipy.optimize import minimize
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import sha256_hex
 from profet_core.transfer.law import StepLaw
-from profet_core.transfer.model import TRANSFER_NAME, TRANSFER_VERSION, BenchmarkPoint, TransferModel, transfer_model
+from profet_core.transfer.model import TRANSFER_VERSION, BenchmarkPoint
 from profet_core.transfer.specs import SpecsLaw, log_tf32_gain
 from profet_lab.classes.bank import class_bank
-from profet_lab.export import signed, write_coefficients
 from profet_lab.measurements.published import (
     EPOCHS_FILE,
     MORE_POINTS_FILE,
@@ -28,6 +27,7 @@ from profet_lab.measurements.published import (
     published_ratios,
 )
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
+from profet_lab.models_folder import signed
 from profet_lab.transfer.derived_law import fit_derived
 from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.step_law import all_steps, fit_step_law, median_steps
@@ -208,9 +208,3 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
         },
     }
     return signed(content)
-
-
-def write_transfer(content: Mapping, out: Path) -> TransferModel:
-    """Write `out/transfer.json`; the folder's other files stay as they are."""
-    write_coefficients(content, out / TRANSFER_NAME)
-    return transfer_model(content, load_gpus())

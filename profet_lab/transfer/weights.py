@@ -6,15 +6,15 @@ looks at, and on the fourth, which it does not. Latencies on known GPUs are the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
-from profet_core.transfer.carry import WEIGHTS, KernelWeights, KnownSteps
+from profet_core.transfer.carry import WEIGHTS, KernelWeights
 from profet_core.transfer.law import StepLaw
-from profet_core.transfer.targets import Target
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import data_folder, load_measurements
 from profet_lab.transfer.leave_one_gpu_out import (
@@ -35,58 +35,36 @@ from profet_lab.transfer.step_law import (
     median_steps,
 )
 
-LAW_SETTINGS = tuple(
-    LawSetting(*values) for values in product((0.0, 0.1, 0.2, 0.4), (0.0, 0.25, 0.5, 1.0), (0.0, 0.3, 1.0))
-)
-WEIGHT_SETTINGS = tuple(KernelWeights(*values) for values in product((0.0, 1.0, 2.0), (0.0, 1.5, 3.0, 5.0)))
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """What is chosen, not fitted."""
 
     law: LawSetting
     weights: KernelWeights
 
-    @property
-    def values(self) -> tuple[float, ...]:
-        """Tails, tilt, power; free share's power, nearness."""
-        law, weights = self.law, self.weights
-        return (
-            law.tail_share,
-            law.bandwidth_tilt,
-            law.scattered_power,
-            weights.free_share_power,
-            weights.nearness,
-        )
 
-
+LAW_SETTINGS = tuple(
+    LawSetting(*values) for values in product((0.0, 0.1, 0.2, 0.4), (0.0, 0.25, 0.5, 1.0), (0.0, 0.3, 1.0))
+)
+WEIGHT_SETTINGS = tuple(KernelWeights(*values) for values in product((0.0, 1.0, 2.0), (0.0, 1.5, 3.0, 5.0)))
 SHIPPED = Setting(SETTING, WEIGHTS)
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """Errors of one setting by GPU held out of everything, percent: inside the other three, and on the GPU itself."""
 
     inside: dict[str, float]
     outside: dict[str, float]
 
 
-def settings(laws: Iterable[LawSetting], weights: Sequence[KernelWeights]) -> list[Setting]:
-    """Every model setting with every weight setting."""
-    return [Setting(law, one) for law in laws for one in weights]
-
-
 def try_settings(medians: Steps, wanted: Sequence[Setting]) -> dict[Setting, Trial]:
-    """Every setting's errors; what the settings don't change is fitted once."""
+    """Every setting's errors; the fit of the GPUs that are known is the same for all settings."""
     names = medians.instances
-    laws: dict[tuple[str, ...], StepLaw] = {}
     found = {}
     for held_out, inner in product(names, names):
-        known = tuple(name for name in names if name not in (held_out, inner))
-        if known not in laws:
-            laws[known] = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
-        found[held_out, inner] = _Case(medians, laws[known], inner).errors(wanted)
+        known = [name for name in names if name not in (held_out, inner)]
+        law = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
+        found[held_out, inner] = _errors(medians, law, inner, wanted)
     return {
         setting: Trial(
             inside={
@@ -110,41 +88,19 @@ def nested_error(trials: Mapping[Setting, Trial]) -> float:
     return float(np.mean([trials[chosen(trials, name)].outside[name] for name in names]))
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One target GPU and the known GPUs that `law` is fitted on."""
-
-    medians: Steps
-    law: StepLaw
-    target: str
-
-    def errors(self, wanted: Sequence[Setting]) -> dict[Setting, float]:
-        """Mean error on the target from each known GPU, the benchmark's network apart, percent."""
-        judged = self.medians.architectures != BENCHMARK[0]
-        true_ms = self.medians.latency_ms[self.target][judged]
-        found = {}
-        for setting, law, target, known in self._prepared(wanted):
-            away = [
-                np.abs(predict_target(law, one, target, setting.weights).latency_ms[judged] / true_ms - 1)
-                for one in known
-            ]
-            found[setting] = float(100 * np.mean(away))
-        return found
-
-    def _prepared(self, wanted: Sequence[Setting]) -> Iterator[tuple[Setting, StepLaw, Target, list[KnownSteps]]]:
-        """Computed once per model: the parts that the weights don't change."""
-        made: dict[LawSetting, tuple[StepLaw, Target, list[KnownSteps]]] = {}
-        for setting in wanted:
-            if setting.law not in made:
-                made[setting.law] = self._make(setting.law)
-            yield setting, *made[setting.law]
-
-    def _make(self, setting: LawSetting) -> tuple[StepLaw, Target, list[KnownSteps]]:
-        medians = self.medians
-        law = with_setting(self.law, medians, setting)
-        target = target_of(law, medians, profiled_target(medians, self.target, sheet_only=False), 0.0)
-        known = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in law.instances]
-        return law, target, known
+def _errors(medians: Steps, law: StepLaw, target: str, wanted: Sequence[Setting]) -> dict[Setting, float]:
+    """Mean error on the target from each GPU of the model, the benchmark's network apart, percent."""
+    judged = medians.architectures != BENCHMARK[0]
+    true_ms = medians.latency_ms[target][judged]
+    found = {}
+    for law_setting in dict.fromkeys(setting.law for setting in wanted):
+        changed = with_setting(law, medians, law_setting)
+        there = target_of(changed, medians, profiled_target(medians, target, sheet_only=False), 0.0)
+        known = [known_of(changed, medians, anchor, measured_latencies(medians), True) for anchor in law.instances]
+        for setting in (one for one in wanted if one.law == law_setting):
+            latencies = [predict_target(changed, one, there, setting.weights).latency_ms[judged] for one in known]
+            found[setting] = float(100 * np.mean([np.abs(latency_ms / true_ms - 1) for latency_ms in latencies]))
+    return found
 
 
 def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
@@ -165,10 +121,9 @@ def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
 
 def main() -> None:
     """Print the table and each choice."""
-    folder = data_folder()
-    measurements = load_measurements(folder)
+    measurements = load_measurements(data_folder())
     medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
-    trials = try_settings(medians, settings(LAW_SETTINGS, WEIGHT_SETTINGS))
+    trials = try_settings(medians, [Setting(*each) for each in product(LAW_SETTINGS, WEIGHT_SETTINGS)])
     print("tails  tilt  scattered  free  near  outside %  " + "  ".join(f"inside {name}" for name in medians.instances))
     for setting, trial in sorted(trials.items(), key=lambda item: np.mean(list(item[1].inside.values()))):
         cells = "  ".join(f"{value:6.2f}" for value in trial.inside.values())
@@ -182,7 +137,7 @@ def main() -> None:
 
 
 def _words(setting: Setting) -> str:
-    return "  ".join(f"{value:4.2f}" for value in setting.values)
+    return "  ".join(f"{value:4.2f}" for part in setting for value in astuple(part))
 
 
 if __name__ == "__main__":

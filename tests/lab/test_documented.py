@@ -63,9 +63,9 @@ def made_set(seed: int, rows: int = 200, inputs: int = 3):
 
 
 def fit_dense(*sets, **how):
-    from profet_lab.documented import dense
+    from profet_lab.documented import ensemble
 
-    return dense.fit_dense(list(sets), **how)
+    return ensemble.fit_dense(list(sets), **how)
 
 
 def test_a_network_learns_a_weighted_sum():

@@ -10,8 +10,8 @@ import pytest
 
 from profet_core.from_layers.model import METHODS, Regime, load_estimate
 from profet_core.layers.networks import counts_of
-from profet_lab.estimate import published
 from profet_lab.estimate.fit import forward_selection
+from profet_lab.estimate.report import published_report, published_steps
 from profet_lab.estimate.rows import EstimateRows, estimate_rows, folds_of
 from profet_lab.measurements.published import THROUGHPUT_FILE
 
@@ -155,7 +155,7 @@ def test_steps_on_one_gpu_of_known_networks_but_resnet_50_are_judged(models, tmp
         ("Voodoo2", 1, "fp32", "VGG16", 224, 64, 1, 1.0),
     )
     model = load_estimate(models.folder)
-    steps = published.published_steps(model, models.transfer, tmp_path)
+    steps = published_steps(model, models.transfer, tmp_path)
     assert [(one.gpu, one.network) for one in steps] == [
         ("A100-PCIE-40GB", "VGG16"),
         ("A100-PCIE-40GB", "AlexNet (2014)"),
@@ -163,7 +163,7 @@ def test_steps_on_one_gpu_of_known_networks_but_resnet_50_are_judged(models, tmp
     # 64 images at 640 a second; the small AlexNet, of 61 million parameters.
     assert [one.latency_ms for one in steps] == pytest.approx([100, 100])
     assert counts_of("AlexNet (2014)", 227, 1_000).parameters < 65e6
-    figures = published.published_report(model, models.transfer, tmp_path)
+    figures = published_report(model, models.transfer, tmp_path)
     ratios = [one.estimated_ms / 100 for one in steps]
     assert figures["all"]["n"] == 2
     assert figures["all"]["mape"] == pytest.approx(sum(abs(ratio - 1) for ratio in ratios) / 2 * 100)

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from profet_core.memory.model import GIB_PER_VALUE, MEMORY_NAME, load_memory
-from profet_lab.export import write_coefficients
 from profet_lab.measurements.tables import data_folder
 from profet_lab.memory.fit import (
     ASSUMED_PEAK,
@@ -21,6 +20,7 @@ from profet_lab.memory.fit import (
     memory_tables,
     recorded_cells,
 )
+from profet_lab.models_folder import write_coefficients
 from profet_lab.validation.memory import memory_report
 
 

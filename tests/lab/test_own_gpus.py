@@ -15,7 +15,7 @@ from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, dataset_
 from profet_lab.datasets.files import write_dataset
 from profet_lab.datasets.sources import read_tables
 from profet_lab.measurements.tables import DataError, data_folder
-from profet_lab.own_gpus import models_of_own
+from profet_lab.own_gpus import calibrate_gpus as own
 from profet_lab.own_gpus.calibrate_gpus import calibrate_gpus, check_out, write_own
 from profet_lab.own_gpus.groups import common_workloads, pair_groups, read_data
 
@@ -244,7 +244,7 @@ def test_what_ends_midway_leaves_the_old_models_as_they_were(base, tmp_path, fai
 def test_what_ships_is_not_written_over(repository, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="can't be overwritten"):
         check_out(repository / "models")
-    monkeypatch.setattr(models_of_own, "shipped_folder", lambda name: tmp_path / name)
+    monkeypatch.setattr(own, "shipped_folder", lambda name: tmp_path / name)
     (tmp_path / "models").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "models")
     with pytest.raises(InputError, match="can't be overwritten"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from importlib import resources
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,6 @@ from profet_lab.transfer.weights import (
     Trial,
     chosen,
     nested_error,
-    settings,
     try_settings,
     with_setting,
 )
@@ -246,7 +246,7 @@ def test_the_shipped_table_and_spreads_are_what_the_command_writes(measurements,
 
 
 LAWS = (SETTING, LawSetting(tail_share=0.6, bandwidth_tilt=0.0, scattered_power=1.0))
-WANTED = settings(LAWS, (WEIGHTS, KernelWeights(0.0, 0.0)))
+WANTED = [Setting(*each) for each in product(LAWS, (WEIGHTS, KernelWeights(0.0, 0.0)))]
 
 
 @pytest.fixture(scope="module")
