@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from profet_core.artifacts.models import LAYERS_FOLDER, MANIFEST_NAME, OWN_PAIRS_NAME
 from profet_core.catalog.own import OWN_NAME
@@ -143,6 +144,15 @@ def _move_measurements(aside: Path, out: Path) -> None:
 def signed(content: Mapping) -> dict:
     """Add the checksum that `profet_core.files` verifies; the content must be plain JSON values."""
     return {**content, "checksum": manifest_checksum(content)}
+
+
+def rounded(value: Any) -> Any:
+    """Six digits of every number: the same file from the same data on any machine."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def write_signed(content: Mapping, path: Path) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
 from profet_core.units import MS_PER_S
-from profet_lab.measurements.tables import WORKLOAD, DataError, load_architectures
+from profet_lab.measurements.tables import WORKLOAD, DataError, found_file, load_architectures
 
 #: ResNet-50 of one source on many GPUs, each at the largest batch that fits, relative to its V100.
 POINTS_FILE, MORE_POINTS_FILE = (
@@ -56,7 +56,7 @@ def published_ratios(folder: Path) -> pd.DataFrame:
     A table is one repository's with one framework: ResNet-50 at 224 pixels and batches of 64 and more, or VGG's mean of
     one script. Runs under XLA are compared with V100's under XLA alone.
     """
-    points = pd.concat([pd.read_csv(_found(folder, name)) for name in (POINTS_FILE, MORE_POINTS_FILE)])
+    points = pd.concat([pd.read_csv(found_file(folder, name)) for name in (POINTS_FILE, MORE_POINTS_FILE)])
     rows = _against_reference(points, POINTS_TABLE)
     table = _single_gpu_rows(folder, _TABLES)
     table = table[(table.network == "ResNet50") & (table.pixels == 224) & (table.batch_size >= _LEAST_BATCH)]
@@ -107,7 +107,7 @@ def published_steps(folder: Path, repositories: Sequence[str] = (*_TABLES, _SCRI
 
 def _single_gpu_rows(folder: Path, repositories: Sequence[str]) -> pd.DataFrame:
     """Rows of one GPU, with whether they ran under `xla` and the name of their `table`."""
-    table = pd.read_csv(_found(folder, THROUGHPUT_FILE))
+    table = pd.read_csv(found_file(folder, THROUGHPUT_FILE))
     table = table[(table.gpus == 1) & table.source_repo.str.endswith(tuple(repositories))]
     forks = table.source_repo.str.endswith(_SCRIPT)
     return table.assign(
@@ -134,12 +134,6 @@ def _log_speed(rows: pd.DataFrame) -> float:
     return float(np.log(rows.images_per_s).median())
 
 
-def _found(folder: Path, name: Path) -> Path:
-    if not (folder / name).is_file():
-        raise DataError(f"No {name} in {folder}: transfer to unprofiled GPUs is fitted on it.")
-    return folder / name
-
-
 EPOCHS_FILE = Path("external") / "cloud_hw_trainpred.csv"
 #: What the source calls the instances with T4 and V100, which PROFET measured too.
 T4, V100 = "g4dn", "p3"
@@ -157,10 +151,7 @@ def load_epochs(folder: Path, all_latencies: pd.DataFrame) -> pd.DataFrame:
         correction uses, measured_ms (PROFET's latency on that GPU, NaN where it has none), and a column of PROFET's
         latency for each of its instances.
     """
-    path = folder / EPOCHS_FILE
-    if not path.is_file():
-        raise DataError(f"No {EPOCHS_FILE} in {folder}: the derived targets are fitted on it.")
-    table = pd.read_csv(path).rename(columns={"image_size": "pixels"})
+    table = pd.read_csv(found_file(folder, EPOCHS_FILE)).rename(columns={"image_size": "pixels"})
     layers = load_architectures(folder)[["model", "pixels", "n_layers"]]
     medians = all_latencies.groupby([*WORKLOAD, "instance"]).batch_latency_ms.median().unstack("instance").reset_index()
     table = table.merge(layers, on=["model", "pixels"], how="left").merge(medians, on=WORKLOAD, how="left")

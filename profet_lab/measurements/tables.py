@@ -90,12 +90,16 @@ def data_folder(given: Path | str | None = None) -> Path:
     return folder
 
 
+def found_file(folder: Path, name: Path) -> Path:
+    """A file of the measurements' folder; DataError where it is missing."""
+    if not (folder / name).is_file():
+        raise DataError(f"No {name} in {folder}: name a folder with all measurements.")
+    return folder / name
+
+
 def load_measurements(folder: Path) -> Measurements:
     """Read `profet/profiles.parquet` and `profet/latencies.parquet` below `folder`."""
-    for name in (PROFILES_FILE, LATENCIES_FILE):
-        if not (folder / name).is_file():
-            raise DataError(f"No {name} in {folder}: name a folder with all measurements.")
-    path = folder / PROFILES_FILE
+    path, latencies = (found_file(folder, name) for name in (PROFILES_FILE, LATENCIES_FILE))
     table = pd.read_parquet(path).sort_values(["instance", *_RUN], ignore_index=True)
     by_instance = {str(name): part.reset_index(drop=True) for name, part in table.groupby("instance")}
     workloads = next(iter(by_instance.values()))[_RUN]
@@ -109,17 +113,14 @@ def load_measurements(folder: Path) -> Measurements:
         # The published profiles hold two steps each.
         times_us={name: part[list(operations)].to_numpy(float) / VERSION_1_STEPS for name, part in by_instance.items()},
         latency_ms={name: part["batch_latency_ms"].to_numpy(float) for name, part in by_instance.items()},
-        all_latencies=pd.read_parquet(folder / LATENCIES_FILE),
+        all_latencies=pd.read_parquet(latencies),
         sha256={str(name): sha256_hex((folder / name).read_bytes()) for name in (PROFILES_FILE, LATENCIES_FILE)},
     )
 
 
 def load_architectures(folder: Path) -> pd.DataFrame:
     """`architectures.csv`: one row a model and pixel size that can be built (Inception* not under 75 pixels)."""
-    path = folder / ARCHITECTURES_FILE
-    if not path.is_file():
-        raise DataError(f"No {ARCHITECTURES_FILE} in {folder}: it says how large the measured networks are.")
-    return pd.read_csv(path)
+    return pd.read_csv(found_file(folder, ARCHITECTURES_FILE))
 
 
 def load_parameters(folder: Path) -> pd.Series:

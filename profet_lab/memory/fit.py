@@ -27,7 +27,7 @@ from profet_core.memory.model import (
 )
 from profet_core.units import US_PER_MS
 from profet_lab.measurements.tables import WORKLOAD, Measurements, load_architectures
-from profet_lab.models_folder import signed
+from profet_lab.models_folder import rounded, signed
 from profet_lab.tasks import held_out
 
 
@@ -420,13 +420,6 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
         PEAKS_FILE.name: sha256_hex(PEAKS_FILE.read_bytes()),
     }
     model = fit_memory(cells, traffic, step_peaks(), fitted_on)
-    content = {"schema_version": MEMORY_VERSION, **_rounded(asdict(model))}
+    content = {"schema_version": MEMORY_VERSION, **rounded(asdict(model))}
     content.pop("checksum")
     return signed(content)
-
-
-def _rounded(value):
-    """Six digits: the same file from the same data on any machine."""
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return float(f"{value:.6g}") if isinstance(value, float) else value

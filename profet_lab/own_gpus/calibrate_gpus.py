@@ -11,7 +11,7 @@ import pandas as pd
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.files import manifest_checksum, shipped_folder
+from profet_core.files import shipped_folder
 from profet_core.transfer.carry import KnownSteps
 from profet_core.transfer.model import (
     CALIBRATED_NAME,
@@ -26,7 +26,7 @@ from profet_lab.classes.bank import class_bank
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
-from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder, write_coefficients
+from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder, signed, write_coefficients
 from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
 from profet_lab.transfer.step_law import Steps, all_steps, median_steps
@@ -141,7 +141,7 @@ def calibrated_file(gpus: Sequence[CalibratedGpu], transfer: TransferModel, data
         "gpus": [calibrated_content(gpu) for gpu in gpus],
         "fitted_on": read_files(dataset),
     }
-    return {**content, "checksum": manifest_checksum(content)}
+    return signed(content)
 
 
 def write_own(models: Path, out: Path, *, calibrated: dict | None, write_pairs: Callable[[Path], None] | None) -> None:

@@ -19,8 +19,8 @@ from profet_core.layers.networks import counts_of, network_name
 from profet_core.precision.model import estimated_shares
 from profet_core.precision.names import AMP, FP32, TF32, canonical
 from profet_core.transfer.law import CONVOLUTION, PRODUCT, kind_of_class
-from profet_lab.measurements.published import POINTS_FILE, THROUGHPUT_FILE
-from profet_lab.measurements.tables import DataError, Measurements
+from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
+from profet_lab.measurements.tables import Measurements, found_file
 
 #: Profiles that the shares are read from: no launch-bound steps.
 _LEAST_BATCH, _LEAST_PIXELS = 16, 128
@@ -151,7 +151,6 @@ def _intensity(counts: Counts) -> float:
     return (counts.convolution_flops + counts.dense_flops) / counts.activation_elements
 
 
-MORE_POINTS_FILE = Path("external") / "resnet50_points_more.csv"
 PEAKS_FILE = Path(__file__).with_name("tensor_peaks.csv")
 #: The table of the points, which have one network.
 POINTS_TABLE = "lambdal/deeplearning-benchmark, PyTorch"
@@ -215,16 +214,13 @@ def load_pairs(folder: Path, shares: NetworkShares) -> Pairs:
 
 def _rows(folder: Path) -> pd.DataFrame:
     """All rows of one GPU: table, version, gpu, network, pixels, precision, batch_size, images_per_s."""
-    for name in (THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE):
-        if not (folder / name).is_file():
-            raise DataError(f"No {name} in {folder}: the precision model is fitted on it.")
-    tables = pd.read_csv(folder / THROUGHPUT_FILE)
+    tables = pd.read_csv(found_file(folder, THROUGHPUT_FILE))
     xla = tables["framework_version"].fillna("").str.contains("XLA") & tables["source_repo"].str.startswith("lambdal")
     framework = tables["framework"].str.split().str[0].where(~xla, tables["framework"].str.split().str[0] + " XLA")
     tables["table"] = tables["source_repo"] + ", " + framework
     # A table on eight GPUs is the only one that has TF32 and FP32 of one GPU in one place.
     tables = tables[(tables["gpus"] == 1) | tables["source_repo"].str.startswith("deepinsight")]
-    points = pd.concat([pd.read_csv(folder / POINTS_FILE), pd.read_csv(folder / MORE_POINTS_FILE)])
+    points = pd.concat([pd.read_csv(found_file(folder, name)) for name in (POINTS_FILE, MORE_POINTS_FILE)])
     points = points.assign(table=POINTS_TABLE, network="ResNet50", pixels=224, framework_version="")
     rows = pd.concat([tables, points], ignore_index=True)
     rows["gpu"] = rows["gpu"].replace(_SAME_GPU)

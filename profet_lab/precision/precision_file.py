@@ -11,14 +11,14 @@ import pandas as pd
 
 from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import load_gpus
-from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.files import sha256_hex
 from profet_core.precision.model import PRECISION_VERSION
-from profet_lab.measurements.published import POINTS_FILE, THROUGHPUT_FILE
+from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import Measurements
+from profet_lab.models_folder import rounded, signed
 from profet_lab.precision.fit import SpeedupFit, chosen_sds, fit_speedups
 from profet_lab.precision.pairs import (
     MANY_NETWORKS,
-    MORE_POINTS_FILE,
     PEAKS_FILE,
     POINTS_TABLE,
     Pairs,
@@ -117,16 +117,16 @@ def precision_content(measurements: Measurements, folder: Path) -> dict:
     }
     content = {
         "schema_version": PRECISION_VERSION,
-        **_rounded(coefficients(pairs)),
-        "class_counts": _rounded(list(shares.classes.per_count)) if shares.classes else [],
-        "share_line": [float(f"{value:.6g}") for value in shares.line],
+        **rounded(coefficients(pairs)),
+        "class_counts": rounded(shares.classes.per_count) if shares.classes else [],
+        "share_line": rounded(shares.line),
         "fitted_on": {
             "pairs": len(pairs.amp), "failed pairs": pairs.failed, "without tensor cores": len(pairs.plain),
             "TF32 over FP32": len(pairs.tf32), "today": list(TODAY),
             **files, **measurements.sha256, PEAKS_FILE.name: sha256_hex(PEAKS_FILE.read_bytes()),
         },
     }  # fmt: skip
-    return {**content, "checksum": manifest_checksum(content)}
+    return signed(content)
 
 
 def coefficients(pairs: Pairs) -> dict:
@@ -156,12 +156,3 @@ def coefficients(pairs: Pairs) -> dict:
         "tf32_log_half_width": small_half_width(predict_tf32(pairs.tf32, power) - pairs.tf32["log_speedup"].to_numpy()),
         "activation_share": 1 / float(pairs.amp.loc[pairs.amp["table"] == POINTS_TABLE, "batch_ratio"].median()),
     }
-
-
-def _rounded(value):
-    """Six digits: the same file from the same data on any machine."""
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -31,7 +31,7 @@ from profet_core.multi_gpu.law import (
 from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.models_folder import signed
 from profet_lab.scaleout.rows import TENSORFLOW_2017_FILE, load_scale_rows
-from profet_lab.tasks import Progress, held_out, run_tasks
+from profet_lab.tasks import held_out
 
 Array = NDArray[np.float64]
 
@@ -204,35 +204,15 @@ NETWORK, GPU = "network", "gpu"
 _INNER = 5
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """Out-of-fold milliseconds per step and log half-width of each row; NaN: none."""
+def held_out_fold(rows: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
+    """The fold's rows, with predicted_ms and log_half_width by a model and widths fitted on the others.
 
-    latency_ms: Array
-    log_half_width: Array
-
-
-def held_out_steps(
-    rows: pd.DataFrame, by: str, *, only: Iterable[str] | None = None, progress: Progress | None = None
-) -> HeldOut:
-    """Predict each fold with a model and widths fitted on the other folds.
-
-    by : `NETWORK` or `GPU`. only : these folds. progress : called after each fold.
+    by : `NETWORK` or `GPU`.
     """
-    found = HeldOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))
-    names = sorted(set(rows[by]) if only is None else only)
-    for name, one in zip(names, run_tasks(_fold, [(rows, by, name) for name in names], progress=progress), strict=True):
-        inside = (rows[by] == name).to_numpy()
-        found.latency_ms[inside], found.log_half_width[inside] = one
-    return found
-
-
-def _fold(rows: pd.DataFrame, by: str, name: str) -> tuple[Array, Array]:
-    """Of the fold's rows alone."""
     out, others = rows[rows[by] == name], rows[rows[by] != name]
     latency_ms = predicted_ms(fitted_model(others), out)
     inner_widths = widths(others, held_out_ms(others, by, groups=_INNER))
-    return latency_ms, log_half_widths(out, latency_ms, inner_widths)
+    return out.assign(predicted_ms=latency_ms, log_half_width=log_half_widths(out, latency_ms, inner_widths))
 
 
 def held_out_ms(rows: pd.DataFrame, by: str, *, groups: int | None = None) -> Array:

@@ -23,7 +23,7 @@ from profet_core.sizes.growth import (
 )
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
-from profet_lab.models_folder import signed
+from profet_lab.models_folder import rounded, signed
 from profet_lab.tasks import run_tasks
 
 #: How strongly coefficients of share, batch and area are held towards 0: networks differ most in the last.
@@ -313,13 +313,4 @@ def growth_content(measurements: Measurements) -> dict:
 
 def _law_content(law: GrowthLaw) -> dict:
     """Six digits of each number."""
-    names = ("centre", "spread", "low", "high", "share", "batch", "area")
-    return {
-        **{name: _rounded(getattr(law, name)) for name in names},
-        "offsets": {name: _rounded(np.array(values)) for name, values in law.offsets.items()},
-        "sharpness": _rounded(np.array([law.sharpness]))[0],
-    }
-
-
-def _rounded(values: np.ndarray) -> list[float]:
-    return [float(f"{value:.6g}") for value in values]
+    return rounded({name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in vars(law).items()})

@@ -29,11 +29,17 @@ from profet_core.transfer.own_gpu import (
 )
 from profet_core.whole_files import write_whole
 from profet_lab.classes.bank import class_bank
-from profet_lab.measurements.tables import DataError, Measurements, data_folder, load_architectures, load_measurements
+from profet_lab.measurements.published import THROUGHPUT_FILE
+from profet_lab.measurements.tables import (
+    Measurements,
+    data_folder,
+    found_file,
+    load_architectures,
+    load_measurements,
+)
 from profet_lab.transfer.step_law import BENCHMARK, Steps, all_steps, median_steps, root_mean_square
 from profet_lab.transfer.transfer_file import REFERENCE
 
-THROUGHPUT_FILE = Path("external") / "training_throughput.csv"
 #: Often published, and near others' V100 measurements. Excluded: MobileNetV2, whose depthwise convolutions took
 #: TensorFlow 2.5 1.8 times as long as others publish, and unpublished networks.
 NETWORKS = ("ResNet18", "ResNet34", "ResNet50", "VGG11", "VGG13", "VGG16", "VGG19", "InceptionV3")
@@ -72,10 +78,7 @@ def throughput_log_sds(steps: Sequence[ReferenceStep], law: StepLaw, folder: Pat
     First those published of the reference GPU itself from its steps here, each network at each source counted once.
     Then the speeds that ResNet-50 and another network give for one GPU, each pair of these counted once.
     """
-    path = folder / THROUGHPUT_FILE
-    if not path.is_file():
-        raise DataError(f"No {THROUGHPUT_FILE} in {folder}: the spread of throughputs is found in it.")
-    table = _comparable(pd.read_csv(path), ReferenceSteps(steps), law)
+    table = _comparable(pd.read_csv(found_file(folder, THROUGHPUT_FILE)), ReferenceSteps(steps), law)
     of_reference = table[table.gpu.str.contains("V100") & (table.precision == "fp32")]
     noise = of_reference.groupby(["network", "source_repo"]).log_times.mean()
     # The same source on the same GPU: what is left is the network.

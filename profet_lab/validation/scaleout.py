@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from profet_core.multi_gpu.law import Strategy
-from profet_lab.scaleout.fit import GPU, NETWORK, covered, fitted_model, held_out_steps, predicted_ms
+from profet_lab.scaleout.fit import GPU, NETWORK, covered, fitted_model, held_out_fold, predicted_ms
 from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS, load_scale_rows
-from profet_lab.tasks import Progress, held_out
+from profet_lab.tasks import Progress, held_out, run_tasks
 
 #: Perfect scaling is nearly right above this share of it: only below it a model can show something.
 HARD_BELOW = 0.9
@@ -20,9 +20,7 @@ HARD_BELOW = 0.9
 def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str, Any]:
     """All figures: held-out networks and GPU models by data set, 64 GPUs, and excluded steps."""
     found = load_scale_rows(folder)
-    judged = {
-        name: judged_steps(found.kept, by, progress=progress) for name, by in (("networks", NETWORK), ("gpus", GPU))
-    }
+    judged = {name: judged_steps(found.kept, by, progress) for name, by in (("networks", NETWORK), ("gpus", GPU))}
     with_excluded = found.rows.assign(predicted_ms=held_out(found.rows, _networks(found.rows), _predicted_by_kept))
     on_64 = judged["networks"].query("gpus == 64")
     network_64 = zip(on_64["network"], on_64["batch_per_gpu"], on_64["predicted_ms"] / on_64["latency_ms"], strict=True)
@@ -51,13 +49,11 @@ def _predicted_by_kept(others: pd.DataFrame, out: pd.DataFrame) -> np.ndarray:
     return predicted_ms(fitted_model(others[others["excluded"] == ""]), out)
 
 
-def judged_steps(
-    rows: pd.DataFrame, by: str, *, only: list[str] | None = None, progress: Progress | None = None
-) -> pd.DataFrame:
+def judged_steps(rows: pd.DataFrame, by: str, progress: Progress | None = None) -> pd.DataFrame:
     """The rows with predicted_ms, log_half_width, and whether the interval is right, `inside`."""
-    found = held_out_steps(rows, by, only=only, progress=progress)
-    inside = covered(rows, found.latency_ms, found.log_half_width)
-    return rows.assign(predicted_ms=found.latency_ms, log_half_width=found.log_half_width, inside=inside)
+    tasks = [(rows, by, name) for name in sorted(set(rows[by]))]
+    found = pd.concat(run_tasks(held_out_fold, tasks, progress=progress)).loc[rows.index]
+    return found.assign(inside=covered(found, found["predicted_ms"].to_numpy(), found["log_half_width"].to_numpy()))
 
 
 def scale_errors(rows: pd.DataFrame) -> dict[str, float]:
