@@ -8,8 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
+
+import pandas as pd
 
 from profet_core.catalog.clouds import Machines, machine_facts, market_of, offer_name
 from profet_core.catalog.gpus import Gpus, load_gpus
@@ -38,13 +40,9 @@ def read_rows(text: str) -> list[Row]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def table_text(columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> str:
+def table_text(columns: Iterable[str], rows: Iterable[Row]) -> str:
     """Rows as the text of a CSV file."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return pd.DataFrame(rows, columns=list(columns)).to_csv(index=False, lineterminator="\n")
 
 
 def catalog_tables(

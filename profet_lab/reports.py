@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
@@ -62,11 +62,6 @@ class Task:
     progress: Progress
 
 
-class _Coefficients(Protocol):
-    @property
-    def checksum(self) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """A validation with a report and a card of its own.
@@ -78,7 +73,7 @@ class Part:
     name: str
     make: Callable[[Task], dict[str, Any]]
     text: Callable[[Report, Path], str]
-    judged: Mapping[str, Callable[[Path], _Coefficients]] = field(default_factory=dict)
+    judged: Mapping[str, Callable[[Path], Any]] = field(default_factory=dict)
 
     @property
     def report_name(self) -> str:

@@ -21,7 +21,7 @@ from profet_core.precision.names import AMP
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS
 from profet_lab.classes.bank import ClassBank, TrainingRows, class_bank
 from profet_lab.classes.folds import ClassFold, FoldCase, predict_cases
-from profet_lab.measurements.tables import Measurements, data_folder, load_measurements, load_parameters
+from profet_lab.measurements.tables import WORKLOAD, Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.precision.pairs import POINTS_TABLE, load_pairs, network_shares
 from profet_lab.train import SEED
 
@@ -138,12 +138,8 @@ def _sped_up(operations: Mapping[str, float], factors: Factors, log_speedup: flo
 
 
 def _workload(measurements: Measurements, choice: Choice) -> np.ndarray:
-    table = measurements.workloads
-    return (
-        (table["model"] == choice.model)
-        & (table["pixels"] == choice.pixels)
-        & (table["batch_size"] == choice.batch_size)
-    ).to_numpy()
+    wanted = [choice.model, choice.pixels, choice.batch_size]
+    return (measurements.workloads[WORKLOAD] == wanted).all(axis=1).to_numpy()
 
 
 def _median_repeat(measurements: Measurements, choice: Choice) -> int:

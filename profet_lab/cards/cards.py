@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -36,8 +36,6 @@ from profet_lab.classes.boosted import REPEATS
 from profet_lab.precision.precision_file import TODAY
 from profet_lab.validation.real_profiles import figures, grouped, of_profiled
 
-_LINE_WIDTH = 120
-
 
 def render(template: str, **values: object) -> str:
     """The text of one of the templates, without blanks at the ends of lines."""
@@ -57,15 +55,21 @@ def _environment() -> Environment:
     )
     filters: dict[str, Any] = {
         "fixed": fixed,
-        "digits": _digits,
-        "both": _both,
-        "interval": _interval,
-        "largest": _largest,
-        "cell": _cell,
-        "paragraph": _paragraph,
-        "factor": _factor,
+        "digits": lambda value, decimals, sign="": f"{value:{sign}.{decimals}f}",
+        # Two cells of a table: a figure of the row with the anchor's latency and without; coverage and half-width.
+        "both": lambda row, name="mape", ending="": _cells(
+            row, *(f"{name}_{case}_latency{ending}" for case in ("with", "without"))
+        ),
+        "interval": lambda row, ending="_with_latency": _cells(
+            row, f"coverage_90{ending}", f"median_interval_pct{ending}"
+        ),
+        "largest": lambda rows, name: fixed(max(row[name] for row in rows)),
+        "cell": lambda value: "" if value is None else fixed(value),
+        "paragraph": lambda text: textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n",
+        # Of a width or ratio in the logarithm.
+        "factor": lambda log_width: f"{math.exp(log_width):.1f}",
         "exp": math.exp,
-        "percent": _percent,
+        "percent": lambda log_ratio: 100 * math.expm1(log_ratio),
     }
     environment.filters.update(filters)
     return environment
@@ -76,44 +80,8 @@ def fixed(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 20 else f"{value:.1f}"
 
 
-def _digits(value: float, decimals: int, sign: str = "") -> str:
-    """With this many decimals; `sign` "+" shows the sign of positive numbers too."""
-    return f"{value:{sign}.{decimals}f}"
-
-
-def _both(row: Mapping[str, float], name: str = "mape", ending: str = "") -> str:
-    """Two cells of a table: a figure of the row with the anchor's latency, without."""
-    return " | ".join(fixed(row[f"{name}_{case}_latency{ending}"]) for case in ("with", "without"))
-
-
-def _interval(row: Mapping[str, float], ending: str = "_with_latency") -> str:
-    """Two cells of a table: coverage and median half-width of the row's 90% intervals, percent."""
-    return " | ".join(fixed(row[f"{name}{ending}"]) for name in ("coverage_90", "median_interval_pct"))
-
-
-def _percent(log_ratio: float) -> float:
-    """A ratio's logarithm as its difference from 1, percent."""
-    return 100 * math.expm1(log_ratio)
-
-
-def _largest(rows: Iterable[Mapping[str, float]], name: str) -> str:
-    """The largest of a figure over the rows."""
-    return fixed(max(row[name] for row in rows))
-
-
-def _cell(value: float | None) -> str:
-    """A cell of a table, empty where there is no number."""
-    return "" if value is None else fixed(value)
-
-
-def _factor(log_width: float) -> str:
-    """A width in the logarithm as a factor."""
-    return f"{math.exp(log_width):.1f}"
-
-
-def _paragraph(text: str) -> str:
-    """One paragraph, its lines filled, with its line break."""
-    return textwrap.fill(text, _LINE_WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
+def _cells(row: Mapping[str, float], *names: str) -> str:
+    return " | ".join(fixed(row[name]) for name in names)
 
 
 #: The baseline on the eight architectures without a near twin in the data, with and without latency, percent.

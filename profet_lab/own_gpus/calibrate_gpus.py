@@ -22,14 +22,13 @@ from profet_core.transfer.model import (
 )
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.targets import host_named
-from profet_lab.classes.bank import class_bank
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder, signed, write_coefficients
 from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
-from profet_lab.transfer.step_law import Steps, all_steps, median_steps
+from profet_lab.transfer.step_law import Steps, measured_medians
 
 #: The profiled instances ran TensorFlow: what is likest to that counts where an instance ran several.
 _FRAMEWORKS = ("tensorflow", "keras", "pytorch")
@@ -44,7 +43,7 @@ def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Cali
     if not new:
         return [], {}
     published = published_runs(dataset, transfer)
-    medians = median_steps(all_steps(class_bank(published), published.workloads))
+    medians = measured_medians(published)
     measured = measured_latencies(medians)
     known = {name: known_of(transfer.step, medians, name, measured, True) for name in medians.instances}
     plain = replace(transfer, calibrated={})

@@ -6,11 +6,9 @@ spreads that `profet_core.transfer.own_gpu` has.
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Sequence
-from dataclasses import astuple, fields
+from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 
@@ -28,16 +26,14 @@ from profet_core.transfer.own_gpu import (
     log_times_reference,
 )
 from profet_core.whole_files import write_whole
-from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import (
-    Measurements,
     data_folder,
     found_file,
     load_architectures,
     load_measurements,
 )
-from profet_lab.transfer.step_law import BENCHMARK, Steps, all_steps, median_steps, root_mean_square
+from profet_lab.transfer.step_law import BENCHMARK, Steps, measured_medians, root_mean_square
 from profet_lab.transfer.transfer_file import REFERENCE
 
 #: Often published, and near others' V100 measurements. Excluded: MobileNetV2, whose depthwise convolutions took
@@ -102,22 +98,13 @@ def _comparable(table: pd.DataFrame, steps: ReferenceSteps, law: StepLaw) -> pd.
 
 def steps_csv(steps: Sequence[ReferenceStep]) -> str:
     """The table as a file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(field.name for field in fields(ReferenceStep))
-    writer.writerows(astuple(step) for step in steps)
-    return text.getvalue()
-
-
-def medians_of(measurements: Measurements) -> Steps:
-    """One row a workload."""
-    return median_steps(all_steps(class_bank(measurements), measurements.workloads))
+    return pd.DataFrame(map(asdict, steps)).to_csv(index=False, lineterminator="\n")
 
 
 def main() -> None:
     """Write the table, print the spread."""
     folder = data_folder(sys.argv[1] if len(sys.argv) > 1 else None)
-    steps = reference_steps(medians_of(load_measurements(folder)), load_architectures(folder))
+    steps = reference_steps(measured_medians(load_measurements(folder)), load_architectures(folder))
     path = Path(str(resources.files("profet_core.transfer"))) / REFERENCE_STEPS_NAME
     write_whole(path, steps_csv(steps).encode())
     transfer = load_models().transfer

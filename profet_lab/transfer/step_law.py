@@ -15,8 +15,8 @@ from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, StepParts, gpu_time_ms, step_parts
 from profet_core.transfer.targets import host_named
-from profet_lab.classes.bank import ClassBank
-from profet_lab.measurements.tables import WORKLOAD
+from profet_lab.classes.bank import ClassBank, class_bank
+from profet_lab.measurements.tables import WORKLOAD, Measurements
 
 
 def root_mean_square(errors: np.ndarray | Sequence[float]) -> float:
@@ -91,6 +91,11 @@ def median_steps(steps: Steps) -> Steps:
         with_latency={name: parts(values) for name, values in steps.with_latency.items()},
         without_latency={name: parts(values) for name, values in steps.without_latency.items()},
     )
+
+
+def measured_medians(measurements: Measurements) -> Steps:
+    """One row a workload of all measurements."""
+    return median_steps(all_steps(class_bank(measurements), measurements.workloads))
 
 
 def gpu_of(instance: str) -> Gpu:

@@ -16,7 +16,6 @@ from profet_core.files import sha256_hex
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import TRANSFER_VERSION, BenchmarkPoint
 from profet_core.transfer.specs import SpecsLaw, log_tf32_gain
-from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.published import (
     EPOCHS_FILE,
     MORE_POINTS_FILE,
@@ -30,7 +29,7 @@ from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
 from profet_lab.models_folder import signed
 from profet_lab.transfer.derived_law import fit_derived
 from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
-from profet_lab.transfer.step_law import all_steps, fit_step_law, median_steps
+from profet_lab.transfer.step_law import fit_step_law, measured_medians
 
 #: Prior standard deviation of the intercept and of both powers: wide.
 _PRIOR_LOG_SD = 1.0
@@ -183,7 +182,7 @@ REFERENCE = "p3.2xlarge"
 def transfer_content(measurements: Measurements, folder: Path) -> dict:
     """What `transfer.json` holds, fitted on all measurements and the files of `folder/external`."""
     epochs = load_epochs(folder, measurements.all_latencies)
-    medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
+    medians = measured_medians(measurements)
     gpus = load_gpus()
     everything = np.ones(len(medians.workloads), bool)
     law = fit_step_law(medians, medians.instances, everything)

@@ -15,7 +15,6 @@ import numpy as np
 
 from profet_core.transfer.carry import WEIGHTS, KernelWeights
 from profet_core.transfer.law import StepLaw
-from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import data_folder, load_measurements
 from profet_lab.transfer.leave_one_gpu_out import (
     known_of,
@@ -29,10 +28,9 @@ from profet_lab.transfer.step_law import (
     SETTING,
     LawSetting,
     Steps,
-    all_steps,
     benchmark_work_ms,
     fit_step_law,
-    median_steps,
+    measured_medians,
 )
 
 
@@ -121,8 +119,7 @@ def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
 
 def main() -> None:
     """Print the table and each choice."""
-    measurements = load_measurements(data_folder())
-    medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
+    medians = measured_medians(load_measurements(data_folder()))
     trials = try_settings(medians, [Setting(*each) for each in product(LAW_SETTINGS, WEIGHT_SETTINGS)])
     print("tails  tilt  scattered  free  near  outside %  " + "  ".join(f"inside {name}" for name in medians.instances))
     for setting, trial in sorted(trials.items(), key=lambda item: np.mean(list(item[1].inside.values()))):

@@ -23,7 +23,6 @@ from profet_lab.validation.real_profiles import (
     Measured,
     figures,
     measured_latencies,
-    of_profiled,
     read_index,
     real_report,
 )
@@ -183,12 +182,8 @@ def test_a_latency_that_makes_no_sense_is_used_and_told(models, sample, write):
     ("entry", "message"),
     [
         ({"file": "b.json"}, "lists b.json"),
-        ({"file": None}, "Expected `str`, got `null` - at `$.profiles[0].file`"),
-        ({"gpu": 4}, "Expected `str`, got `int` - at `$.profiles[0].gpu`"),
-        ({"steps": 1.5}, "Expected `int | null`, got `float` - at `$.profiles[0].steps`"),
         ({"step_ms": "90"}, "Expected `float | null`, got `str` - at `$.profiles[0].step_ms`"),
         ({"steps_ms": 90}, "unknown field `steps_ms`"),
-        ({"elsewhere": {"V100": 75.0}}, "Expected `object`, got `float` - at `$.profiles[0].elsewhere[...]`"),
         ({"gpu": "Telsa T44", "elsewhere": {"V100": known(75.0)}}, "Unknown GPU 'Telsa T44'"),
         ({"elsewhere": {"A100": known(75.0)}}, "may be any of A100"),
         ({"measured": {"model": "ResNet50"}}, "missing required field `pixels`"),
@@ -242,25 +237,3 @@ def test_the_published_profiles_are_compared_with_what_was_measured(models, meas
     assert [round(row["here_ms"], 1) for row in report["read"] if row["here_ms"] is not None] == [104.2] * 2
     # Another processor's rounding shows in the seventh digit.
     assert load_real_report(models)["mean"] == pytest.approx(mean, rel=1e-5)
-
-
-def test_figures_and_means_by_hand():
-    def check(truth_ms: float, given: tuple, without: tuple, basis: str = "measured") -> dict:
-        names = ("latency_ms", "low_ms", "high_ms")
-        cases = {"with_latency": given, "without_latency": without}
-        predicted = {name: dict(zip(names, values, strict=True)) for name, values in cases.items()}
-        return {"basis": basis, "truth_ms": truth_ms, **predicted}
-
-    checks = [
-        check(80, (72, 60, 90), (100, 90, 110)),
-        check(80, (96, 85, 105), (84, 70, 95)),
-        check(200, (230, 190, 280), (260, 210, 320)),
-        check(110, (55, 50, 60), (165, 100, 270), "derived"),
-    ]
-    assert figures(of_profiled(checks)) == {
-        "n": 3,
-        "mape_with_latency": pytest.approx((10 + 20 + 15) / 3),
-        "mape_without_latency": pytest.approx((25 + 5 + 30) / 3),
-        "coverage_90": pytest.approx(200 / 3),
-        "coverage_90_without_latency": pytest.approx(100 / 3),
-    }

@@ -29,8 +29,17 @@ from profet_lab.transfer.leave_one_gpu_out import (
     spread,
     target_of,
 )
-from profet_lab.transfer.reference_steps import medians_of, reference_steps, steps_csv, throughput_log_sds
-from profet_lab.transfer.step_law import BENCHMARK, HOST_OF, SETTING, LawSetting, Steps, fit_step_law, gpu_of
+from profet_lab.transfer.reference_steps import reference_steps, steps_csv, throughput_log_sds
+from profet_lab.transfer.step_law import (
+    BENCHMARK,
+    HOST_OF,
+    SETTING,
+    LawSetting,
+    Steps,
+    fit_step_law,
+    gpu_of,
+    measured_medians,
+)
 from profet_lab.transfer.transfer_file import benchmark_points, fit_specs
 from profet_lab.transfer.weights import (
     SHIPPED,
@@ -236,7 +245,7 @@ def test_an_outlier_is_drawn_to_its_own_point_and_its_held_out_speed_is_not():
 
 
 def test_the_shipped_table_and_spreads_are_what_the_command_writes(measurements, models, tmp_path):
-    steps = reference_steps(medians_of(measurements), load_architectures(data_folder()))
+    steps = reference_steps(measured_medians(measurements), load_architectures(data_folder()))
     shipped = resources.files("profet_core.transfer").joinpath(REFERENCE_STEPS_NAME).read_text(encoding="utf-8")
     assert steps_csv(steps) == shipped
     found = throughput_log_sds(steps, models.transfer.step, data_folder())

@@ -29,7 +29,7 @@ from profet_lab.datasets.dataset import (
     merged,
     ordered,
 )
-from profet_lab.datasets.files import file_bytes, read_dataset, write_dataset
+from profet_lab.datasets.files import read_dataset, write_dataset
 from profet_lab.datasets.sources import read_tables
 from profet_lab.measurements.tables import DataError, Measurements, data_folder
 
@@ -404,18 +404,3 @@ def test_machines_that_differ_are_a_conflict_and_what_one_lacks_is_filled_in(dat
     wrong = replace(dataset, instances={**dataset.instances, "p2.xlarge": InstanceFacts("Tesla T4")})
     with pytest.raises(DataError, match=r"other says that p2\.xlarge has gpu Tesla T4, another source says Tesla K80"):
         merged([dataset, wrong], ["one", "other"])
-
-
-def test_each_reason_is_told_as_itself(tmp_path):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "long").write_bytes(bytes(3 * 2**20))
-    said = {}
-    for name in ("absent", "folder", "long"):
-        with pytest.raises(DataError) as stated:
-            file_bytes(tmp_path / name, most_bytes=2**20, remedy="get it again")
-        said[name] = str(stated.value)
-    assert said == {
-        "absent": f"No absent in {tmp_path}: get it again.",
-        "folder": f"{tmp_path / 'folder'} can't be read: Is a directory.",
-        "long": f"{tmp_path / 'long'} has more than 1 MB: keep to fewer measurements.",
-    }

@@ -164,13 +164,6 @@ def test_a_frame_of_objects_and_numbers_is_read(profiles, protocol):
     pd.testing.assert_frame_equal(of_old_texts(pd.DataFrame(found)[list(frame)]), of_old_texts(frame))
 
 
-def test_a_frame_of_the_pandas_that_profet_used_is_read(profiles):
-    frame = published(profiles)
-    data = pickled_by_old_pandas(frame)
-    assert b"0.14.1" in data and b"_unpickle_block" not in data
-    pd.testing.assert_frame_equal(of_old_texts(pd.DataFrame(frame_columns(data))[list(frame)]), frame)
-
-
 #: What pandas 1.5.3 with numpy 1.24.4 dumped under protocol 4, by zlib and base64: rows with an Int64Index.
 OF_PANDAS_1_5 = """
 eNqFU91OE0EULqVLKYpAjEoCMcQrvLCBSohGE5BWEFdrognxAjKZ3Q6dDbOzm91ZoEYSvRAhmSs5XtQ38RFMfBGfQs/MtrEo0d1kfnbPz/ed8513pc/r
