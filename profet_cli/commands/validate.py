@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
 from profet_cli.inputs import open_models
 from profet_cli.lab import on_dask, open_measurements, training_set, validation_progress
-from profet_cli.output import MISSING, print_json, print_markdown, print_table
+from profet_cli.output import MISSING, cell, print_json, print_markdown, print_table
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
@@ -131,6 +131,8 @@ def _print_scaler(report: Report) -> None:
 #: Header of a column -> its figure and decimals.
 _COLUMNS = {
     "n": ("n", 0),
+    "workloads": ("workloads", 0),
+    "networks": ("networks", 0),
     "MAPE %": ("mape", 2),
     "proportional %": ("proportional", 1),
     "MAPE with %": ("mape_with_latency", 2),
@@ -142,13 +144,14 @@ _COLUMNS = {
     "R2": ("r2", 4),
     "RMSE ms": ("rmse_ms", 2),
     "covered %": ("coverage_90", 1),
+    "missed %": ("missed_90", 1),
     "half-width %": ("median_interval_pct", 1),
 }
 
 
 def _print_rows(names: Sequence[str], rows: Sequence[tuple[tuple[str, ...], Report]]) -> None:
     """A table: names, then the figures that the first row has."""
-    columns = {header: one for header, one in _COLUMNS.items() if rows[0][1].get(one[0]) is not None}
+    columns = {header: one for header, one in _COLUMNS.items() if rows and rows[0][1].get(one[0]) is not None}
     print_table(
         (*names, *columns),
         [
@@ -205,37 +208,25 @@ def _own(options: argparse.Namespace, dataset: Dataset, transfer: TransferModel 
         _print_own(report)
 
 
-def _print_own(report: Mapping[str, Any]) -> None:
+def _print_own(report: Report) -> None:
     """A table of machines, one of pairs, and a line for each pair that can't be judged."""
-    machines = [
-        (one["instance"], one["gpu"] or MISSING, str(one["workloads"]), _number(one["noise_percent"]))
-        for one in report["instances"]
+    print_table(
+        ("machine", "GPU", "workloads", "runs differ by %"),
+        [
+            (one["instance"], one["gpu"] or MISSING, str(one["workloads"]), cell(one["noise_percent"], "{:.1f}".format))
+            for one in report["instances"]
+        ],
+    )
+    print("\nError on held-out networks; 90% intervals: missed, and half-width\n")
+    rows = [
+        ((pair["anchor"], pair["target"], said), {**pair, **pair["models"][case]})
+        for pair in report["pairs"]
+        for case, said in _LATENCY_SAID.items()
     ]
-    print_table(("machine", "GPU", "workloads", "runs differ by %"), machines)
-    print("\nError on held-out networks, percent; 90% intervals: missed, and half-width\n")
-    header = ("anchor", "target", "workloads", "networks", "anchor's latency", "error", "missed", "half-width")
-    print_table(header, _own_rows(report))
+    _print_rows(("anchor", "target", "anchor's latency"), rows)
     for one in report["without"]:
         pair = " to ".join(name for name in (one["anchor"], one["target"]) if name)
         print(f"{pair}: not judged: {one['why']}")
-
-
-def _own_rows(report: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
-    for pair in report["pairs"]:
-        for case, said in _LATENCY_SAID.items():
-            figures = pair["models"][case]
-            yield (
-                pair["anchor"],
-                pair["target"],
-                str(pair["workloads"]),
-                str(figures["networks"]),
-                said,
-                *(_number(figures[name]) for name in ("mape", "missed_90", "median_interval_pct")),
-            )
-
-
-def _number(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.1f}"
 
 
 def _part(options: argparse.Namespace, name: str) -> None:
