@@ -75,8 +75,8 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_core.sizes.growth import GROWTH_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.memory.fit import memory_content
+        from profet_lab.precision.fit import precision_content
         from profet_lab.precision.pairs import has_pairs
-        from profet_lab.precision.precision_file import precision_content
         from profet_lab.scaleout.fit import scaleout_content
         from profet_lab.scaleout.rows import has_scale_rows
         from profet_lab.scalers.growth import growth_content, measured_sizes

@@ -33,7 +33,7 @@ from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import MIX_SHARE, evidence_of, known_speed
 from profet_core.transfer.targets import ASSUMED_LOG_SD, MEASURED_LOG_SD, Evidence, Source
 from profet_lab.classes.boosted import REPEATS
-from profet_lab.precision.precision_file import TODAY
+from profet_lab.precision.fit import TODAY
 from profet_lab.validation.real_profiles import figures, grouped, of_profiled
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -183,15 +183,8 @@ FOREST_TREES = 60
 MIN_ROWS_PER_LEAF = 9
 
 
-class DocumentedRule(TypedDict):
-    """How the manifest has an ensemble."""
-
-    members: list[str]
-    combine: str
-
-
 #: PROFET's documented ensembles (arXiv:2208.05130 and PROFET's documentation page), as the manifest has them.
-PROFET_METHOD: dict[str, DocumentedRule] = {
+PROFET_METHOD: dict[str, dict[str, Any]] = {
     WITH_LATENCY: {"members": ["line", "forest", "dense"], "combine": "median"},
     WITHOUT_LATENCY: {"members": ["forest", "dense"], "combine": "mean"},
 }

@@ -13,18 +13,20 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from profet_core.arrays import FloatArray
-from profet_lab.precision.fit import SpeedupFit, chosen_sds, fit_speedups
-from profet_lab.precision.pairs import MANY_NETWORKS, Pairs
-from profet_lab.precision.precision_file import (
+from profet_lab.precision.fit import (
     LEVEL,
     TODAY,
+    SpeedupFit,
+    chosen_sds,
     converted_errors,
+    fit_speedups,
     half_width,
     predict_tf32,
     served_errors,
     small_half_width,
     tf32_power,
 )
+from profet_lab.precision.pairs import MANY_NETWORKS, Pairs
 from profet_lab.tasks import Progress
 
 #: Feature of the boosted model -> how the speed-up changes with it: up, down, or either way.
