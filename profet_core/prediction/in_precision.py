@@ -164,22 +164,21 @@ def predict_many(
     )
     found = partial(found, steps, latencies_ms=known_ms, trust_latency=True)
     predicted = found(tf32=asked != FP32)
-    in_tf32 = found() if asked == FP32 and _any_tf32(models, predicted) else predicted
+    # FP32 on a GPU that is known in TF32 only comes from TF32.
+    in_tf32 = found() if asked == FP32 else None
     return [
-        _In(models, where, asked, profile, base, latency_ms).prediction(one, other)
-        for profile, base, latency_ms, one, other in zip(profiles, bases, given_ms, predicted, in_tf32, strict=True)
+        _In(models, where, asked, profile, base, latency_ms).prediction(
+            one, None if in_tf32 is None else in_tf32[number]
+        )
+        for number, (profile, base, latency_ms, one) in enumerate(
+            zip(profiles, bases, given_ms, predicted, strict=True)
+        )
     ]
 
 
 def _changes(profile: Profile) -> bool:
     """Whether the answer for a profile differs from the models' FP32 prediction."""
     return is_half(profile.meta.precision) or _other_kernels_log_sd(profile) > 0
-
-
-def _any_tf32(models: Models, predicted: Sequence[Prediction]) -> bool:
-    offers = {(row.offer.gpu, row.offer.gpu_memory_gib): row for one in predicted[:1] for row in one.predictions}
-    gpus = [gpu_of(models, row) for row in offers.values()]
-    return any(gpu is not None and gpu.tf32_tensor_dense_tflops is not None for gpu in gpus)
 
 
 def gpu_of(models: Models, row: InstancePrediction) -> Gpu | None:
@@ -325,10 +324,10 @@ class _In:
         said = canonical(self.profile.meta.precision)
         return said if self.asked == AS_PROFILED and said is not None and is_half(said) else self.asked
 
-    def prediction(self, predicted: Prediction, in_tf32: Prediction) -> Prediction:
-        """The prediction; `in_tf32`: the same with TF32 on all GPUs that have it."""
+    def prediction(self, predicted: Prediction, in_tf32: Prediction | None) -> Prediction:
+        """The prediction; `in_tf32`: for FP32, the same with TF32 on all GPUs that have it."""
         rows = predicted.predictions
-        others = {row.instance: row for row in in_tf32.predictions}
+        others = {row.instance: row for row in (in_tf32 or predicted).predictions}
         changed = is_half(self.precision) or self.base.log_slower != 0 or self.asked == FP32
         if changed and any(row.latency_ms is not None for row in rows) and self.models.precision is not None:
             work = work_of(self.models, self.anchor, self.base.profile, predicted.anchor_latency_ms)
