@@ -359,6 +359,11 @@ class TransferModel:
         return Basis.DERIVED if gpu.name in self.derived or gpu.name in profiled else Basis.TRANSFERRED
 
     @cached_property
+    def evidence(self) -> dict[tuple[Gpu, bool], Evidence]:
+        """Cache of `speed.evidence_of`."""
+        return {}
+
+    @cached_property
     def targets(self) -> dict[tuple[Gpu, Host, bool], tuple[Target, Speed]]:
         """Cache of `speed.target_of` by GPU, host and TF32: every prediction needs all of them."""
         return {}

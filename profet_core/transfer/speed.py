@@ -45,6 +45,13 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
 
 def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
     """Evidence for a GPU's predictions; `known_speed` counts only if the networks were not measured on it."""
+    key = gpu, tf32
+    if key not in model.evidence:
+        model.evidence[key] = _evidence(model, gpu, tf32)
+    return model.evidence[key]
+
+
+def _evidence(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
     if gpu.name in {row.gpu for row in model.step.instances.values()}:
         return Evidence(Source.PROFILED, gpu.name)
     if calibrated := model.calibrated_gpu(gpu, tf32):
