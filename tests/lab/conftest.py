@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -30,12 +30,10 @@ def measurements() -> Measurements:
     return load_measurements(data_folder())
 
 
-@pytest.fixture(scope="module")
-def uncompiled() -> Iterator[None]:
+@pytest.fixture
+def uncompiled(monkeypatch) -> None:
     """For training in few steps: compiling would take longer."""
-    with pytest.MonkeyPatch.context() as patch:
-        without_compiling(patch)
-        yield
+    without_compiling(monkeypatch)
 
 
 @pytest.fixture
