@@ -27,7 +27,6 @@ OPENS_PICKLES = (
 PICKLES = {
     "profet_lab/datasets/unpickler.py",
     "tests/lab/datasets/test_sources.py",
-    "tests/lab/datasets/test_raw.py",
 }
 #: What each part of the project may import of the others: pages -> ui -> profet_core <- profet_lab.
 MAY_IMPORT = {
