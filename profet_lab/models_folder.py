@@ -148,7 +148,7 @@ def signed(content: Mapping) -> dict:
 
 def rounded(value: Any) -> Any:
     """Six digits of every number: the same file from the same data on any machine."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [rounded(item) for item in value]
