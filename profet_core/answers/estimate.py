@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
-from profet_core.answers.predict import predicted_profile
 from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
+from profet_core.answers.training import predicted_profile
 from profet_core.catalog.collection import Narrowing
 from profet_core.cost import CostRow, CostTable, cost_table
 from profet_core.documents.answers import COVERAGE, MEMORY, ends
@@ -132,12 +132,7 @@ class EstimateAnswer:
 
 
 def answer_estimate(context: Context, question: EstimateQuestion, field_names: FieldNames) -> EstimateAnswer:
-    """Estimate, cost, and compare.
-
-    Raises
-    ------
-    ProfetError : the question is invalid; one line says what is wrong and what to do.
-    """
+    """Estimate, cost, and compare."""
     narrowing = question.narrowing
     context, names = narrowed_context(context, narrowing)
     check_wanted(context, question.targets, names, field_names)

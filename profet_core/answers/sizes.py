@@ -1,4 +1,4 @@
-"""Latency, cost and memory fit along batch or pixel size."""
+"""Latency, cost and memory fit along batch or pixel size; latency at a size between two measured ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.memory.fit import FitAnswer, does_not_fit
 from profet_core.prediction.sizes import curves_at
-from profet_core.sizes.axes import KNOTS, axis_range
+from profet_core.profiles import Profile
+from profet_core.sizes.axes import KNOTS, ScaleContext, axis_range, scale_context
+from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +164,53 @@ class _Along:
         """Batch size and pixels at a size of the axis."""
         steps, training = self.advice.training.steps, self.advice.training
         return (size, steps.pixels or training.pixels) if self.axis == "batch" else (steps.batch_size, size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleQuestion:
+    """Two measured latencies of one network, and the size between them.
+
+    Attributes
+    ----------
+    instance : an instance, or a GPU by its name.
+    axis : "batch" or "pixels". min_ms, max_ms : latency at its smallest and at its largest size.
+    method : one of `scaling.scale.SCALE_METHODS`.
+    other_size : pixels along batch, batch size along pixels. largest : a profile at the largest size.
+    fixed_classes : along pixels, the number of classes stays fixed.
+    """
+
+    instance: str
+    axis: str
+    min_ms: float
+    max_ms: float
+    at: int
+    method: str = "default"
+    other_size: int | None = None
+    largest: Profile | None = None
+    fixed_classes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleAnswer:
+    """Latency at the requested size, and at others: milliseconds per step."""
+
+    scaled: ScaledLatency
+    sizes: tuple[int, ...]
+    curve_ms: tuple[float, ...]
+
+
+def answer_scale(context: Context, question: ScaleQuestion, sizes: Sequence[int] = ()) -> ScaleAnswer:
+    """Scale a latency to the requested size, and to `sizes` for a curve."""
+    known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
+    # An instance or GPU without measurements uses the curve shared by all measured ones.
+    curve_of = context.models.profiled(question.instance) if known else question.instance
+    ends = (context.models, curve_of, question.axis, question.min_ms, question.max_ms)
+    if question.largest is None:
+        known_there = ScaleContext(other_size=question.other_size, fixed_classes=question.fixed_classes)
+    else:
+        known_there = scale_context(question.axis, question.largest, fixed_classes=question.fixed_classes)
+        if question.other_size is not None:
+            known_there = replace(known_there, other_size=question.other_size)
+    scaled = scale(*ends, question.at, method=question.method, context=known_there)
+    curve = scale_curve(*ends, list(sizes), method=question.method, context=known_there) if sizes else ()
+    return ScaleAnswer(replace(scaled, instance=question.instance), tuple(sizes), tuple(map(float, curve)))

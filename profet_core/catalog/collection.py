@@ -35,15 +35,6 @@ _GUESSED = "guessed:"
 Resolved = TypeVar("Resolved")
 
 
-def without_larger_nodes(offers: Iterable[Instance]) -> list[Instance]:
-    """Offers with one GPU, in their order; for GPUs only available in nodes, the smallest nodes. Custom offers stay."""
-    every = list(offers)
-    least: dict[str, int] = {}
-    for offer in every:
-        least[offer.gpu] = min(offer.gpu_count, least.get(offer.gpu, offer.gpu_count))
-    return [offer for offer in every if offer.gpu_count == least[offer.gpu] or is_ones_own(offer)]
-
-
 def is_ones_own(offer: Instance) -> bool:
     """Whether the machine or its price is custom."""
     return offer.own or offer.provider == OWN_PROVIDER or offer.market == OWN_PRICE

@@ -9,9 +9,8 @@ from statistics import NormalDist
 import pytest
 
 from profet_core.advice.advise import advise
-from profet_core.advice.certainty import ERROR_CORRELATION, compare
 from profet_core.advice.plans import Limits
-from profet_core.advice.recommend import frontier
+from profet_core.advice.recommend import ERROR_CORRELATION, compare, frontier
 from profet_core.advice.words import (
     SPOT_CAVEAT,
     answer_sentences,

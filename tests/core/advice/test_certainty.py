@@ -11,15 +11,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from profet_core.advice.certainty import (
-    CLOSE_CALL,
-    CLOSE_CALL_OF_ESTIMATES,
-    chance_less,
-    compare,
-    format_certainty,
-    is_claimed,
-    why_too_close,
-)
 from profet_core.advice.plans import (
     MEASURED_ERRORS_PCT,
     Confidence,
@@ -27,6 +18,15 @@ from profet_core.advice.plans import (
     confidence,
     plan_confidence,
     surest_certainty,
+)
+from profet_core.advice.recommend import (
+    CLOSE_CALL,
+    CLOSE_CALL_OF_ESTIMATES,
+    chance_less,
+    compare,
+    format_certainty,
+    is_claimed,
+    why_too_close,
 )
 from profet_core.advice.words import comparison_sentences
 from profet_core.latency import Basis

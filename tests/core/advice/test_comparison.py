@@ -8,8 +8,8 @@ from statistics import NormalDist
 
 import pytest
 
-from profet_core.advice.certainty import ERROR_CORRELATION, compare
 from profet_core.advice.plans import Limits, Plan
+from profet_core.advice.recommend import ERROR_CORRELATION, compare
 from profet_core.advice.words import comparison_sentences
 from profet_core.latency import Basis, sd_of_ratio
 from tests.made.step_times import Z90, offer, planned, row

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from profet_core.advice.advise import without_larger_nodes
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.advice.recommend import others_of_gpus, shortlist
 from profet_core.latency import Basis, StepTime
@@ -54,3 +55,16 @@ def test_each_gpu_has_its_cheapest_offer_and_what_must_be_there_is(plans):
 def test_others_of_a_gpu_are_named_the_cheapest_first(plans):
     assert names(others_of_gpus(plans.values(), plans["slow"])) == ["cheap"]
     assert names(others_of_gpus(plans.values(), plans["middle"])) == []
+
+
+def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(plans, catalog):
+    def left(*offers) -> list[str]:
+        rows = [replace(plans["fast"], offer=replace(catalog["p4d.24xlarge"], **offer)) for offer in offers]
+        return names(without_larger_nodes(rows))
+
+    one, two, eight = ({"name": name, "gpu_count": count} for name, count in (("one", 1), ("two", 2), ("eight", 8)))
+    assert left(eight, one, two) == ["one"]
+    other = {"name": "other form", "gpu_count": 8, "gpu": "A100-SXM4-80GB"}
+    assert left(eight, two, {**two, "name": "another two"}, other) == ["two", "another two", "other form"]
+    own = ({"own": True}, {"provider": "own"}, {"market": "own price"})
+    assert len(left(one, eight, *({**eight, **which} for which in own))) == 4, "one's own stay"

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from profet_core.advice.advise import advise
-from profet_core.advice.certainty import compare
 from profet_core.advice.plans import Limits, NodeTime, Request, plan_confidence, plan_of
+from profet_core.advice.recommend import compare
 from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.catalog.interconnects import Link
 from profet_core.latency import Basis

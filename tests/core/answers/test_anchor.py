@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core.answers.advise import answer_advise
-from profet_core.answers.cost import answer_cost
+from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import Context, question_anchor
 from profet_core.catalog import load_gpus

@@ -10,8 +10,7 @@ from profet_core import scale
 from profet_core.advice.advise import Preset, preset_rows
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import Context
-from profet_core.answers.scale import ScaleQuestion, answer_scale
-from profet_core.answers.sizes import answer_sizes
+from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames
