@@ -243,20 +243,18 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
     low, high = MEASURED_EPOCH_FACTOR if work.with_loading else (1.0, 1.0)
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
     deviation, ends, steps = 0.0 if row.basis.is_exact else row.log_sd, row.interval, work.steps
-
-    def usd(seconds: float) -> float:
-        return seconds / S_PER_HOUR * offer.usd_per_hour
-
-    def chance(limit: float | None, expected: float) -> float | None:
-        if limit is None or deviation is None:
-            return None
-        return chance_at_most(limit / expected, deviation, surest_certainty(row.basis))
-
-    total_s, interval = steps * ((low + high) / 2) * latency_ms / MS_PER_S, None
-    total_usd = usd(total_s)
+    usd_per_hour, interval, in_time, in_budget = offer.usd_per_hour, None, None, None
+    total_s = steps * ((low + high) / 2) * latency_ms / MS_PER_S
+    total_usd = total_s / S_PER_HOUR * usd_per_hour
     if ends is not None:
         low_s, high_s = steps * low * ends.low_ms / MS_PER_S, steps * high * ends.high_ms / MS_PER_S
-        interval = TotalInterval(low_s, high_s, usd(low_s), usd(high_s))
+        interval = TotalInterval(low_s, high_s, low_s / S_PER_HOUR * usd_per_hour, high_s / S_PER_HOUR * usd_per_hour)
+    if limits.given and deviation is not None:
+        surest = surest_certainty(row.basis)
+        if limits.deadline_s is not None:
+            in_time = chance_at_most(limits.deadline_s / total_s, deviation, surest)
+        if limits.budget_usd is not None:
+            in_budget = chance_at_most(limits.budget_usd / total_usd, deviation, surest)
     return Plan(
         offer=offer,
         basis=row.basis,
@@ -267,8 +265,8 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         total_s=total_s,
         total_usd=total_usd,
         interval=interval,
-        in_time=chance(limits.deadline_s, total_s),
-        in_budget=chance(limits.budget_usd, total_usd),
+        in_time=in_time,
+        in_budget=in_budget,
         fit_note=fit_note,
         limited_by_host=row.limited_by_host,
         gpus=gpus,
