@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -55,20 +55,12 @@ class TrainingRange:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> TrainingRange:
         """Parse the range from its manifest entry."""
-        given: dict[str, Any] = {field.name: values[field.name] for field in fields(cls)}
-        parsed: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-        return cls(**parsed)
+        return cls(*(tuple(value) if isinstance(value := values[one.name], list) else value for one in fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)
 class MemberStack:
-    """One ensemble member of the default method, for every target of an anchor.
-
-    Attributes
-    ----------
-    targets : instances, in the order of the first axis of all arrays.
-    constants, typical_log_ratio : as `stacks.member_latency` takes them.
-    """
+    """One ensemble member of the default method; `targets` are the first axis of its arrays."""
 
     targets: tuple[str, ...]
     fitted: Fitted
@@ -109,19 +101,20 @@ class Method:
     without_latency: EnsembleRule
     kind: str = "pairs"
 
+    @classmethod
+    def of(cls, name: str, values: Mapping[str, Any]) -> Method:
+        """Parse a method from its manifest entry."""
+        with_latency, without_latency = (
+            EnsembleRule(
+                tuple(rule["members"]), rule["combine"], tuple(rule["weights"]) if rule.get("weights") else None
+            )
+            for rule in (values["with_latency"], values["without_latency"])
+        )
+        return cls(name, with_latency, without_latency, values.get("kind", "pairs"))
+
     def rule(self, latency_known: bool) -> EnsembleRule:
         """The rule for this case."""
         return self.with_latency if latency_known else self.without_latency
-
-
-def method_of(name: str, values: Mapping[str, Any]) -> Method:
-    """Parse a method from its manifest entry."""
-    return Method(name, _rule(values["with_latency"]), _rule(values["without_latency"]), values.get("kind", "pairs"))
-
-
-def _rule(values: Mapping[str, Any]) -> EnsembleRule:
-    weights = values.get("weights")
-    return EnsembleRule(tuple(values["members"]), values["combine"], None if weights is None else tuple(weights))
 
 
 # Each layer is a models folder inside the base models folder. The base folder stays unchanged.
@@ -161,12 +154,7 @@ class LayerRecord:
 
 
 def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
-    """Layers over the models in `folder`; empty without `own_pairs.json`.
-
-    Raises
-    ------
-    ArtifactError : the file is damaged, has another version, or was trained with other base models.
-    """
+    """Layers over the models in `folder`; empty without `own_pairs.json`, ArtifactError if that can't be used."""
     path = folder / OWN_PAIRS_NAME
     if not path.exists():
         return ()
@@ -199,7 +187,7 @@ def _layer(row: JsonObject) -> LayerRecord:
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 2
 
-Coefficients = TypeVar("Coefficients", TransferModel, MemoryModel, GrowthModel)
+Coefficients = TypeVar("Coefficients")
 _DOWNLOAD_AGAIN = "restore the models (git checkout models) or run `profet train`"
 _TRAIN_AGAIN = "run `profet train` with its data again"
 
@@ -215,7 +203,7 @@ class Models:
             host_operations=tuple(manifest["features"]["host_operations"]),
             near=float(manifest["features"]["near"]),
         )
-        self.methods = {name: method_of(name, values) for name, values in manifest["methods"].items()}
+        self.methods = {name: Method.of(name, values) for name, values in manifest["methods"].items()}
         self.default_method: str = manifest["default_method"]
         self.ranges = {name: TrainingRange.of(values) for name, values in manifest["instances"].items()}
         self._scalers = {
@@ -242,24 +230,14 @@ class Models:
         return instance if instance in self.ranges else None
 
     def method(self, name: str) -> Method:
-        """The method of that name; "default" is the one in the manifest.
-
-        Raises
-        ------
-        InputError : unknown method.
-        """
+        """The method of that name, InputError if unknown; "default" is the one in the manifest."""
         found = self.methods.get(self.default_method if name == "default" else name)
         if found is None:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
         return found
 
     def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
-        """The scaler of an instance along "batch" or "pixels".
-
-        Raises
-        ------
-        InputError : unknown axis, or the models have no scaler for the instance.
-        """
+        """The scaler of an instance along "batch" or "pixels"; InputError if the models have none."""
         axis_range(axis)
         if instance is None or (instance, axis) not in self._scalers:
             raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
@@ -274,13 +252,8 @@ class Models:
     ) -> np.ndarray:
         """Latencies of one member on each of `targets`, milliseconds, shape (targets, profiles).
 
-        Parameters
-        ----------
-        inputs : each kind of member input ("clusters", "latency_ms"), float32, one row per profile.
-
-        Raises
-        ------
-        ArtifactError : the models have no such member, or its file is missing, damaged or changed.
+        `inputs` holds each kind of member input ("clusters", "latency_ms"), float32, one row per profile. ArtifactError
+        if there is no such member, or its file is missing, damaged or changed.
         """
         row = self._members.get((anchor, member), {"targets": ()})
         missing = [target for target in targets if target not in row["targets"]]
@@ -292,12 +265,7 @@ class Models:
         return fitted.run(inputs[row["input"]])[[row["targets"].index(target) for target in targets], :, 0]
 
     def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
-        """One member of the default method, for every target of `anchor`.
-
-        Raises
-        ------
-        ArtifactError : the models have no such member, or its file is missing, damaged or changed.
-        """
+        """One member of the default method, for every target of `anchor`; raises as `run_members`."""
         case = case_name(latency_known, sizes_known)
         if found := self._opened.get((anchor, member, case)):
             return found
@@ -319,7 +287,7 @@ class Models:
     @cached_property
     def transfer(self) -> TransferModel | None:
         """Model that transfers latencies to unprofiled GPUs; None if absent."""
-        return self._of_this_set(load_transfer(self.folder)) if self._has(TRANSFER_NAME) else None
+        return self._coefficients(TRANSFER_NAME, load_transfer)
 
     def with_transfer(self, transfer: TransferModel) -> Models:
         """The same models, sharing loaded files, with another transfer model."""
@@ -330,22 +298,30 @@ class Models:
     @cached_property
     def memory(self) -> MemoryModel | None:
         """Memory model of a step; None if absent."""
-        return self._of_this_set(load_memory(self.folder)) if self._has(MEMORY_NAME) else None
+        return self._coefficients(MEMORY_NAME, load_memory)
 
     @cached_property
     def growth(self) -> GrowthModel | None:
         """Model of step latency scaling with batch and pixel size; None if absent."""
-        return self._of_this_set(load_growth(self.folder)) if self._has(GROWTH_NAME) else None
+        return self._coefficients(GROWTH_NAME, load_growth)
 
     @cached_property
     def scaleout(self) -> ScaleoutModel | None:
         """Multi-GPU scaling model; None if absent."""
-        return load_scaleout(self.folder) if (self.folder / SCALEOUT_NAME).is_file() else None
+        return self._coefficients(SCALEOUT_NAME, load_scaleout)
 
     @cached_property
     def precision(self) -> PrecisionModel | None:
         """Model of AMP and TF32 speedups; None if absent."""
-        return load_precision(self.folder) if (self.folder / PRECISION_NAME).is_file() else None
+        return self._coefficients(PRECISION_NAME, load_precision)
+
+    def _coefficients(self, name: str, load: Callable[[Path], Coefficients]) -> Coefficients | None:
+        """Contents of a file beside the manifest: one that the manifest names must exist."""
+        if name not in self.manifest.get("coefficients", ()) and not (self.folder / name).exists():
+            return None
+        found = load(self.folder)
+        self._check_in_place()
+        return found
 
     @cached_property
     def own_layers(self) -> tuple[OwnLayer, ...]:
@@ -366,12 +342,7 @@ class Models:
             return self._references[anchor]
 
     def verify(self) -> None:
-        """Check every file against the manifest and keep it in memory, because another set may replace the folder.
-
-        Raises
-        ------
-        ArtifactError : a file is missing, changed or truncated.
-        """
+        """Check every file against the manifest and keep it in memory, because another set may replace the folder."""
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
         _ = self.transfer, self.memory, self.growth, self.scaleout, self.precision
@@ -382,22 +353,15 @@ class Models:
         """Contents of a member file, for that many targets."""
         with self._lock:
             if name not in self._fitted:
-                self._fitted[name] = self._read_member(name, models)
+                data = self._read(name)
+                try:
+                    fitted = read_fitted(data)
+                except ValueError:
+                    raise self._damaged(name) from None
+                if fitted.models != models:
+                    raise self._damaged(name)
+                self._fitted[name] = fitted
             return self._fitted[name]
-
-    def _read_member(self, name: str, models: int) -> Fitted:
-        data = self._read(name)
-        try:
-            fitted = read_fitted(data)
-        except ValueError:
-            raise self._damaged(name) from None
-        if fitted.models != models:
-            raise self._damaged(name)
-        return fitted
-
-    def _has(self, name: str) -> bool:
-        """Whether a file belongs to these models: a file in the manifest must exist."""
-        return name in self.manifest.get("coefficients", ()) or (self.folder / name).exists()
 
     def _read(self, name: str) -> bytes:
         if name in self._verified:
@@ -414,10 +378,6 @@ class Models:
 
     def _damaged(self, name: str) -> ArtifactError:
         return ArtifactError(f"The model file {name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
-
-    def _of_this_set(self, found: Coefficients) -> Coefficients:
-        self._check_in_place()
-        return found
 
     def _check_in_place(self) -> None:
         """Raise if other models have replaced these on disk."""
@@ -447,17 +407,10 @@ class OwnLayer:
 
 
 def load_models(folder: Path | str | None = None) -> Models:
-    """Load a models folder.
-
-    Parameters
-    ----------
-    folder : the folder; if None, `$PROFET_HOME`, else the shipped one.
-
-    Raises
-    ------
-    ArtifactError : the manifest is missing, was changed, or was written by another version of this project.
-    """
-    folder = _in_place(models_folder(folder))
+    """Load a models folder; None: `$PROFET_HOME`, else the shipped one. ArtifactError if its manifest can't be used."""
+    folder = models_folder(folder)
+    # A training may have been killed while it replaced the folder.
+    folder = put_aside(folder) if not folder.exists() and put_aside(folder).exists() else folder
     path = folder / MANIFEST_NAME
     if not path.is_file():
         raise ArtifactError(f"There are no models in {folder.name or folder}: {_DOWNLOAD_AGAIN}.")
@@ -472,11 +425,6 @@ def _layer_models(folder: Path, record: LayerRecord) -> Models:
     ):
         raise ArtifactError(f"{shown(folder / OWN_PAIRS_NAME)} and its models don't match: {_TRAIN_AGAIN}.")
     return models
-
-
-def _in_place(folder: Path) -> Path:
-    """`folder`, or its backup if a training was killed while it replaced the folder."""
-    return put_aside(folder) if not folder.exists() and put_aside(folder).exists() else folder
 
 
 def case_name(latency_known: bool, sizes_known: bool) -> str:
