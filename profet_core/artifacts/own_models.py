@@ -36,30 +36,21 @@ class OwnModels:
 
 
 def own_models(models: Models) -> OwnModels | None:
-    """Describe the loaded models; None if they are the shipped ones.
-
-    Raises
-    ------
-    ArtifactError : `transfer.json` or `calibrated.json` is damaged.
-    """
+    """Describe the loaded models; None if they are the shipped ones."""
     shipped = shipped_folder("models")
     if models.folder.resolve() == shipped.resolve():
         return None
+    times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
     networks = models.manifest.get("training_data", {}).get("architectures", ())
     calibrated = models.transfer.calibrated.values() if models.transfer else ()
     return OwnModels(
-        written=_written(models.folder),
+        written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
         instances=models.instances,
         networks=tuple(map(str, networks)),
         calibrated=tuple(sorted(calibrated, key=lambda one: (one.instance, one.tf32))),
         layers=tuple(layer.record for layer in models.own_layers),
         base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
     )
-
-
-def _written(folder: Path) -> str:
-    times = [path.stat().st_mtime for name in _FILES if (path := folder / name).is_file()]
-    return datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else ""
 
 
 def _checksum(manifest: Path) -> object:
