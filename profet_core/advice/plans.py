@@ -299,7 +299,7 @@ class Confidence(IntEnum):
 
 
 #: Mean error, percent, of the default method on held-out networks with the anchor's latency given, by the confidence
-#: of their intervals; `tests/core/advice/test_certainty.py` recomputes them from `validation.json`.
+#: of their intervals; `tests/core/advice/test_recommend.py` recomputes them from `validation.json`.
 MEASURED_ERRORS_PCT = {Confidence.GOOD: 4.8, Confidence.FAIR: 10.8}
 
 

@@ -1,15 +1,20 @@
-"""Where a question's profile was recorded: as the question says, or by the GPU that the profile names."""
+"""Where a profile was recorded, the training along its sizes, every GPU as anchor and target."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
+from profet_core import scale
+from profet_core.advice.advise import Preset, preset_rows
 from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import Context, question_anchor
+from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
 from profet_core.catalog import load_gpus
+from profet_core.catalog.own import parse_own
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.fields.questions import AdviseQuestion, FieldNames, PredictQuestion, TrainingQuestion
 from profet_core.latency import Basis
@@ -139,3 +144,123 @@ def test_memory_is_judged_from_the_anchors_own_gpu(context, samples):
         assert found["p5.48xlarge"].why == f"it ran on a GPU with {gib} GiB"
     with pytest.raises(InputError, match="'p9' is neither an instance of the catalog nor a known GPU"):
         fits_by_instance(model, context.catalog, context.gpus, profile, "p9", ["p5.48xlarge"])
+
+
+SAMPLE = "resnet50-128px-b64-g4dn"
+
+
+@pytest.fixture
+def question(samples) -> AdviseQuestion:
+    sample = samples[SAMPLE]
+    return AdviseQuestion(
+        profile=sample.profile,
+        anchor=sample.anchor,
+        latency_ms=sample.latency_ms,
+        images=50_000,
+        epochs=2,
+        include_retired=True,
+    )
+
+
+def original(rows):
+    return preset_rows(rows, Preset.ORIGINAL)
+
+
+@pytest.mark.parametrize("whole_nodes", [False, True])
+@pytest.mark.parametrize(("axis", "field", "size"), [("batch", "at_batch", 32), ("pixels", "at_pixels", 224)])
+def test_each_size_is_as_advice_says(context, question, axis, field, size, whole_nodes):
+    question = replace(question, whole_nodes=whole_nodes, gpu=("T4", "V100"))
+    found = answer_sizes(context, question, axis, [32, 64, 128, 224], SPELLING)
+    advice = answer_advise(context, replace(question, **{field: size}), SPELLING)
+    plans = {row.label: row.plan for row in advice.rows if row.plan is not None}
+    compared = 0
+    for curve in found.curves:
+        (point,) = [one for one in curve.points if one.size == size]
+        if curve.row.label in plans:
+            plan, compared = plans[curve.row.label], compared + 1
+            assert (point.plan.latency_ms, point.plan.total_s, point.plan.total_usd) == pytest.approx(
+                (plan.latency_ms, plan.total_s, plan.total_usd), rel=1e-12
+            )
+            assert (point.plan.gpus, point.plan.interval) == (plan.gpus, pytest.approx(plan.interval))
+    assert compared > 4
+
+
+def test_rows_are_the_advice_s_own_or_at_the_largest_batch(context, question):
+    at = answer_sizes(context, question, "batch", [64], SPELLING, choose=original)
+    assert len(at.rows) == 4
+    assert {row.plan.offer.name: row.plan for row in at.rows} == {
+        row.offer.name: row.plan for row in original(at.advice.rows)
+    }
+    large = replace(question, at_pixels=256)
+    largest = answer_sizes(context, large, "batch", [64], SPELLING, choose=original, at_largest=True)
+    for row in largest.rows:
+        assert row.size == row.plan.batch_size == min(row.fit.largest_batch, 256)
+    assert {row.size for row in largest.rows} != {256}
+
+
+def test_what_is_not_known_is_asked(context, question):
+    bare = replace(question.profile, meta=replace(question.profile.meta, batch_size=None, pixels=None))
+    asked = replace(question, profile=bare, images=None)
+    with pytest.raises(InputError, match="batch size"):
+        answer_sizes(context, asked, "batch", [64], SPELLING)
+    with pytest.raises(InputError, match="--profiled-pixels"):
+        answer_sizes(context, replace(asked, profiled_batch=64), "pixels", [64], SPELLING)
+
+
+def test_the_scaler(context, models):
+    asked = ScaleQuestion(instance="p3.2xlarge", axis="batch", min_ms=10, max_ms=100, at=128)
+    found = answer_scale(context, asked, [16, 128, 256])
+    assert found.scaled == scale(models, "p3.2xlarge", "batch", 10, 100, 128)
+    assert found.curve_ms == (10.0, found.scaled.latency_ms, 100.0)
+    documented = answer_scale(context, replace(asked, method="profet")).scaled
+    assert documented == scale(models, "p3.2xlarge", "batch", 10, 100, 128, method="profet")
+    shared = answer_scale(context, replace(asked, instance="L4")).scaled
+    assert (shared.instance, shared.latency_ms) == ("L4", scale(models, None, "batch", 10, 100, 128).latency_ms)
+    with pytest.raises(InputError, match="p9"):
+        answer_scale(context, replace(asked, instance="p9"))
+
+
+GPUS = load_gpus()
+HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
+
+
+@pytest.fixture(scope="module")
+def profile(samples):
+    return samples["vgg16-224px-b16-g3s"].profile
+
+
+@pytest.fixture(scope="module")
+def every_gpu(models, catalog):
+    """The catalog with an instance of each GPU."""
+    rows = [f"my.{at},{name},1,,,1,any,linux,on-demand,,2026-11-23,a bill" for at, name in enumerate(GPUS)]
+    return Context(models, catalog.with_own(parse_own("\n".join([HEADER, *rows]), catalog)), GPUS)
+
+
+def is_sound(row) -> bool:
+    return 0 < row.interval.low_ms <= row.latency_ms <= row.interval.high_ms < math.inf
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_a_gpu_is_an_anchor(every_gpu, profile, name):
+    printed = name if name.startswith("AMD ") else f"NVIDIA {name}"
+    recorded = replace(profile, meta=replace(profile.meta, gpu=printed))
+    answer = answer_predict(every_gpu, PredictQuestion(profile=recorded), SPELLING).prediction
+    rows = [row for row in answer.predictions if row.interval is not None]
+    assert len(rows) > 100
+    assert all(is_sound(row) for row in rows)
+
+
+@pytest.mark.parametrize("precision", ["as profiled", "amp", "bf16"])
+def test_every_gpu_is_a_target(every_gpu, profile, precision):
+    recorded = replace(profile, meta=replace(profile.meta, gpu="Tesla T4"))
+    asked = PredictQuestion(profile=recorded, latency_ms=500.0, precision=precision)
+    rows = {row.instance: row for row in answer_predict(every_gpu, asked, SPELLING).prediction.predictions}
+    mine = [rows[f"my.{at}"] for at in range(len(GPUS))]
+    assert all(is_sound(row) for row in mine)
+
+
+def test_advice_knows_every_gpu(every_gpu, profile):
+    recorded = replace(profile, meta=replace(profile.meta, gpu="Tesla T4"))
+    asked = AdviseQuestion(profile=recorded, latency_ms=500.0, images=50_000)
+    offered = {plan.offer.name for plan in answer_advise(every_gpu, asked, SPELLING).advice.plans}
+    assert {f"my.{at}" for at in range(len(GPUS))} <= offered
