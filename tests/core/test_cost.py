@@ -62,15 +62,6 @@ def test_speed_up_refers_to_the_anchor(catalog):
         assert (table.images, table.validation_images, table.batch_size, table.epochs) == (9, 7, 8, 3)
 
 
-def test_an_own_price_replaces_the_catalogs_and_nothing_else(catalog):
-    own = catalog.with_prices({"g3s.xlarge": 3.6})
-    row = one_row(own, 1000, images=16, batch_size=16)
-    assert row.usd_per_hour == 3.6
-    assert row.step_usd == pytest.approx(0.001)
-    assert row.status == "retired"
-    assert one_row(catalog, 1000).usd_per_hour == 0.75
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -131,13 +131,6 @@ def test_a_whole_number_may_be_grouped(whole):
     assert typed_whole(f"{whole:,}", 1, MOST) == typed_whole(f" {whole}.0 ", 1, MOST) == whole
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [(".5", 0.5), ("1e3", 1000.0), ("1.5E3", 1500.0), ("+5", 5.0), (" 5 ", 5.0)]
-)
-def test_single_numbers(text, value):
-    assert typed_positive(text) == value
-
-
 def test_what_is_no_number_or_out_of_bounds_is_one_line():
     no_numbers = [
         *("", ".", "x", "1 23", "1,2,3", "1.2.3", "1,234.5,6", "1.234,5", "203,3", "1,,2", "5.", "12,34,567", "1_000"),

@@ -47,16 +47,6 @@ def test_the_package_shows_what_it_exports_and_its_version():
         _ = profet_core.nothing
 
 
-def test_functions_keep_their_names_after_packages_of_the_same_names_are_imported():
-    code = (
-        "import profet_core.from_layers.estimate, profet_core.multi_gpu.law\n"
-        "from profet_core import estimate, scaleout\n"
-        "assert callable(estimate) and callable(scaleout)\n"
-        "from profet_core.from_layers.estimate import NetworkEstimate\n"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_importing_the_package_loads_nothing_of_it():
     code = "import sys, profet_core\nassert not [name for name in sys.modules if name.startswith('profet_core.')]"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -22,8 +22,6 @@ from profet_core.answers.scaleout import (
     answer_scaleout,
     batch_per_gpu,
     scaleout_question,
-    stops_paying,
-    usual_counts,
 )
 from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
@@ -47,23 +45,26 @@ from profet_core.multi_gpu.step import GpuStep, nodes_of, scaled_step
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
 
+#: Half of every bandwidth, a millisecond a message, half of sharing hidden, a hundredth lost a doubling.
+LAW = ScaleoutModel(
+    link_efficiency=dict.fromkeys(Link, 0.5),
+    host_efficiency=0.5,
+    network_efficiency=0.5,
+    message_ms=1.0,
+    overlap=0.5,
+    straggling=0.01,
+    network_straggling=0.02,
+    copy_efficiency=0.5,
+    tensor_ms=0.1,
+    tensor_gpu_ms=0.2,
+    widths=dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
+    one_process_widths=dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
+)
+
+
 @pytest.fixture
 def law() -> ScaleoutModel:
-    """Half of every bandwidth, a millisecond a message, half of sharing hidden, a hundredth lost a doubling."""
-    return ScaleoutModel(
-        link_efficiency=dict.fromkeys(Link, 0.5),
-        host_efficiency=0.5,
-        network_efficiency=0.5,
-        message_ms=1.0,
-        overlap=0.5,
-        straggling=0.01,
-        network_straggling=0.02,
-        copy_efficiency=0.5,
-        tensor_ms=0.1,
-        tensor_gpu_ms=0.2,
-        widths=dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
-        one_process_widths=dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
-    )
+    return LAW
 
 
 @pytest.fixture
@@ -284,37 +285,14 @@ def test_what_can_t_be_is_refused(law, node, p3):
     assert batch_per_gpu(256, 8) == 32
 
 
-def test_more_gpus_pay_until_an_epoch_gets_dearer_by_more_than_faster():
-    assert stops_paying([100, 50, 25], [1, 1, 1]) is None
-    # Twice the price for 1.5 times the speed: dearer by 1.33, still less than faster.
-    assert stops_paying([150, 100], [3, 4]) is None
-    # Twice the price for 1.25 times the speed: dearer by 1.6.
-    assert stops_paying([100, 60, 48], [1, 1.2, 1.92]) == 1
-    assert stops_paying([100], [1]) is None
-
-
-def test_without_a_word_parts_of_a_node_and_whole_ones_are_looked_at():
-    assert usual_counts(1) == usual_counts(8) == (1, 2, 4, 8, 16, 32, 64)
-    assert usual_counts(3) == (1, 2, 3, 6, 12, 24, 48)
-    assert usual_counts(6) == (1, 2, 4, 6, 12, 24, 48) and usual_counts(72) == (1, 2, 4, 8, 16, 32, 64)
-    # Larger than what was measured: parts of it only.
-    assert usual_counts(128) == (1, 2, 4, 8, 16, 32, 64)
-
-
 #: Gradients go at the specified speed and none of it hides; scaling is 10 % sure of itself.
-PLAIN = ScaleoutModel(
+PLAIN = replace(
+    LAW,
     link_efficiency=dict.fromkeys(Link, 1.0),
-    host_efficiency=1.0,
-    network_efficiency=1.0,
     message_ms=0.0,
     overlap=0.0,
     straggling=0.0,
-    network_straggling=0.0,
-    copy_efficiency=1.0,
-    tensor_ms=0.0,
-    tensor_gpu_ms=0.0,
     widths=dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0)),
-    one_process_widths=dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0)),
 )
 #: Four GPUs over PCIe 3: 15.75 GB/s.
 NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")
