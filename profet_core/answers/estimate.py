@@ -73,12 +73,7 @@ ESTIMATE: Fields = {
 
 
 def with_profiled(values: Mapping[str, Any], field_names: FieldNames) -> dict[str, Any]:
-    """Values of `ESTIMATE` with those of the profile as its question.
-
-    Raises
-    ------
-    InputError : fields of a profile are given without it.
-    """
+    """Values of `ESTIMATE` with those of the profile as its question."""
     of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
     others = {name: value for name, value in values.items() if name not in of_profile}
     if not of_profile:
@@ -100,16 +95,9 @@ def named_question(
     profiled: ProfileQuestion | None = None,
     **more: Any,
 ) -> EstimateQuestion:
-    """Build the question for a network given by name.
+    """Build the question for a network given by name; InputError if it is unknown, or can't have that size.
 
-    Parameters
-    ----------
-    pixels, classes : None: `DEFAULT_PIXELS`, and the number of classes in the measurements. more : other question
-        fields.
-
-    Raises
-    ------
-    InputError : unknown network, or one that can't have that size.
+    Pixels default to `DEFAULT_PIXELS`, classes to their number in the measurements. `more` are other question fields.
     """
     name = network_name(network)
     counts = counts_of(name, DEFAULT_PIXELS if pixels is None else pixels, classes)

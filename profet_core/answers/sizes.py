@@ -76,11 +76,6 @@ def answer_sizes(
     ----------
     choose : selects the rows of the advice to answer for.
     at_largest : `rows` has each offer at its largest batch that fits, within the range of sizes.
-    training : of the question, if it is predicted already.
-
-    Raises
-    ------
-    ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     axis_range(axis)
     advice = answer_advise(context, question, field_names, training)
@@ -89,6 +84,7 @@ def answer_sizes(
     if axis == "pixels" and advice.training.pixels is None:
         raise InputError(f"Enter the image size of the profile: {field_names.option('profiled_pixels')}.")
     along = _Along(context, question, field_names, advice, axis)
+    steps = advice.training.steps
     # An offer that doesn't fit at this size has a curve but no plan.
     rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
     points = along.points(rows, sizes)
@@ -96,11 +92,8 @@ def answer_sizes(
     curves = [
         SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in rows if row.label in points
     ]
-    steps = advice.training.steps
     own = steps.batch_size if axis == "batch" else steps.pixels or 0
-    found = [SizePoint(own, row.plan, row.fit) for row in rows if row.plan is not None]
-    if at_largest:
-        found = along.at_largest(rows)
+    found = along.at_largest(rows) if at_largest else [SizePoint(own, row.plan, row.fit) for row in rows if row.plan]
     return SizesAnswer(advice, axis, tuple(sizes), tuple(found), tuple(curves))
 
 
@@ -116,19 +109,16 @@ class _Along:
 
     def points(self, rows: Sequence[OfferRow], sizes: Sequence[int]) -> dict[str, list[SizePoint]]:
         """Label of a row -> its point at each size, if the latency is known at all sizes."""
-        training = self.advice.training
+        training, request = self.advice.training, self.advice.advice.request
         names = {row.offer.name for row in rows}
-        batch_size, pixels = training.steps.batch_size, training.steps.pixels or training.pixels
-        other = pixels if self.axis == "batch" else batch_size
+        other = self._size(0)[1 if self.axis == "batch" else 0]
         steps = curves_at(self.context.models, training.known, self.axis, sizes, other, instances=names)
         known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
         shown = [row for row in rows if row.offer.name in known]
         offers = [row.offer for row in shown]
-        request = self.advice.advice.request
         points: dict[str, list[SizePoint]] = {row.label: [] for row in shown}
         for place, size in enumerate(sizes):
-            at = self._size(size)
-            one_gpu = [found[place] for found in known.values()]
+            at, one_gpu = self._size(size), [found[place] for found in known.values()]
             every = node_rows(self.context, self.question, training, one_gpu, offers, at, self.field_names)
             by_name = {step.instance: step for step in every}
             asked = replace(request, workload=replace(request.workload, batch_size=at[0]))
@@ -138,15 +128,14 @@ class _Along:
 
     def largest_fits(self, instances: Sequence[str]) -> Mapping[str, int]:
         """Instance -> `SizeCurve.largest_fit`."""
-        sizes = KNOTS[self.axis]
-        fits = {
-            size: fits_in_training(self.context, self.advice.training, instances, self._size(size)) for size in sizes
-        }
-        found = {}
-        for name in instances:
-            beyond = [size for size in sizes if does_not_fit(fits[size].get(name))]
-            if beyond:
-                found[name] = max((size for size in sizes if size < min(beyond)), default=0)
+        found: dict[str, int] = {}
+        fitting = 0
+        for size in KNOTS[self.axis]:
+            fits = fits_in_training(self.context, self.advice.training, instances, self._size(size))
+            for name in instances:
+                if name not in found and does_not_fit(fits.get(name)):
+                    found[name] = fitting
+            fitting = size
         return found
 
     def at_largest(self, rows: Sequence[OfferRow]) -> list[SizePoint]:

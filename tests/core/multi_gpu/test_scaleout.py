@@ -443,7 +443,7 @@ def test_another_batch_on_a_gpu_is_carried(answered, samples):
     found = answered(profile=profile, batch=128, gpus=[1, 2])
     assert found.curve[0].step.batch_per_gpu == 128
     assert 1.5 * 123 < found.curve[0].step.latency_ms < 2.5 * 123
-    with pytest.raises(InputError, match="The step latency on GeForce RTX 2080 Ti is unknown: give it"):
+    with pytest.raises(InputError, match="GeForce RTX 2080 Ti at batch"):
         answered(profile=recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti", None))
 
 
