@@ -55,7 +55,8 @@ class TrainingRange:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> TrainingRange:
         """Parse the range from its manifest entry."""
-        return cls(*(tuple(value) if isinstance(value := values[one.name], list) else value for one in fields(cls)))
+        parsed: dict[str, Any] = {one.name: values[one.name] for one in fields(cls)}
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in parsed.items()})
 
 
 @dataclass(frozen=True, slots=True)

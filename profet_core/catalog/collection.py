@@ -274,20 +274,26 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
     every, conditions = list(offers), narrowing.conditions(gpus or load_gpus())
     unknown = [name for name in _PLACES if name in conditions and not any(map(conditions[name], every))]
 
-    def passes(offer: Instance, name: str) -> bool:
-        return (name in _PLACES and offer.market == OWN_HARDWARE) or conditions[name](offer)
+    def passing(names: Iterable[str]) -> list[Instance]:
+        wanted = [(conditions[name], name in _PLACES) for name in names]
+        return [
+            offer
+            for offer in every
+            if all((place and offer.market == OWN_HARDWARE) or passes(offer) for passes, place in wanted)
+        ]
 
-    found = [offer for offer in every if all(passes(offer, name) for name in conditions)]
+    found = passing(conditions)
     if not every or (found and not unknown):
         return found
     for name in conditions:
-        if name in unknown or not any(passes(offer, name) for offer in every):
+        if name in unknown or not passing([name]):
             raise NoOffersError(f"No offer has {_words(name, narrowing)}: {_what_there_is(name, narrowing, every)}.")
-    ways = []
-    for name in conditions:
-        left = sum(all(passes(offer, other) for other in conditions if other != name) for offer in every)
-        if left:
-            ways.append(f"{_words(name, narrowing)} ({left} {'offer' if left == 1 else 'offers'} without it)")
+    left = {name: len(passing(conditions.keys() - {name})) for name in conditions}
+    ways = [
+        f"{_words(name, narrowing)} ({count} offer{'s' if count > 1 else ''} without it)"
+        for name, count in left.items()
+        if count
+    ]
     asked = ", ".join(_words(name, narrowing) for name in conditions)
     raise NoOffersError(f"No offer matches all of {asked}: relax {' or '.join(ways) or 'more than one of them'}.")
 

@@ -44,7 +44,6 @@ from profet_core.multi_gpu.law import (
 from profet_core.multi_gpu.step import GpuStep, nodes_of, scaled_step
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
-
 #: Half of every bandwidth, a millisecond a message, half of sharing hidden, a hundredth lost a doubling.
 LAW = ScaleoutModel(
     link_efficiency=dict.fromkeys(Link, 0.5),
