@@ -276,11 +276,12 @@ def offer_rows(
 ) -> list[OfferRow]:
     """One row per offer of `advice`, including excluded offers; `anchor` is an instance, or a GPU by its name."""
     reasons = {one.instance: one.reason for one in advice.excluded}
-    plans = {plan.offer.offer_key: plan for plan in advice.plans}
+    # Plans hold these very offers.
+    plans = {id(plan.offer): plan for plan in advice.plans}
     return [
         OfferRow(
             offer=offer,
-            plan=(plan := plans.get(offer.offer_key)),
+            plan=(plan := plans.get(id(offer))),
             fit=fits.get(offer.name),
             reason="" if plan else reasons.get(offer.name, "no GPU specs"),
             is_anchor=anchor in (offer.name, offer.gpu),

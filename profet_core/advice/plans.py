@@ -241,7 +241,8 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
     if gpus > 1:
         work = replace(work, batch_size=work.batch_size * gpus)
     low, high = MEASURED_EPOCH_FACTOR if work.with_loading else (1.0, 1.0)
-    latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
+    latency_ms = row.latency_ms
+    assert latency_ms is not None
     deviation, ends, steps = 0.0 if row.basis.is_exact else row.log_sd, row.interval, work.steps
     usd_per_hour, interval, in_time, in_budget = offer.usd_per_hour, None, None, None
     total_s = steps * ((low + high) / 2) * latency_ms / MS_PER_S

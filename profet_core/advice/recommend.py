@@ -23,6 +23,8 @@ CLOSE_CALL = 0.80
 #: The threshold for unprofiled GPUs: the interval must exclude a tie, and the 90% interval leaves 5% on that side.
 #: `profet validate --transfer` shows how often such statements about the A10G were right.
 CLOSE_CALL_OF_ESTIMATES = (1 + LEVEL) / 2
+#: In percent: 100 times 0.29 is 28.999999999999996.
+_ROUNDING = 1e-9
 #: Costs this close are tied: prices differ by more between regions.
 COST_TIE = 1.05
 
@@ -45,10 +47,10 @@ class Criterion(StrEnum):
 
 def certainty_of(a: Plan, b: Plan, criterion: Criterion | None = None) -> float | None:
     """Probability, as in `compare`, that A is better than B, or dominates it; None where an interval is missing."""
-    deviation = _deviation_of_ratio(a, b)
+    times, deviation = _time_ratio(a, b)
     if deviation is None:
         return None
-    times, costs = _time_ratio(a, b), a.total_usd / b.total_usd
+    costs = a.total_usd / b.total_usd
     if criterion is None and deviation == 0:
         return float(max(times, costs) <= 1 and min(times, costs) < 1)
     # Both ratios share one error, so the worse ratio decides.
@@ -67,38 +69,32 @@ def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float
     return bounded_chance(-math.log(ratio) / deviation, surest)
 
 
-def _time_ratio(a: Plan, b: Plan) -> float:
-    """Ratio of step latencies if the steps have equal numbers of images; else of whole trainings."""
-    return a.latency_ms / b.latency_ms if a.gpus == b.gpus else a.total_s / b.total_s
+def _time_ratio(a: Plan, b: Plan) -> tuple[float, float | None]:
+    """Ratio of step latencies if the steps have equal numbers of images, else of whole trainings.
 
-
-def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:
-    """Standard deviation of the log ratio of both steps."""
+    Also the standard deviation of its logarithm; None where an interval is missing.
+    """
     of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
-    same_gpu = a.offer.gpu == b.offer.gpu
+    same_gpu, same_gpus = a.offer.gpu == b.offer.gpu, a.gpus == b.gpus
+    ratio = a.latency_ms / b.latency_ms if same_gpus else a.total_s / b.total_s
     if of_a is None or of_b is None:
         # The same row in another market has the same error.
-        return 0.0 if same_gpu and a.gpus == b.gpus and a.latency_ms == b.latency_ms else None
+        return ratio, 0.0 if same_gpu and same_gpus and ratio == 1 else None
     if a.relative is not None and a.relative.instance == b.offer.name:
-        of_one_gpu = float(a.relative.log_sd)
+        deviation = float(a.relative.log_sd)
     elif b.relative is not None and b.relative.instance == a.offer.name:
-        of_one_gpu = float(b.relative.log_sd)
+        deviation = float(b.relative.log_sd)
     else:
         measured = ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0
-        of_one_gpu = sd_of_ratio(of_a, of_b, 1.0 if same_gpu else measured)
-    if (a.scaling_deviation or b.scaling_deviation) and not same_speed(a, b):
-        of_one_gpu = combined_sd(of_one_gpu, combined_sd(a.scaling_deviation, b.scaling_deviation))
-    return of_one_gpu
+        deviation = sd_of_ratio(of_a, of_b, 1.0 if same_gpu else measured)
+    if (a.scaling_deviation or b.scaling_deviation) and not (same_gpu and same_gpus):
+        deviation = combined_sd(deviation, combined_sd(a.scaling_deviation, b.scaling_deviation))
+    return ratio, deviation
 
 
 def same_speed(a: Plan, b: Plan) -> bool:
     """Whether both plans train on the same number of the same GPU, and so share one error."""
     return a.offer.gpu == b.offer.gpu and a.gpus == b.gpus
-
-
-def _whole_percent(chance: float) -> int:
-    """Round down, as shown and compared; the tolerance is for 0.29, which is 28.999999999999996%."""
-    return math.floor(100 * chance + 1e-9)
 
 
 def format_certainty(chance: float) -> str:
@@ -109,20 +105,19 @@ def format_certainty(chance: float) -> str:
     """
     if 0 < chance < 0.01:
         return "under 1%"
-    return "over 99%" if 0.99 < chance < 1 else f"{_whole_percent(chance)}%"
+    return "over 99%" if 0.99 < chance < 1 else f"{math.floor(100 * chance + _ROUNDING)}%"
 
 
 def is_claimed(chance: float, a: Plan, b: Plan) -> bool:
     """Whether that probability, in whole percent as shown, is enough to state that one plan beats the other."""
     least = CLOSE_CALL if a.basis.is_profiled and b.basis.is_profiled else CLOSE_CALL_OF_ESTIMATES
-    return _whole_percent(chance) >= _whole_percent(least)
+    return 100 * chance + _ROUNDING >= round(100 * least)
 
 
 def why_too_close(certainty: float) -> str:
     """Suffix for a probability that is too low only because a GPU is unprofiled; else empty."""
-    if _whole_percent(certainty) < _whole_percent(CLOSE_CALL):
-        return ""
-    return f"; unprofiled GPUs need {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
+    needed = f"; unprofiled GPUs need {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
+    return needed if 100 * certainty + _ROUNDING >= round(100 * CLOSE_CALL) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +155,7 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
     the correlation is not measured and assumed to be zero, which lowers confidence if the errors are in fact
     correlated.
     """
-    ratio, deviation, usd_per_hour = _time_ratio(a, b), _deviation_of_ratio(a, b), b.offer.usd_per_hour
+    (ratio, deviation), usd_per_hour = _time_ratio(a, b), b.offer.usd_per_hour
     factor = None if deviation is None else math.exp(quantile(level) * deviation)
     low, high = (None, None) if factor is None else (ratio / factor, ratio * factor)
     return Comparison(

@@ -55,8 +55,9 @@ class TrainingRange:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> TrainingRange:
         """Parse the range from its manifest entry."""
-        parsed: dict[str, Any] = {one.name: values[one.name] for one in fields(cls)}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in parsed.items()})
+        given = ((one.name, values[one.name]) for one in fields(cls))
+        parsed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+        return cls(**parsed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,8 @@ class Catalog(dict[str, Instance]):
                 _check_same(rows[0], row, MACHINE_COLUMNS)
             rows.sort(key=_rank)
         super().__init__({name: rows[0] for name, rows in offers.items()})
-        self._offers = {name: tuple(rows) for name, rows in offers.items()}
+        #: Every offer of each instance, default offer first.
+        self.by_instance = {name: tuple(rows) for name, rows in offers.items()}
         self._resolved: tuple[ref[Any], Any] | None = None
 
     def __missing__(self, name: str) -> Instance:
@@ -66,7 +67,7 @@ class Catalog(dict[str, Instance]):
 
     def offers(self, name: str) -> tuple[Instance, ...]:
         """Every offer of an instance, default offer first; raises InputError for an unknown instance."""
-        return self._offers[self[name].name]
+        return self.by_instance[self[name].name]
 
     def resolved(self, by: object, resolve: Callable[[], Resolved]) -> Resolved:
         """Cache the result of `resolve` for `by`, such as a set of models; recompute only for another `by`."""
@@ -79,7 +80,7 @@ class Catalog(dict[str, Instance]):
     @property
     def all_offers(self) -> tuple[Instance, ...]:
         """Every offer of every instance, in the catalog's order."""
-        return tuple(row for rows in self._offers.values() for row in rows)
+        return tuple(row for rows in self.by_instance.values() for row in rows)
 
     def with_prices(self, usd_per_hour: Mapping[str, float]) -> Catalog:
         """Copy with custom prices in US dollars per hour, each in place of its instance's default offer."""
@@ -87,7 +88,7 @@ class Catalog(dict[str, Instance]):
             return self
         own = {name: positive_number(f"The price of {self[name].name}", price) for name, price in usd_per_hour.items()}
         rows: list[Instance] = []
-        for name, (usual, *others) in self._offers.items():
+        for name, (usual, *others) in self.by_instance.items():
             if name in own:
                 usual = replace(usual, usd_per_hour=own[name], market=OWN_PRICE, as_of="", source="given by the user")
             rows += [usual, *others]
@@ -158,12 +159,12 @@ def offers_in_market(
     own = own_usd_per_hour or {}
     priced = catalog.with_prices(own)
     found: list[Instance] = []
-    for name in catalog:
+    for name, offers in priced.by_instance.items():
         if name in own:
-            found.append(priced[name])
+            found.append(offers[0])
             continue
         listed: dict[str, Instance] = {}
-        for offer in catalog.offers(name):
+        for offer in offers:
             listed.setdefault(offer.market, offer)
         if spot_discount is not None and SPOT not in listed and ON_DEMAND in listed:
             listed[SPOT] = _at_discount(listed[ON_DEMAND], spot_discount)
