@@ -44,7 +44,7 @@ from profet_core.multi_gpu.step import (
     ScaledStep,
     nodes_of,
     scaled_step,
-    scaling_warnings,
+    scaling_notes,
 )
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.sizes import BATCH_SIZES
@@ -182,7 +182,7 @@ class ScaleoutPlans:
         curve = tuple(self._curve_row(gpus, offer, links) for gpus in self._counts(links.gpus))
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
-        warnings = (*source.warnings, *scaling_warnings((row.step for row in curve), links))
+        warnings = (*source.warnings, *scaling_notes((row.step for row in curve), links))
         return ScaledTraining(
             network=self._network.name,
             parameters=self._network.count,

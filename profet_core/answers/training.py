@@ -10,6 +10,7 @@ from profet_core.answers.questions import Context, question_anchor
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError, ProfetError
 from profet_core.fields.questions import FieldNames, PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.memory.fit import FitAnswer, fits_by_instance
+from profet_core.messages import Code, Note
 from profet_core.precision.names import asked_precision, canonical
 from profet_core.prediction.checks import counted, read_as
 from profet_core.prediction.correction import correct_by_measurement
@@ -26,11 +27,6 @@ from profet_core.prediction.sizes import (
 from profet_core.profiles import Profile
 from profet_core.units import whole_number
 
-#: Caveat where latencies are scaled to other pixel sizes: what changes besides the images.
-CLASSES_GROW = (
-    "The measured networks have more classes at larger image sizes (10 at 32 pixels; 100 at 64 and 128; 1,000 at "
-    "224 and 256), and this estimate assumes the same. A network with a fixed number of classes changes less."
-)
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
 
 
@@ -155,7 +151,7 @@ class PredictedTraining:
     profile: Profile
     prediction: Prediction
     steps: TrainingSteps
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
     known: tuple[KnownStep, ...]
 
     @property
@@ -182,10 +178,11 @@ def predicted_training(context: Context, question: TrainingQuestion, field_names
     warnings = list(prediction.warnings)
     if question.second is not None:
         second = _second_step(context, question, question.second, field_names, first)
-        warnings += [f"Second profile: {text}" for text in second.prediction.warnings if text not in warnings]
+        own = [note for note in second.prediction.warnings if note not in warnings]
+        warnings += [Note(Code.SECOND_PROFILE, text=note) for note in own]
         known = joint_predictions((first, second))
     if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in known):
-        warnings.append(CLASSES_GROW)
+        warnings.append(Note(Code.MORE_CLASSES))
     prediction, pixels = known[0].prediction, first.pixels if question.at_pixels is None else question.at_pixels
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
     if batch_size is None or known[0].is_at(batch_size, pixels):

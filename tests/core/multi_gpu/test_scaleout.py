@@ -42,6 +42,7 @@ from profet_core.multi_gpu.law import (
     several_ms,
 )
 from profet_core.multi_gpu.step import GpuStep, nodes_of, scaled_step
+from tests.codes import codes
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
 #: Half of every bandwidth, a millisecond a message, half of sharing hidden, a hundredth lost a doubling.
@@ -319,7 +320,7 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
         "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port)",
     )
     assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
-    noted = replace(row("g4dn.12xlarge", 100), notes=(Note(Code.GENERATION), Note.of(Code.NODE_PRICE, gpus=4)))
+    noted = replace(row("g4dn.12xlarge", 100), notes=(Note(Code.GENERATION), Note(Code.NODE_PRICE, gpus=4)))
     assert scaled(noted)[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
     assert (node.gpus, node.scaling_log_sd) == (4, pytest.approx(math.log(1.1) / Z90))
 
@@ -451,7 +452,7 @@ MEASURED = {"step_ms": 200.0, "batch": 64, "network": "ResNet50", "gpu_count": N
 
 def test_cards_without_peer_access_are_said_to_differ(answered):
     geforce = answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2, 8])
-    assert [text for text in geforce.warnings if "up to 3.6 times as long" in text]
+    assert codes(geforce) == [Code.NO_PEER_ACCESS]
     two, eight = (row.step for row in geforce.curve[1:])
     assert eight.log_sd > two.log_sd + 0.09
     assert answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2]).warnings == ()
@@ -460,8 +461,8 @@ def test_cards_without_peer_access_are_said_to_differ(answered):
 
 def test_a_network_that_was_measured_nowhere_is_said(answered):
     several = {**MEASURED, "gpu": ["A100-SXM4-40GB"], "gpus": [8, 16]}
-    (line,) = answered(**several, instance="p4d.24xlarge").warnings
-    assert line.startswith("Only 10 Gb/s between machines was measured, not 400")
+    unmeasured = (Note(Code.UNMEASURED_LINK, gbit_per_s=400),)
+    assert answered(**several, instance="p4d.24xlarge").warnings == unmeasured
     assert answered(**several).warnings == ()
     assert answered(**{**several, "gpus": [8]}, instance="p4d.24xlarge").warnings == ()
 
