@@ -62,12 +62,9 @@ def lowest_to_rent(
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A step along the frontier from one plan to the next faster one.
+    """A step along the frontier to the next faster plan: hours saved for dollars more, and whether it is faster.
 
-    Attributes
-    ----------
-    saves_h : hours saved for `extra_usd` more. hours_per_usd : their ratio.
-    certainty : probability that the second plan is faster, 0 to 1; None without intervals.
+    `certainty` is that probability, 0 to 1; None without intervals.
     """
 
     cheaper: Plan
@@ -97,12 +94,9 @@ class ExcludedInstance:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The full result of one advice request.
+    """The full result of one request: plans, cheapest first, and those that no other plan dominates, fastest first.
 
-    Attributes
-    ----------
-    plans : cheapest first. frontier : the plans that no other plan dominates, fastest first.
-    within : the plans that meet the limits; None if there are no limits.
+    `within` are the best under the limits; None if there are none.
     """
 
     request: Request
@@ -249,15 +243,7 @@ Row = TypeVar("Row", bound=PresetRow)
 
 @dataclass(frozen=True, slots=True)
 class OfferRow:
-    """One offer.
-
-    Attributes
-    ----------
-    plan : the training on this offer; None without a prediction, or if the step doesn't fit.
-    fit : whether the step fits in memory; None if unknown.
-    reason : why there is no plan, in a few words; else empty.
-    is_anchor : the profile was recorded there.
-    """
+    """One offer, with its plan if it has a prediction and the step fits, else the reason in a few words."""
 
     offer: Instance
     plan: Plan | None

@@ -84,13 +84,9 @@ def node_time(row: StepTime, links: Interconnect, step: ScaledStep) -> StepTime:
 
 @dataclass(frozen=True, slots=True)
 class WholeNodePlan:
-    """A training on whole nodes of one offer.
+    """A training on whole nodes of one offer: `one` GPU's step, and one epoch at the price of all nodes.
 
-    Attributes
-    ----------
-    one : one GPU's step there. plan : one epoch, at the price of all nodes, without setup.
-    fit : whether a GPU's share fits in its memory; None: unknown.
-    is_anchor : the profile was recorded there.
+    `fit`: whether a GPU's share fits in its memory; None if unknown.
     """
 
     offer: Instance
@@ -128,12 +124,7 @@ class WholeNodePlan:
 
 @dataclass(frozen=True, slots=True)
 class ScaledEpoch:
-    """One pass over the images on a number of GPUs.
-
-    Attributes
-    ----------
-    epoch_usd : at the offer's price for whole nodes; None without an offer.
-    """
+    """One pass over the images on a number of GPUs, at the price of whole nodes; None without an offer."""
 
     step: ScaledStep
     epoch_s: float

@@ -29,12 +29,7 @@ class PredictAnswer:
 
 
 def answer_predict(context: Context, question: PredictQuestion, field_names: FieldNames) -> PredictAnswer:
-    """Predict, corrected by latencies measured on targets.
-
-    Raises
-    ------
-    ProfetError : the question is invalid; one line says what is wrong and what to do.
-    """
+    """Predict, corrected by latencies measured on targets."""
     narrowing = question.narrowing
     if question.targets is not None:
         # A target that is a GPU selects all instances with it; unknown names are rejected when they are read.
@@ -62,14 +57,9 @@ class RecordedProfile:
 
 @dataclass(frozen=True, slots=True)
 class EachPrediction:
-    """Prediction for one profile.
+    """Prediction for one profile with the steps used for it; None if its anchor is unknown, or it is refused.
 
-    Attributes
-    ----------
-    profile : with the number of steps used for the prediction.
-    prediction : None if its anchor is unknown, or if it can't be predicted.
-    refusal : why it can't be predicted, one line; empty if it can.
-    doubt : why its latency is implausible and was ignored, one line; else empty.
+    `refusal` says why it can't be predicted, `doubt` why its latency was ignored, one line each; else empty.
     """
 
     profile: Profile
@@ -85,14 +75,7 @@ def answer_compare(
     method: str = "default",
     precision: str = AS_PROFILED,
 ) -> list[EachPrediction]:
-    """Predict each profile from its own anchor and latency.
-
-    A failure does not affect the others.
-
-    Raises
-    ------
-    InputError : unknown method, or an anchor without models.
-    """
+    """Predict each profile from its own anchor and latency; a refused one does not affect the others."""
     context.models.method(method)
     return [_each(context, one, method, precision) for one in profiles]
 
@@ -151,12 +134,7 @@ class InsideAnswer:
 
 
 def answer_inside(context: Context, profile: Profile, latency_ms: float | None) -> InsideAnswer:
-    """Inspect a profile.
-
-    Parameters
-    ----------
-    latency_ms : step latency on its anchor; None if unknown.
-    """
+    """Inspect a profile; `latency_ms` is the step latency on its anchor, None if unknown."""
     found = counted(profile, latency_ms)
     idle_us = {prefix: found.operations.get(f"{prefix}IDLE", 0.0) for prefix in (HOST_PREFIX, DEVICE_PREFIX)}
     return InsideAnswer(

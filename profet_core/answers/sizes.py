@@ -30,12 +30,7 @@ class SizePoint:
 
 @dataclass(frozen=True, slots=True)
 class SizeCurve:
-    """One offer at every size.
-
-    Attributes
-    ----------
-    largest_fit : the largest measured size that may fit in memory, 0 for none; None if all may.
-    """
+    """One offer at every size; `largest_fit` is the largest that may fit in memory, 0 for none, None if all may."""
 
     row: OfferRow
     points: tuple[SizePoint, ...]

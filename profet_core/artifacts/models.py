@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
@@ -39,13 +40,7 @@ from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transf
 
 @dataclass(frozen=True, slots=True)
 class TrainingRange:
-    """Range of one instance's training profiles; predictions outside it are extrapolations.
-
-    Attributes
-    ----------
-    latency_ms, device_total_us : minimum and maximum in the training data.
-    latency_per_device_total : minimum and maximum ratio of step latency to the sum of all device rows.
-    """
+    """Range (minimum, maximum) of one instance's training profiles; predictions outside it are extrapolations."""
 
     latency_ms: tuple[float, float]
     device_total_us: tuple[float, float]
@@ -76,12 +71,7 @@ class MemberStack:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleRule:
-    """Members that a method uses, and how it combines their latencies: "median", "mean" or "geometric mean".
-
-    Attributes
-    ----------
-    weights : of the geometric mean, one per member; None: equal weights.
-    """
+    """Members, and how their latencies combine: by "median", "mean" or "geometric mean", there with these weights."""
 
     members: tuple[str, ...]
     combine: str
@@ -92,10 +82,8 @@ class EnsembleRule:
 class Method:
     """A prediction method: one rule with the anchor's latency and one without.
 
-    Attributes
-    ----------
-    kind : "classes": one network for all targets of an anchor, over classes of operations; "pairs": one model per
-        anchor and target, over clusters of operations.
+    Kind "classes" is one network for all targets of an anchor, over classes of operations; "pairs" one model per anchor
+    and target, over clusters of operations.
     """
 
     name: str
@@ -137,14 +125,10 @@ class OwnMachine:
 
 @dataclass(frozen=True, slots=True)
 class LayerRecord:
-    """Entry of a layer in `own_pairs.json`.
+    """Entry of a layer in `own_pairs.json`: its folder below the models, and the checksum of its manifest.
 
-    Attributes
-    ----------
-    folder : relative to the models folder. checksum : of its manifest.
-    machines : measured by the user, one or two; the layer's other instances are those of the base models.
-    workloads, networks : that its instances have in common.
-    law_share : weight of the analytical model in the geometric mean with these models, 0 to 1.
+    The user measured `machines`, one or two, on so many workloads and networks. `law_share` is the weight of the
+    analytical model in the geometric mean with these models, 0 to 1.
     """
 
     folder: str
@@ -170,20 +154,10 @@ def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
 
 
 def _layer(row: JsonObject) -> LayerRecord:
-    folder = str(row["folder"])
-    if folder != f"{LAYERS_FOLDER}/{folder.rpartition('/')[2]}" or not folder.rpartition("/")[2].isalnum():
-        raise ValueError("a layer lies below its models")
-    share = finite_number(row["law_share"])
-    if not 0 <= share <= 1:
-        raise ValueError("a share is 0 to 1")
-    return LayerRecord(
-        folder=folder,
-        checksum=str(row["checksum"]),
-        machines=tuple(OwnMachine(str(one["instance"]), str(one["gpu"]), bool(one["tf32"])) for one in row["machines"]),
-        workloads=int(row["workloads"]),
-        networks=int(row["networks"]),
-        law_share=share,
-    )
+    record = LayerRecord(**{**row, "machines": tuple(OwnMachine(**one) for one in row["machines"])})
+    if not re.fullmatch(rf"{LAYERS_FOLDER}/\w+", record.folder) or not 0 <= finite_number(record.law_share) <= 1:
+        raise ValueError("a layer lies below its models, and its share is 0 to 1")
+    return record
 
 
 MANIFEST_NAME = "manifest.json"

@@ -16,15 +16,9 @@ _FILES = (MANIFEST_NAME, CALIBRATED_NAME, OWN_PAIRS_NAME)
 
 @dataclass(frozen=True, slots=True)
 class OwnModels:
-    """A custom models folder.
+    """A custom models folder: date of its newest file (ISO 8601, UTC), and what its models were trained on.
 
-    Attributes
-    ----------
-    written : date of its newest file, UTC, ISO 8601; empty if the files are gone.
-    instances : with profiles in the training data. networks : that were profiled there.
-    calibrated : GPUs calibrated with a few measured workloads.
-    layers : models of custom machines over these.
-    base_ships : the base models are those that ship with this version.
+    `base_ships`: the models under its `layers` are those that ship with this version.
     """
 
     written: str
