@@ -46,10 +46,9 @@ def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
             os.fsync(file.fileno())
             if there:
                 scratch.chmod(path.stat().st_mode & 0o777)
-            if replace:
-                scratch.replace(path)
-            else:
-                _put_if_free(scratch, path)
+            if not replace and path.exists():
+                raise FileExistsError(path)
+            scratch.replace(path)
         except BaseException:
             with suppress(OSError):
                 scratch.unlink()
@@ -98,17 +97,3 @@ def _locked(scratch: Path) -> BinaryIO:
                 return file
         # The program that held the lock has moved its file into place.
         file.close()
-
-
-def _put_if_free(scratch: Path, path: Path) -> None:
-    try:
-        path.hardlink_to(scratch)
-    except FileExistsError:
-        raise
-    except OSError:
-        # A file system without hard links.
-        if path.exists():
-            raise FileExistsError(path) from None
-        scratch.replace(path)
-    else:
-        scratch.unlink()

@@ -139,14 +139,9 @@ class ScaledEpoch:
 
 @dataclass(frozen=True, slots=True)
 class CurveRow(ScaledEpoch):
-    """Curve point at a number of GPUs.
+    """Curve point at a number of GPUs, also with each other strategy, and whether a GPU's share fits; None if measured.
 
-    Attributes
-    ----------
-    over_one : for strong scaling, speedup over one GPU with the whole batch; None for weak scaling, and if that step is
-        unknown.
-    others : strategy -> result with it, if known.
-    fit : whether a GPU's share fits in its memory; None if the step was measured.
+    `over_one` is the speedup over one GPU with the whole batch; None for weak scaling, and if that step is unknown.
     """
 
     over_one: float | None

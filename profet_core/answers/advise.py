@@ -161,19 +161,14 @@ def _compared(advice: Advice, chosen: Sequence[str], field_names: FieldNames) ->
 
 def _plan_cells(plan: Plan) -> dict[str, object]:
     step, total = plan.step_interval, plan.interval
-    return {
+    cells = {
         **offer_cells(plan.offer),
         "latency_ms": plan.latency_ms,
         "low_ms": step and step.low_ms,
         "high_ms": step and step.high_ms,
         "basis": str(plan.basis),
-        "total_s": plan.total_s,
-        "low_s": total and total.low_s,
-        "high_s": total and total.high_s,
-        "total_usd": plan.total_usd,
-        "low_usd": total and total.low_usd,
-        "high_usd": total and total.high_usd,
-        "in_time": plan.in_time,
-        "in_budget": plan.in_budget,
-        "note": plan.note,
     }
+    for unit in ("s", "usd"):
+        cells[f"total_{unit}"] = getattr(plan, f"total_{unit}")
+        cells |= {f"{end}_{unit}": total and getattr(total, f"{end}_{unit}") for end in ("low", "high")}
+    return {**cells, "in_time": plan.in_time, "in_budget": plan.in_budget, "note": plan.note}

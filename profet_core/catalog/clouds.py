@@ -165,9 +165,7 @@ SMALLEST_SPOT_SHARE = 1 / 20
 class PublishedPrice:
     """One price of a published list: of the whole instance with its `gpu_count` GPUs, US dollars per hour.
 
-    Attributes
-    ----------
-    provider, gpu, vcpus, host : of the machine, for an instance missing from the catalog; `gpu` None: no specs.
+    Provider, GPU (None: no specs), vCPUs and host are for an instance missing from the catalog.
     """
 
     instance: str

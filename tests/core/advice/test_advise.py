@@ -22,9 +22,9 @@ from profet_core.advice.words import (
 )
 from profet_core.catalog.collection import offers_in_market
 from profet_core.errors import InputError
-from profet_core.latency import Basis, StepTime, sd_of_ratio
+from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
 from profet_core.memory.fit import FitAnswer, Verdict
-from profet_core.prediction.records import InstancePrediction
+from profet_core.prediction.records import priced_row
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, row
 
 
@@ -260,21 +260,16 @@ def test_hardware_of_ones_own_is_not_rented():
 
 
 def test_the_lowest_is_one_that_can_be_rented_and_no_node_for_the_speed_of_one():
+    made = (
+        ("retired", 1, 1.0, "retired"),
+        ("anchor", None, 1.0),
+        ("node", 5, 8.0),
+        ("single", 5, 4.0),
+        ("slow", 50, 0.2),
+    )
     rows = [
-        InstancePrediction(
-            instance=name,
-            latency_ms=latency_ms,
-            basis=Basis.MEASURED,
-            members={},
-            offer=offer(name, usd, status=status),
-        )
-        for name, latency_ms, usd, status in (
-            ("retired", 1, 1.0, "retired"),
-            ("anchor", None, 1.0, "available"),
-            ("node", 5, 8.0, "available"),
-            ("single", 5, 4.0, "available"),
-            ("slow", 50, 0.2, "available"),
-        )
+        priced_row(offer(name, usd, status=(*more, "available")[0]), Estimate(latency_ms=latency_ms))
+        for name, latency_ms, usd, *more in made
     ]
     assert lowest_to_rent(rows, lambda row: row.latency_ms).instance == "single"
     assert lowest_to_rent(rows, lambda row: row.cost_per_1000_steps_usd).instance == "slow"

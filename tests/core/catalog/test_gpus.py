@@ -95,40 +95,37 @@ def test_every_instance_has_exactly_one_gpu_and_its_memory(gpus, catalog):
         ("a100-sxm4-40gb", None, "A100-SXM4-40GB"),
         ("NVIDIA A100-PG509-200", None, "A100-SXM4-40GB"),
         ("Tesla P4", None, "Tesla P4"),
-        ("NVIDIA A2", None, "A2"),
-        ("NVIDIA A30", None, "A30"),
         ("NVIDIA RTX A2000 12GB", None, "RTX A2000 12GB"),
-        ("NVIDIA RTX A4000", None, "RTX A4000"),
-        ("NVIDIA RTX A4500", None, "RTX A4500"),
         ("NVIDIA RTX A5000", None, "RTX A5000"),
-        ("NVIDIA RTX A5500", None, "RTX A5500"),
         ("NVIDIA T1000 8GB", None, "T1000 8GB"),
         ("NVIDIA GeForce RTX 4090 Laptop GPU", None, "GeForce RTX 4090 Laptop GPU"),
         ("NVIDIA GeForce RTX 5070 Ti Laptop GPU", None, "GeForce RTX 5070 Ti Laptop GPU"),
         ("NVIDIA GH200 480GB", None, "GH200-96GB"),
         ("NVIDIA GH200 144G HBM3e", None, "GH200-144GB"),
-        ("NVIDIA L20", None, "L20"),
         ("NVIDIA H20", None, "H20"),
         ("NVIDIA B300 SXM6 AC", None, "B300"),
         ("NVIDIA RTX PRO 6000 Blackwell Server Edition", None, "RTX PRO 6000 Blackwell Server Edition"),
         ("RTX PRO 6000", 96, "RTX PRO 6000 Blackwell Workstation Edition"),
         ("AMD Instinct MI250X / MI250", None, "AMD Instinct MI250"),
         ("AMD Instinct MI300X OAM", None, "AMD Instinct MI300X"),
-        ("AMD Instinct MI325X", None, "AMD Instinct MI325X"),
     ],
 )
 def test_a_name_finds_its_gpu(gpus, name, memory_gib, found):
     assert gpus.find(name, memory_gib).name == found
 
 
-def test_a_name_that_fits_two_gpus_is_not_guessed(gpus):
-    with pytest.raises(InputError, match=r"'A100' may be any of A100-SXM4-40GB, A100-SXM4-80GB: give the full name"):
-        gpus.find("A100")
-
-
-def test_a_memory_that_no_such_gpu_has_is_refused(gpus):
-    with pytest.raises(InputError, match=r"^A100 has 40 or 80 GiB, not 640$"):
-        gpus.find("A100", 640)
+@pytest.mark.parametrize(
+    ("name", "memory_gib", "says"),
+    [
+        ("A100", None, "A100-SXM4-40GB, A100-SXM4-80GB"),
+        ("A100", 640, "40 or 80 GiB, not 640"),
+        ("L40X", None, "L40S"),
+        ("Voodoo", None, "'Voodoo'"),
+    ],
+)
+def test_a_name_that_fits_no_gpu_or_two_is_refused(gpus, name, memory_gib, says):
+    with pytest.raises(InputError, match=says):
+        gpus.find(name, memory_gib)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +141,6 @@ def test_what_is_no_whole_card_is_not_the_card_of_that_name(gpus, name, what):
         gpus.find(name)
     described = gpus.with_own([replace(gpus["L4"], name=name)])
     assert described.find(f"NVIDIA {name.removeprefix('NVIDIA ')}").name == name
-
-
-def test_an_unknown_gpu_is_refused_with_the_closest_one(gpus):
-    with pytest.raises(InputError, match=r"^Unknown GPU 'L40X'; did you mean L40S\? Known GPUs: Tesla M60, "):
-        gpus.find("L40X")
-    with pytest.raises(InputError, match=r"^Unknown GPU 'Voodoo'\. Known GPUs:"):
-        gpus.find("Voodoo")
 
 
 @pytest.fixture(scope="module")
