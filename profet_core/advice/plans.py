@@ -241,9 +241,8 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
     if gpus > 1:
         work = replace(work, batch_size=work.batch_size * gpus)
     low, high = MEASURED_EPOCH_FACTOR if work.with_loading else (1.0, 1.0)
-    latency_ms = row.latency_ms
-    assert latency_ms is not None
-    deviation, ends, steps = 0.0 if row.basis.is_exact else row.log_sd, row.interval, work.steps
+    step, ends, steps = row.estimate, row.interval, work.steps
+    latency_ms, deviation = float(step.latency_ms), 0.0 if step.basis.is_exact else step.log_sd
     usd_per_hour, interval, in_time, in_budget = offer.usd_per_hour, None, None, None
     total_s = steps * ((low + high) / 2) * latency_ms / MS_PER_S
     total_usd = total_s / S_PER_HOUR * usd_per_hour
@@ -251,25 +250,25 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         low_s, high_s = steps * low * ends.low_ms / MS_PER_S, steps * high * ends.high_ms / MS_PER_S
         interval = TotalInterval(low_s, high_s, low_s / S_PER_HOUR * usd_per_hour, high_s / S_PER_HOUR * usd_per_hour)
     if limits.given and deviation is not None:
-        surest = surest_certainty(row.basis)
+        surest = surest_certainty(step.basis)
         if limits.deadline_s is not None:
             in_time = chance_at_most(limits.deadline_s / total_s, deviation, surest)
         if limits.budget_usd is not None:
             in_budget = chance_at_most(limits.budget_usd / total_usd, deviation, surest)
     return Plan(
         offer=offer,
-        basis=row.basis,
+        basis=step.basis,
         latency_ms=latency_ms,
         latency_note=row.note,
         deviation=deviation,
-        relative=row.relative,
+        relative=step.relative,
         total_s=total_s,
         total_usd=total_usd,
         interval=interval,
         in_time=in_time,
         in_budget=in_budget,
         fit_note=fit_note,
-        limited_by_host=row.limited_by_host,
+        limited_by_host=step.limited_by_host,
         gpus=gpus,
         batch_size=work.batch_size,
         scaling_deviation=scaling_sd,

@@ -10,7 +10,7 @@ from profet_core.advice.plans import NodeTime, Plan
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.frames import frame_of
-from profet_core.latency import Basis, StepTime
+from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.messages import Code, Note
 from profet_core.multi_gpu.law import ScaleoutModel, Strategy
@@ -68,8 +68,7 @@ def node_time(row: StepTime, links: Interconnect, step: ScaledStep) -> StepTime:
     link = links.among(step.gpus_per_node).link.words
     how = Note(Code.SCALED_OUT, gpus=step.gpus, strategy=step.strategy.words, link=link, assumed=assumed)
     through_host = (Note(Code.HOST_MEMORY),) if shares_host_memory(step, links) else ()
-    return NodeTime(
-        instance=row.instance,
+    estimate = Estimate(
         latency_ms=step.latency_ms,
         log_sd=step.estimate.log_sd,
         least_ms=step.estimate.least_ms,
@@ -77,9 +76,8 @@ def node_time(row: StepTime, links: Interconnect, step: ScaledStep) -> StepTime:
         notes=(how, *through_host, *(note for note in row.notes if note.code is not Code.NODE_PRICE)),
         relative=row.relative,
         reach=row.reach,
-        gpus=step.gpus,
-        scaling_log_sd=step.log_sd or 0.0,
     )
+    return NodeTime(row.instance, estimate, gpus=step.gpus, scaling_log_sd=step.log_sd or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from profet_core.catalog.collection import offers_in_market
 from profet_core.errors import InputError
 from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
 from profet_core.memory.fit import FitAnswer, Verdict
-from profet_core.prediction.records import priced_row
+from profet_core.prediction.records import InstancePrediction
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, row
 
 
@@ -163,7 +163,7 @@ def test_one_instance_in_two_markets_is_two_plans():
 
 
 def test_rows_without_an_interval_are_advised_on_without_certainty():
-    rows = [replace(row, log_sd=None) for row in ROWS]
+    rows = [row.changed(log_sd=None) for row in ROWS]
     advice = advised(Limits(deadline_h=1.2), rows)
     assert (advice.cheapest.rival, advice.within.sure, advice.within.surest) == (None, None, None)
     assert advice.answer.label == "middle"
@@ -181,9 +181,9 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 
 
 def test_an_estimate_is_never_presented_like_a_measurement():
-    lines = answer_sentences(advised(rows=(replace(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
+    lines = answer_sentences(advised(rows=(ROWS[0].changed(basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert any("Rough estimate" in line and line.endswith("slow.") for line in lines)
-    lines = answer_sentences(advised(rows=[replace(row, basis=Basis.DERIVED) for row in ROWS]))
+    lines = answer_sentences(advised(rows=[row.changed(basis=Basis.DERIVED) for row in ROWS]))
     assert "Derived" in lines[-1] and lines[-1].endswith("slow and fast.")
 
 
@@ -268,7 +268,7 @@ def test_the_lowest_is_one_that_can_be_rented_and_no_node_for_the_speed_of_one()
         ("slow", 50, 0.2),
     )
     rows = [
-        priced_row(offer(name, usd, status=(*more, "available")[0]), Estimate(latency_ms=latency_ms))
+        InstancePrediction(name, Estimate(latency_ms=latency_ms), offer(name, usd, status=(*more, "available")[0]))
         for name, latency_ms, usd, *more in made
     ]
     assert lowest_to_rent(rows, lambda row: row.latency_ms).instance == "single"
@@ -295,7 +295,7 @@ def plans(catalog):
     return {
         name: plan_of(
             request,
-            StepTime(instance=name, latency_ms=latency_ms, basis=Basis.GIVEN),
+            StepTime(name, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN)),
             replace(catalog["g5.xlarge"], name=name, gpu=gpu, usd_per_hour=usd),
         )
         for name, (gpu, latency_ms, usd) in LISTED.items()
