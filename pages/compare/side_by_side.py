@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import cycle
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from pages.compare.listing import Candidate
@@ -13,7 +12,7 @@ from profet_core import Catalog, InstancePrediction
 from profet_core.advice.advise import OfferRow, lowest_to_rent
 from profet_core.units import format_ms, format_significant, format_usd
 from ui.charts.gpu_look import COLORS
-from ui.charts.style import WIDE, Part, framed, name_axis, no_markup, show_chart, value_axis, whiskers
+from ui.charts.style import WIDE, Figure, Part, framed, name_axis, no_markup, show_chart, value_axis, whiskers
 from ui.inputs.fields import choice
 from ui.inputs.offers import chosen_rows, drawn_rows, preset_choice
 from ui.state.resources import Resources
@@ -83,7 +82,7 @@ def offer_rows(catalog: Catalog, known: Iterable[Candidate]) -> list[OfferRow]:
     return [OfferRow(offer, None, None, "", bool(anchors & {offer.name, offer.gpu})) for offer in offers]
 
 
-def bars(known: Sequence[Candidate], rows: Sequence[OfferRow], metric: str) -> go.Figure:
+def bars(known: Sequence[Candidate], rows: Sequence[OfferRow], metric: str) -> Figure:
     """One group of bars per profile, the first on top; one bar per instance, with its prediction interval."""
     # Colors of their own: a GPU's usual color may be another one's too.
     colors = dict(zip([row.label for row in rows], cycle(COLORS), strict=False))

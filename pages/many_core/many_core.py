@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from profet_core.layers import counts_of
@@ -30,7 +29,7 @@ from profet_core.manycore.published import (
 from profet_core.units import format_significant, format_time
 from ui.charts.curves import Curve, Shown, count_axis, curves
 from ui.charts.gpu_look import Look
-from ui.charts.style import BLUE, GRAY, ORANGE, show_chart
+from ui.charts.style import BLUE, GRAY, ORANGE, Figure, show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.uploads import network_file
@@ -153,7 +152,7 @@ def body(_: Resources) -> None:
     show_text(Path(__file__).with_name("limits.md"))
 
 
-def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> go.Figure:
+def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> Figure:
     """Both models over threads, both axes logarithmic; published times as marks."""
     is_time = session.manycore.manycore_shows == "time"
     shown = _TIME if is_time else _SPEED_UP

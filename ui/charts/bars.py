@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from ui.charts.style import (
     BLUE,
     GRAY,
     GREEN,
     ORANGE,
     RED,
+    Figure,
     Part,
     framed,
     line_at,
@@ -52,7 +51,7 @@ class Bar:
     hover: str = ""
 
 
-def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> go.Figure:
+def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> Figure:
     """The bars from top to bottom in their order.
 
     Parameters

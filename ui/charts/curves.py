@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from profet_core.units import format_ms, time_unit
 from ui.charts.gpu_look import Look
-from ui.charts.style import GRAY, RED, Part, band, framed, line_at, no_markup, value_axis
+from ui.charts.style import GRAY, RED, Figure, Part, band, framed, line_at, no_markup, value_axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ def curves(
     log: bool = True,
     at: float | None = None,
     crossed: tuple[Point, str] | None = None,
-) -> go.Figure:
+) -> Figure:
     """Values over size; what does not fit in memory is pale and dotted.
 
     Parameters

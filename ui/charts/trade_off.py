@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-import plotly.graph_objects as go
-
 from profet_core.advice.plans import Plan
 from profet_core.catalog.naming import gpu_words
 from profet_core.units import format_time, format_usd
 from ui.charts.bars import COLORS
 from ui.charts.curves import Shown
-from ui.charts.style import GRAY, RED, Part, framed, line_at, no_markup
+from ui.charts.style import GRAY, RED, Figure, Part, framed, line_at, no_markup
 from ui.tables import plan_gpus
 from ui.words import FOUR_WORDS
 
@@ -27,7 +25,7 @@ def trade_off(
     named: Collection[str] = (),
     deadline_s: float | None = None,
     budget_usd: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """Time against cost on logarithmic axes, one color per basis; a line joins the Pareto frontier.
 
     Parameters
