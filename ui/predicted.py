@@ -12,10 +12,9 @@ from profet_core.errors import OptionalInputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.record import ProfileMeta
-from ui.state.profiles import held_in
-from ui.state.records import Held
-from ui.state.resources import Resources
-from ui.state.session import MEASURED, session
+from ui.state.own import held_in
+from ui.state.resources import Held, Resources
+from ui.state.session import session
 
 #: The box in which a visitor says where a profile was recorded.
 ANCHOR_LABEL = "1 · Anchor"
@@ -153,7 +152,8 @@ def training_question(resources: Resources) -> AdviseQuestion:
         values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
         values |= _recorded(second.profile.meta, "second")
     # A field of what is now the anchor doesn't count.
-    measured = {name: value for name, value in MEASURED.given(resources).items() if name != anchor}
+    known = (name for name in network.measured if name in resources.catalog and name != anchor)
+    measured = {name: network.measured[name] for name in known}
     if measured and network.second and network.measured_at == "other":
         values |= {"measured_trace": values["second"], "measured_trace_latency_ms": values["second_latency_ms"]}
     return AdviseQuestion(

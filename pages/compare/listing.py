@@ -16,14 +16,12 @@ from profet_core.units import format_ms
 from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
 from ui.inputs.uploads import notes_on, upload_input
-from ui.notices import page_path, record_link, show_error
 from ui.predicted import Predicted, current_network
-from ui.state.profiles import held_in, own_profiles, remove_own, set_recorded
-from ui.state.records import Held
-from ui.state.resources import Resources
-from ui.state.session import ON_PREDICT, session
+from ui.state.own import held_in, own_profiles, remove_own, set_recorded
+from ui.state.resources import Held, Resources
+from ui.state.session import session
 from ui.tables import download_button
-from ui.words import plain, unbroken
+from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
 
 
 @dataclass(frozen=True, slots=True)

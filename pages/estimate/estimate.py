@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.estimate.columns import EstimateRow, estimate_columns
 from profet_core import ProfetError
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question, other_sizes
@@ -16,18 +15,18 @@ from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words
 from profet_core.layers.networks import measured_networks, named_networks
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
+from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.offers import chosen_narrowing, chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.inputs.training import precision_input, validation_input, workload_input
 from ui.inputs.uploads import network_file
-from ui.notices import show_error, show_warning
 from ui.predicted import current_network
-from ui.result_table.show import result_table
-from ui.state.profiles import held_in
+from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import NetworkFile, session
-from ui.words import plain
+from ui.tables import result_table
+from ui.words import plain, show_error, show_warning
 
 _FILE_TIP = f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept."
 
@@ -179,4 +178,4 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
 
 
 # A network's file can't be in a link.
-run_page(body, lambda: (session.file, "precision", session.training, *session.offered, session.estimate_table))
+run_page(body, lambda: (session.file, "precision", session.training, session.offers, session.estimate_table))

@@ -27,17 +27,15 @@ from profet_core.manycore.published import (
     scaled_network,
 )
 from profet_core.units import format_significant, format_time
-from ui.charts.curves import Curve, Shown, count_axis, curves
-from ui.charts.gpu_look import Look
-from ui.charts.style import BLUE, GRAY, ORANGE, Figure, show_chart
+from ui.charts import BLUE, GRAY, ORANGE, Figure, show_chart
+from ui.curves import Curve, Look, Shown, count_axis, curves
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.uploads import network_file
-from ui.notices import show_error, show_warning
 from ui.state.resources import Resources
 from ui.state.session import ManyCore, session
 from ui.tables import MISSING, download_buttons, show_table
-from ui.words import plain, show_text
+from ui.words import plain, show_error, show_text, show_warning
 
 _FILE_TIP = (
     "A Keras model (.keras or JSON), ONNX, or a layer table (CSV). Only its layers are read, and it is not kept."

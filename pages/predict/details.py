@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -18,13 +18,12 @@ from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
 from profet_core.precision.names import is_half
 from profet_core.units import format_ms, format_usd, listed_price
+from ui.columns import fit_sentence, plan_gpus, price_source, price_words
 from ui.inputs.fields import choice, number_field, select
-from ui.notices import MEASURE_IT, UNMEASURED, custom_gpu_link
 from ui.predicted import Predicted
 from ui.state.resources import Resources
-from ui.state.session import DEFAULT_METHOD, MEASURED, PRICE, USUAL_PLAN, Network, PredictView, session
-from ui.tables import fit_sentence, plan_gpus, price_source, price_words
-from ui.words import FOUR_WORDS, joined_phrase, plain, unbroken
+from ui.state.session import DEFAULT_METHOD, USUAL_PLAN, Field, Network, Offers, PredictView, session
+from ui.words import FOUR_WORDS, MEASURE_IT, UNMEASURED, custom_gpu_link, joined_phrase, plain, unbroken
 
 #: Other offers of the same GPU that are named; the table has them all.
 _ALSO_NAMED = 8
@@ -55,25 +54,28 @@ def show_details(
 def _corrections(resources: Resources, row: OfferRow) -> None:
     """A price of the visitor's own, and a latency they measured there."""
     price, measured = st.columns(2, gap="medium")
-    listed, key = resources.catalog[row.offer.name].usd_per_hour, MEASURED.key(row.offer.name)
-    number_field(
-        "Your price ($/h)",
-        PRICE.key(row.offer.name),
-        empty=f"list price: {listed_price(listed)}",
-        tip="Replaces the list price. Empty: the list price.",
-        at=price,
-    )
+    name, listed = row.offer.name, listed_price(resources.catalog[row.offer.name].usd_per_hour)
+    tip = "Replaces the list price. Empty: the list price."
+    with price:
+        _number_there("Your price ($/h)", Offers.price, name, f"list price: {listed}", tip)
     if not row.is_anchor:
-        number_field(
-            "Measured latency (ms/step)",
-            key,
-            empty="not measured",
-            tip="A step latency of this network that you measured there. It corrects the prediction for this GPU.",
-            at=measured,
-        )
-        if session.network.second and st.session_state[key] is not None:
-            with measured:
+        tip = "A step latency of this network that you measured there. It corrects the prediction for this GPU."
+        with measured:
+            _number_there("Measured latency (ms/step)", Network.measured, name, "not measured", tip)
+            if session.network.second and name in session.network.measured:
                 choice("Measured at", Network.measured_at)
+
+
+def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, empty: str, tip: str) -> None:
+    """The visitor's number for one instance."""
+    key = f"{field.key}_{instance}"
+    st.session_state[key] = st.session_state[field.key].get(instance)
+
+    def take() -> None:
+        numbers = st.session_state[field.key] | {instance: st.session_state[key]}
+        st.session_state[field.key] = {name: number for name, number in numbers.items() if number is not None}
+
+    number_field(label, key, empty=empty, tip=tip, on_change=take)
 
 
 def _facts(resources: Resources, network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> list[str]:

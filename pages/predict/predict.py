@@ -7,7 +7,6 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.predict.charts import show_bars, show_cards, show_scatter
-from pages.predict.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from pages.predict.details import show_details
 from profet_core import ProfetError
 from profet_core.advice.advise import Advice, OfferRow, Sort, sorted_rows
@@ -16,10 +15,11 @@ from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.documents.report import report_html, report_source
 from profet_core.energy.estimate import load_regions, training_energy
 from profet_core.memory.fit import FitAnswer
+from ui.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select, toggle
-from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
+from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
 from ui.inputs.training import (
     method_input,
     precision_input,
@@ -29,11 +29,10 @@ from ui.inputs.training import (
     workload_input,
 )
 from ui.predicted import PAGE, Predicted, current_network
-from ui.result_table.show import result_table
-from ui.state.profiles import held_in
+from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import Limits, PredictView, Training, session
-from ui.tables import download_button
+from ui.tables import download_button, result_table
 
 TITLE = "Training time and cost on every cloud GPU, from one profiled step"
 _BOUNDARY = (
@@ -163,7 +162,7 @@ run_page(
     body,
     lambda: (
         *(*session.asked, session.training, session.limits, session.nodes),
-        *(*session.offered, session.predict, session.predict_table),
+        *(session.offers, session.predict, session.predict_table),
     ),
     main,
 )

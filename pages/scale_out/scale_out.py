@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.scale_out.columns import OUT_COLUMNS
 from profet_core.advice.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.catalog.naming import machine_words
@@ -15,21 +14,20 @@ from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import Strategy
 from profet_core.units import format_significant, format_time, format_usd
-from ui.charts.curves import LATENCY, Curve, Shown, count_axis, curves
-from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look
-from ui.charts.style import GRAY, show_chart
+from ui.charts import GRAY, show_chart
+from ui.columns import OUT_COLUMNS
+from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
-from ui.inputs.network import latency_question, network_input, price_line, show_notices
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
+from ui.inputs.profile import latency_question, network_input, price_line, show_notices
 from ui.inputs.training import chosen_parameters, parameters_input, typed_network, validation_input
-from ui.notices import page_path
 from ui.predicted import PAGE, current_network
-from ui.result_table.show import result_table
-from ui.state.profiles import held_in
+from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import STRATEGIES, ScaleOut, Training, TypedStep, session
-from ui.words import plain
+from ui.state.session import STRATEGIES, Part, ScaleOut, Training, TypedStep, session
+from ui.tables import result_table
+from ui.words import page_path, plain
 
 _KEPT_TIP = "Per-GPU batch: a step has more images with more GPUs. Global batch: the GPUs share one batch."
 
@@ -221,10 +219,10 @@ def _value(epoch: ScaledEpoch, shows: str) -> tuple[float, tuple[float, float] |
     return value, (value * shares[0], value * shares[1])
 
 
-run_page(
-    body,
-    lambda: (
-        *((session.step,) if session.scale_out.one_gpu == "typed" else (*session.asked, "batch", "pixels")),
-        *(session.scale_out, "network", "images", "validation_images", *session.offered, session.scale_out_table),
-    ),
-)
+def _linked() -> tuple[Part | str, ...]:
+    state = session.scale_out
+    step: tuple[Part | str, ...] = (session.step,) if state.one_gpu == "typed" else (*session.asked, "batch", "pixels")
+    return (*step, state, "network", "images", "validation_images", session.offers, session.scale_out_table)
+
+
+run_page(body, _linked)

@@ -9,26 +9,24 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.sizes.columns import SIZE_COLUMNS
 from profet_core.advice.plans import Plan
 from profet_core.answers.scale import ScaleQuestion, answer_scale
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import KNOTS, axis_range
 from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
-from ui.charts.curves import LATENCY, Curve, Shown, curves, size_axis
-from ui.charts.gpu_look import gpu_look
-from ui.charts.style import show_chart
+from ui.charts import show_chart
+from ui.columns import SIZE_COLUMNS, plan_gpus
+from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
-from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
+from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
 from ui.inputs.training import SIZE_LABELS, size_sliders, size_stops, validation_input, workload_input
 from ui.predicted import PAGE, Predicted, current_network
-from ui.result_table.show import result_table
 from ui.state.resources import Resources
-from ui.state.session import CurvesView, Part, PerInstance, Scaler, SizesView, session
-from ui.tables import plan_gpus
+from ui.state.session import CurvesView, Part, Scaler, SizesView, session
+from ui.tables import result_table
 from ui.words import plain
 
 
@@ -204,12 +202,12 @@ def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
     return value, ends[shows]
 
 
-def _linked() -> tuple[Part | PerInstance | str, ...]:
+def _linked() -> tuple[Part | str, ...]:
     """Settings of the training, the offers and the curves; or of the scaler along the chosen axis."""
     if session.sizes.sizes_view == "scaler":
         return (session.sizes, session.scaler)
     shown = (session.sizes, session.curves, "drawn", session.nodes, session.sizes_table)
-    return (*session.asked, session.training, *session.offered, *shown)
+    return (*session.asked, session.training, session.offers, *shown)
 
 
 run_page(body, _linked, main)

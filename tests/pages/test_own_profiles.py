@@ -30,7 +30,7 @@ from tests.pages.conftest import (
     upload,
 )
 from ui.server import DROPPED_TYPE
-from ui.state.profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
+from ui.state.own import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 FORMATS = sorted(

@@ -24,7 +24,7 @@ from tests.pages.conftest import (
     upload,
 )
 from tests.pages.expected import FIRST
-from ui.charts.bars import COLORS
+from ui.charts import COLORS
 
 VGG, ALEXNET = "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
 SMALL = "resnet50-128px-b64-g4dn"

@@ -14,7 +14,7 @@ from profet_core.profiles.record import ProfileMeta
 from profet_core.typed_numbers import typed_count
 from profet_core.units import format_count
 from ui.inputs.fields import number_field, select, toggle
-from ui.state.profiles import held_in
+from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import DEFAULT_METHOD, Network, Nodes, Training, method_options, session
 from ui.words import sentence

@@ -18,13 +18,10 @@ from profet_core.layers.guarded import read_network_guarded
 from profet_core.layers.network import Network
 from profet_core.profiles.guarded import read_guarded
 from profet_core.sandbox.process import taken
-from ui.notices import log_failure, show_error
-from ui.server import is_dropped
-from ui.state.profiles import add_own
-from ui.state.records import Held
-from ui.state.resources import Resources
-from ui.turns import others_first
-from ui.words import plain, show_code
+from ui.server import is_dropped, others_first
+from ui.state.own import add_own
+from ui.state.resources import Held, Resources
+from ui.words import log_failure, plain, show_code, show_error
 
 
 def uploader_key(prefix: str) -> str:

@@ -1,20 +1,23 @@
-"""A visitor's profiles: their own list, the one that each slot shows, and the one in the page's address."""
+"""What is a visitor's own: profiles, and instances, prices and GPUs over what every visitor sees."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from profet_core import InputError, Profile, ProfileError
+from profet_core import Catalog, CatalogError, InputError, Profile, ProfileError
+from profet_core.catalog import Instance
+from profet_core.catalog.own import own_row
+from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus
 from profet_core.profiles.profet_json import profile_of_link_text
-from ui.state.link import PARAMETER, forget_given, given_by_link
-from ui.state.records import Held
-from ui.state.resources import Resources
-from ui.state.session import Network, Slot, session
+from profet_core.transfer.own_gpu import check_own_gpu
+from ui.state.resources import Held, Resources, load_resources
+from ui.state.session import PARAMETER, Network, Slot, session
 
 #: One visitor's list; each holds a few kilobytes.
 MAX_PROFILES = 50
@@ -95,7 +98,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample, without the upload's latency.
         session.link.link_missing = True
-        forget_given(slot.keys)
+        session.link.link_given = session.link.given - set(slot.keys)
         wanted = resources.samples[slot.sample]
     if wanted is not None and (current is None or wanted.key != current.key):
         _show(resources, slot, wanted)
@@ -164,7 +167,7 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
     if wanted.is_own:
         follows |= {slot.key("latency"): wanted.latency_ms, Network.anchor.key: wanted.anchor}
     for key in slot.following_keys:
-        if key not in given_by_link():
+        if key not in session.link.given:
             st.session_state[key] = follows.get(key)
 
 
@@ -172,7 +175,7 @@ def _follow_steps(slot: Slot) -> Held:
     """The number of steps is the profile's own, on every page; a link may say it."""
     held = slot.shown
     assert held is not None, "asked only once a profile is shown"
-    if held.is_own and slot.key("steps") in given_by_link():
+    if held.is_own and slot.key("steps") in session.link.given:
         change_own(held.key, steps=slot.steps)
         held = slot.shown = own_profiles()[held.key]
     slot.steps = held.steps
@@ -198,3 +201,93 @@ def carried() -> dict[str, str]:
     if not session.own.carry_profile or own is None or session.profile.source == "sample":
         return {}
     return {} if own.link_text is None else {PARAMETER: own.link_text}
+
+
+#: Of one visitor.
+MAX_ROWS = 200
+#: What pages show as it is.
+_SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
+
+
+def visitors_resources() -> Resources:
+    """What every visitor shares, with this visitor's instances and GPUs over it."""
+    resources = without_own_gpus()
+    known = resources.with_own_gpus(session.own.own_gpus)
+    return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus)
+
+
+def without_own_gpus() -> Resources:
+    """What every visitor shares, with this visitor's instances over it."""
+    resources, rows = load_resources(), session.own.own_instances
+    return replace(resources, catalog=resources.catalog.with_own(rows)) if rows else resources
+
+
+def own_gpu_instances() -> frozenset[str]:
+    """Names of the instances that the visitor's GPUs are."""
+    return frozenset(row.instance for row in session.own.own_gpus)
+
+
+def checked_own_instance(shared: Catalog, cells: Mapping[str, str]) -> Instance:
+    """A row of a table's cells; see `profet_core.catalog.own.own_row`.
+
+    Raises
+    ------
+    ProfetError : one line that names what is wrong.
+    """
+    name = cells["instance"]
+    same = next((known for known in shared if known.lower() == name.lower()), name)
+    if same != name:
+        raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
+    if name.lower() in own_gpu_instances():
+        raise CatalogError(f"{name} is the instance of a custom GPU: give this row another name.")
+    row = own_row(cells, shared)
+    for column, text in (("name", name), ("gpu", row.gpu), ("region", row.region)):
+        if not _SHOWN.fullmatch(text):
+            raise CatalogError(f"{name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
+    shared.with_own([row])
+    return row
+
+
+def put_own_instances(shared: Catalog, rows: Sequence[Instance]) -> None:
+    """Replace the visitor's rows.
+
+    Raises
+    ------
+    CatalogError : one line that names what is wrong; nothing is changed.
+    """
+    keys = [row.offer_key for row in rows]
+    twice = next((row for row in rows if keys.count(row.offer_key) > 1), None)
+    if twice is not None:
+        raise CatalogError(f"{twice.name} has two prices in {twice.region}, {twice.market}: keep one.")
+    if len(rows) > MAX_ROWS:
+        raise CatalogError(f"You would have {len(rows)} rows of your own, and {MAX_ROWS} is all there is room for.")
+    shared.with_own(rows)
+    session.own.own_instances = tuple(rows)
+
+
+def check_own(own: OwnGpu) -> None:
+    """Check a GPU against the catalog and the models.
+
+    Raises
+    ------
+    InputError : the catalog has its instance, or the models can't place it.
+    """
+    shared = without_own_gpus()
+    if own.instance in shared.catalog:
+        raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
+    if shared.models.transfer is not None:
+        check_own_gpu(shared.models.transfer, own)
+
+
+def put_own_gpus(rows: Sequence[OwnGpu]) -> None:
+    """Replace the visitor's GPUs, which `check_own` has checked; what was recorded on one that is gone has no anchor.
+
+    Raises
+    ------
+    InputError : they can't be together; nothing is changed.
+    """
+    session.own.own_gpus = checked_own_gpus(rows)
+    # A price may be left from an instance that was called so.
+    kept = {name: usd for name, usd in session.offers.price.items() if name not in own_gpu_instances()}
+    session.offers.price = kept
+    forget_other_anchors(visitors_resources())
