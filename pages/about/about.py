@@ -18,7 +18,7 @@ from profet_core.units import listed_price
 from profet_core.version import VERSION
 from ui.columns import price_source
 from ui.frame import run_page
-from ui.inputs.offers import say_whose
+from ui.inputs.prices import say_whose
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
 from ui.recorder import recorder_address, recorder_wheel
 from ui.state.resources import Resources

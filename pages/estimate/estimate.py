@@ -17,9 +17,8 @@ from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
 from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, select
+from ui.inputs.fields import choice, number_field, precision_input, select, validation_input, workload_input
 from ui.inputs.offers import chosen_narrowing, chosen_rows, offer_buttons, offer_values, preset_choice
-from ui.inputs.training import precision_input, validation_input, workload_input
 from ui.inputs.uploads import network_file
 from ui.predicted import current_network
 from ui.state.own import held_in

@@ -17,17 +17,20 @@ from profet_core.energy.estimate import load_regions, training_energy
 from profet_core.memory.fit import FitAnswer
 from ui.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, select, toggle
-from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
-from ui.inputs.training import (
+from ui.inputs.fields import (
+    choice,
     method_input,
+    number_field,
     precision_input,
+    select,
     size_sliders,
+    toggle,
     validation_input,
     whole_nodes_input,
     workload_input,
 )
+from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
+from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
 from ui.predicted import PAGE, Predicted, current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources

@@ -18,10 +18,17 @@ from ui.charts import GRAY, show_chart
 from ui.columns import OUT_COLUMNS
 from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, select
+from ui.inputs.fields import (
+    choice,
+    chosen_parameters,
+    number_field,
+    parameters_input,
+    select,
+    typed_network,
+    validation_input,
+)
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.inputs.profile import latency_question, network_input, price_line, show_notices
-from ui.inputs.training import chosen_parameters, parameters_input, typed_network, validation_input
 from ui.predicted import PAGE, current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources

@@ -19,10 +19,18 @@ from ui.charts import show_chart
 from ui.columns import SIZE_COLUMNS, plan_gpus
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, select
+from ui.inputs.fields import (
+    SIZE_LABELS,
+    choice,
+    number_field,
+    select,
+    size_sliders,
+    size_stops,
+    validation_input,
+    workload_input,
+)
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
-from ui.inputs.training import SIZE_LABELS, size_sliders, size_stops, validation_input, workload_input
 from ui.predicted import PAGE, Predicted, current_network
 from ui.state.resources import Resources
 from ui.state.session import CurvesView, Part, Scaler, SizesView, session

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plotly.graph_objects import Figure
 import pytest
+from plotly.graph_objects import Figure
 
 from pages.compare.listing import Candidate, as_said, compare
 from pages.compare.shown import bars, offer_rows, table_row

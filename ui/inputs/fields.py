@@ -1,20 +1,27 @@
-"""The kinds of field that pages ask with, and a table to edit; each keeps its value while the visitor is elsewhere."""
+"""The kinds of field that pages ask with, and the fields of what is trained and how.
+
+Each keeps its value while the visitor is on other pages.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from profet_core import ProfetError
-from profet_core.typed_numbers import as_typed
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
-from ui.state.session import Field
-from ui.words import show_error
+from profet_core import InputError
+from profet_core.answers.questions import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
+from profet_core.layers.networks import named_networks
+from profet_core.profiles.record import ProfileMeta
+from profet_core.typed_numbers import typed_count
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count
+from ui.state.own import held_in
+from ui.state.resources import Resources
+from ui.state.session import DEFAULT_METHOD, Field, Network, Nodes, Training, method_options, session
+from ui.words import sentence
 
 
 def choice(
@@ -29,19 +36,14 @@ def choice(
     ----------
     options : each to how it reads; None: as the field has them. more : as `st.segmented_control` takes it.
     """
-    key, options = _of(field, options)
-    words = options.__getitem__
-    st.segmented_control(
-        label, tuple(options), format_func=words, key=key, required=True, persist_state="session", **more
-    )
+    _one_of(st.segmented_control, label, field, options, required=True, **more)
 
 
 def select(
     label: str, field: Field[str] | Field[str | None] | str, options: Mapping[str, str] | None = None, **more: Any
 ) -> None:
     """One of many, behind a list; `options` as in `choice`, `more` as `st.selectbox` takes it."""
-    key, options = _of(field, options)
-    st.selectbox(label, tuple(options), format_func=options.__getitem__, key=key, persist_state="session", **more)
+    _one_of(st.selectbox, label, field, options, **more)
 
 
 def toggle(label: str, field: Field[bool], tip: str) -> None:
@@ -87,110 +89,152 @@ def number_field(
     )
 
 
-def _of(field: Field[Any] | str, options: Mapping[str, str] | None) -> tuple[str, Mapping[str, str]]:
-    if isinstance(field, str):
-        return field, options or {}
-    return field.key, options or field.options
-
-
-Row = TypeVar("Row")
-Cells = Mapping[str, str]
-
-
-@dataclass(slots=True)
-class _Editing:
-    """What the table opened with, and the rows that count now."""
-
-    number: int
-    columns: str
-    opened: list[Cells]
-    now: Sequence[Any]
-    problems: list[str]
-
-
-def own_table(
-    key: str,
-    columns: Mapping[str, Any],
-    rows: Sequence[Row],
-    cells: Callable[[Row], Cells],
-    make: Callable[[dict[str, str]], Row],
-    keep: Callable[[list[Row]], object],
+def _one_of(
+    widget: Callable[..., Any], label: str, field: Field[Any] | str, options: Mapping[str, str] | None, **more: Any
 ) -> None:
-    """Draw the table and one line per bad row; a change counts once every row is good.
+    key, known = (field, {}) if isinstance(field, str) else (field.key, field.options)
+    words = options or known
+    widget(label, tuple(words), format_func=words.__getitem__, key=key, persist_state="session", **more)
 
-    Parameters
-    ----------
-    columns : column -> its configuration.
-    rows : the visitor's rows. cells : a row's text cells. make : reads a row of cells; raises ProfetError.
-    keep : replaces the visitor's rows; raises ProfetError.
-    """
-    held = _editing(key, repr(columns), rows, cells)
-    editor_key = f"{key}:editor:{held.number}"
 
-    def take_edits() -> None:
-        made: list[Row] = []
-        held.problems = []
-        for found in edited_rows(held.opened, st.session_state[editor_key]):
-            try:
-                made.append(make(dict.fromkeys(columns, "") | found))
-            except ProfetError as error:
-                held.problems.append(str(error))
-        try:
-            if not held.problems:
-                keep(made)
-                held.now = made
-        except ProfetError as error:
-            held.problems.append(str(error))
+def method_input(resources: Resources) -> None:
+    """Which method predicts, where the models hold more than one."""
+    names = {"classes": "operation classes", "profet": "documented PROFET ensemble"}
+    options = {}
+    for option in method_options(resources):
+        method = resources.models.method(option).name
+        name = names.get(method, method)
+        options[option] = f"Default: {name}" if option == DEFAULT_METHOD else sentence(name)
+    if len(options) > 1:
+        tip = "The default method errs less and gives an interval. About describes both."
+        select("Method", Network.method, options, help=tip)
 
-    data = pd.DataFrame(held.opened, columns=[*columns], dtype=object)
-    for column in columns:
-        # Empty text is no number; whole numbers may become others.
-        numeric = columns[column]["type_config"]["type"] == "number"
-        data[column] = pd.to_numeric(data[column]).astype(float) if numeric else data[column].astype("str")
-    st.data_editor(
-        data,
-        num_rows="dynamic",
-        placeholder="",
-        hide_index=True,
-        column_config=dict(columns),
-        key=editor_key,
-        on_change=take_edits,
+
+def precision_input() -> None:
+    """In which precision the training runs."""
+    select(
+        "Precision",
+        Network.precision,
+        help="As profiled: the profile's precision; an FP32 profile means TF32 on Ampere and later, as TensorFlow and "
+        "PyTorch run it. FP32: without TF32.",
     )
-    for problem in held.problems:
-        show_error(problem)
 
 
-def _editing(key: str, columns: str, rows: Sequence[Row], cells: Callable[[Row], Cells]) -> _Editing:
-    """The table's state: anew where it was closed, or its columns or the visitor's rows changed elsewhere."""
-    held: _Editing | None = st.session_state.get(f"{key}:table")
-    if (
-        held is not None
-        and held.columns == columns
-        and f"{key}:editor:{held.number}" in st.session_state
-        # Prices come back in the order of the catalog.
-        and len(rows) == len(held.now)
-        and all(row in rows for row in held.now)
-    ):
-        return held
-    number = 0 if held is None else held.number + 1
-    held = _Editing(number, columns, [cells(row) for row in rows], rows, [])
-    st.session_state[f"{key}:table"] = held
-    return held
+def workload_input() -> None:
+    """Images and epochs."""
+    images, epochs = st.columns(2, gap="small")
+    number_field("Images", Training.images, tip="Training images per epoch.", at=images)
+    number_field("Epochs", Training.epochs, at=epochs)
 
 
-def edited_rows(opened: Sequence[Cells], edits: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Cells of each row, with what the editor says was changed, removed and added."""
-    changed = {int(number): cells for number, cells in edits["edited_rows"].items()}
-    rows = [
-        {**cells, **_texts(changed.get(number, {}))}
-        for number, cells in enumerate(opened)
-        if number not in edits["deleted_rows"]
-    ]
-    return rows + [cells for cells in map(_texts, edits["added_rows"]) if any(cells.values())]
+def validation_input() -> None:
+    """Images that only run forward."""
+    number_field(
+        "Validation images per epoch",
+        Training.validation_images,
+        tip="A validation step runs forward only; it is counted as a third of a training step.",
+    )
 
 
-def _texts(cells: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        column: "" if value is None else value.strip() if isinstance(value, str) else as_typed(value)
-        for column, value in cells.items()
+def parameters_input(meta: ProfileMeta | None) -> None:
+    """The network's name or its parameters; empty: as the meta of the profile tells. What is neither, the page says."""
+    known = None if meta is None else told_parameters(meta)
+
+    def answer_nodes() -> None:
+        # Whoever says what GPUs share has several in mind: on every page.
+        session.nodes.whole_nodes = bool(_typed())
+
+    st.selectbox(
+        "Network or parameters",
+        list(dict.fromkeys((*filter(None, [session.nodes.network]), *named_networks()))),
+        index=None,
+        accept_new_options=True,
+        key=Nodes.network.key,
+        placeholder="ResNet50, or 25.6M" if known is None else f"{format_count(known.count)}, as profiled",
+        help="A network's name, or its number of parameters: each GPU sends as many gradients.",
+        on_change=answer_nodes,
+        persist_state="session",
+    )
+    with suppress(InputError):
+        found = chosen_parameters(meta)
+        if found is not None and _typed():
+            st.caption(f"= {found.words}")
+
+
+def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
+    """What was typed, else what the profile tells; InputError: what was typed is neither a network nor a number."""
+    if typed := _typed():
+        return parameters_of(typed, None if meta is None else meta.pixels)
+    return None if meta is None else told_parameters(meta)
+
+
+def whole_nodes_input(meta: ProfileMeta) -> None:
+    """Whether a node of several GPUs is answered with all of them training, and what they share."""
+    tip = "Each at your batch size, so a step has as many times the images. Off: a node has the speed of one."
+    toggle("All GPUs of a node train", Nodes.whole_nodes, tip)
+    if session.nodes.whole_nodes:
+        parameters_input(meta)
+
+
+def typed_network() -> tuple[str | None, float | None]:
+    """The network's name, or its number of parameters, as typed; InputError: it begins as a number and is none."""
+    typed = _typed()
+    return (None, typed_count(typed)) if typed[:1].isdigit() else (typed or None, None)
+
+
+def _typed() -> str:
+    return (session.nodes.network or "").strip()[:LONGEST_NETWORK]
+
+
+#: Stops of the sliders on a logarithmic scale: four per doubling.
+_STOPS = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
+STOPS = {"batch": (16, 20, 24, 28, *_STOPS), "pixels": _STOPS}
+#: The same on a linear scale.
+_LINEAR = {axis: tuple(range(stops[0], stops[-1] + 1, 16)) for axis, stops in STOPS.items()}
+SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
+
+
+def size_sliders(resources: Resources, *, log: bool = True) -> None:
+    """Both sliders side by side, `log` or linear; each is the training's size, the profile's own until it is moved."""
+    meta = held_in(resources, session.profile).profile.meta
+    recorded = {
+        "batch": meta.batch_size or session.network.profiled_batch,
+        "pixels": meta.pixels or session.network.profiled_pixels,
     }
+    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded.items(), strict=True):
+        with column:
+            _size_slider(axis, size, log=log)
+
+
+def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
+    """Fixed while the profile's own size is not known."""
+    if recorded is None:
+        tip = f"Enter the {'batch' if axis == 'batch' else 'image'} size of the profile in the sidebar first."
+        st.select_slider(SIZE_LABELS[axis], STOPS[axis], key=f"slider:{axis}:off", disabled=True, help=tip)
+        return
+    chosen = getattr(session.training, axis) or recorded
+    key = f"slider:{axis}"
+    here = (chosen, session.link.link_page)
+    if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
+        # Only then, and on another page: what is written here replaces what the visitor moves meanwhile.
+        st.session_state[key], st.session_state[f"{key}:drawn"] = chosen, here
+
+    def choose() -> None:
+        moved = st.session_state[key]
+        setattr(session.training, axis, None if moved == recorded else moved)
+
+    st.select_slider(
+        SIZE_LABELS[axis],
+        size_stops(axis, recorded, chosen, log=log),
+        key=key,
+        on_change=choose,
+        help=None
+        if chosen == recorded
+        else f"The profile was recorded at {recorded}; other sizes are scaled from "
+        f"it{', as networks with more classes at larger images' if axis == 'pixels' else ''}.",
+    )
+
+
+def size_stops(axis: str, *more: int, log: bool = True) -> Sequence[int]:
+    """The stops with the sizes that must be among them: they extend the range."""
+    return sorted({*(STOPS if log else _LINEAR)[axis], *more})

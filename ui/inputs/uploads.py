@@ -23,31 +23,9 @@ from ui.state.own import add_own
 from ui.state.resources import Held, Resources
 from ui.words import log_failure, plain, show_code, show_error
 
-
-def uploader_key(prefix: str) -> str:
-    """Key of an uploader's widget; a new number in it is an empty widget."""
-    return f"{prefix}:file:{st.session_state.get(f'{prefix}:number', 0)}"
-
-
-def empty_uploader(prefix: str) -> None:
-    """Draw it empty in a new run: neither browser nor server holds its files any longer."""
-    st.session_state[f"{prefix}:number"] = st.session_state.get(f"{prefix}:number", 0) + 1
-    st.rerun()
-
-
-def let_go(file: UploadedFile) -> None:
-    """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
-    context = get_script_run_ctx()
-    if context is not None:
-        # Not part of what every file manager must have; the one that comes with Streamlit has it.
-        remove = getattr(context.uploaded_file_mgr, "remove_file", lambda **_: None)
-        remove(session_id=context.session_id, file_id=file.file_id)
-    file.close()
-
-
 _LOG = logging.getLogger(__name__)
 #: Lines shown one by one; more are counted.
-SHOWN_LINES = 6
+_SHOWN_LINES = 6
 CONVERT_COMMAND = "profet convert TRACE -o profile.json"
 _REVEALS = """
 A raw trace names every layer and scope of your network, in order and with the time of each; PyTorch traces may hold
@@ -59,12 +37,33 @@ _TOO_BIG = "Too big with its weights? What `model.to_json()` gives tells as much
 Result = TypeVar("Result")
 
 
+def _uploader_key(prefix: str) -> str:
+    """Key of an uploader's widget; a new number in it is an empty widget."""
+    return f"{prefix}:file:{st.session_state.get(f'{prefix}:number', 0)}"
+
+
+def _empty_uploader(prefix: str) -> None:
+    """Draw it empty in a new run: neither browser nor server holds its files any longer."""
+    st.session_state[f"{prefix}:number"] = st.session_state.get(f"{prefix}:number", 0) + 1
+    st.rerun()
+
+
+def _let_go(file: UploadedFile) -> None:
+    """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
+    context = get_script_run_ctx()
+    if context is not None:
+        # Not part of what every file manager must have; the one that comes with Streamlit has it.
+        remove = getattr(context.uploaded_file_mgr, "remove_file", lambda **_: None)
+        remove(session_id=context.session_id, file_id=file.file_id)
+    file.close()
+
+
 def _read(file: UploadedFile, read: Callable[[BinaryIO], Result]) -> Result:
     """Read a copy of a file, and let the file go before."""
     if is_dropped(file):
         raise InputError("the server let go of it before it was read: give fewer or smaller files at a time.")
     with taken(file) as copy:
-        let_go(file)
+        _let_go(file)
         with others_first():
             return read(copy)
 
@@ -80,13 +79,7 @@ def _why_not(file: UploadedFile, error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GivenNetwork:
-    """What became of the files that were given.
-
-    Attributes
-    ----------
-    name : of the last one. problem : what is wrong with it, one line; empty if it was read.
-    network : the last one that was read; None before.
-    """
+    """Name of the last file that was given, what is wrong with it, one line; and the last network that was read."""
 
     name: str = ""
     problem: str = ""
@@ -100,13 +93,12 @@ def network_file(
 
     Parameters
     ----------
-    prefix : of the keys of its widget and of what is kept.
-    pixels : image size to count at; None: the file's own.
+    prefix : of the keys. pixels : image size to count at; None: the file's own.
     take : gets each network that is read; ProfetError says why it can't be used.
     """
     given_key = f"{prefix}:given"
     given: GivenNetwork = st.session_state.get(given_key, GivenNetwork())
-    file = st.file_uploader("Network file", key=uploader_key(prefix), help=f"{tip} {_TOO_BIG}")
+    file = st.file_uploader("Network file", key=_uploader_key(prefix), help=f"{tip} {_TOO_BIG}")
     if file is not None and not file.closed:
         try:
             network = _read(file, lambda copy: read_network_guarded(copy, file.name, pixels))
@@ -115,9 +107,9 @@ def network_file(
         except Exception as error:
             given = GivenNetwork(file.name, _why_not(file, error), given.network)
         finally:
-            let_go(file)
+            _let_go(file)
         st.session_state[given_key] = given
-        empty_uploader(prefix)
+        _empty_uploader(prefix)
     return given
 
 
@@ -135,7 +127,7 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[Held], None]
     files = st.file_uploader(
         "Profiles of training steps (one file each)",
         accept_multiple_files=True,
-        key=uploader_key(prefix),
+        key=_uploader_key(prefix),
         help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
         "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. About says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
@@ -150,14 +142,14 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[Held], None]
     if files:
         for own in _read_all(resources, prefix, files)[-1:]:
             take(own)
-        empty_uploader(prefix)
+        _empty_uploader(prefix)
     notes = notes_on(prefix)
-    for line in notes.errors[:SHOWN_LINES]:
+    for line in notes.errors[:_SHOWN_LINES]:
         show_error(line)
-    if more := notes.errors[SHOWN_LINES:]:
+    if more := notes.errors[_SHOWN_LINES:]:
         with st.expander(f"{len(more)} more files could not be taken"):
             st.markdown("\n".join(f"- {plain(line)}" for line in more))
-    for line in notes.infos[:SHOWN_LINES]:
+    for line in notes.infos[:_SHOWN_LINES]:
         st.info(plain(line), icon=":material/content_copy:")
 
 
@@ -174,8 +166,8 @@ def max_upload_mb() -> int:
 
 def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) -> list[Held]:
     notes = notes_on(prefix)
-    if notes.batch != uploader_key(prefix):
-        notes = st.session_state[f"notes:{prefix}"] = Notes(uploader_key(prefix))
+    if notes.batch != _uploader_key(prefix):
+        notes = st.session_state[f"notes:{prefix}"] = Notes(_uploader_key(prefix))
     bar, added = st.empty(), []
     for number, file in enumerate(files, start=1):
         if file.closed:
@@ -194,7 +186,7 @@ def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) 
             notes.errors.append(f"{file.name} was not read to its end, because you clicked on: give it again.")
             raise
         finally:
-            let_go(file)
+            _let_go(file)
     bar.empty()
     return added
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from profet_core import Catalog, CatalogError, InputError, Profile, ProfileError
-from profet_core.catalog import Instance
-from profet_core.catalog.own import own_row
-from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus
+from profet_core import InputError, Profile, ProfileError
 from profet_core.profiles.profet_json import profile_of_link_text
-from profet_core.transfer.own_gpu import check_own_gpu
 from ui.state.resources import Held, Resources, load_resources
 from ui.state.session import PARAMETER, Network, Slot, session
 
@@ -30,12 +25,7 @@ def own_profiles() -> Mapping[str, Held]:
 
 
 def add_own(resources: Resources, profile: Profile, name: str, origin: str) -> tuple[Held, bool]:
-    """Put a profile on the list; returns it, and False if one of the same content was there already.
-
-    Raises
-    ------
-    InputError : there are `MAX_PROFILES` already.
-    """
+    """Put a profile on the list; returns it, and False if it was there already. InputError: the list is full."""
     key, held = content_key(profile), own_profiles()
     if key in held:
         return held[key], False
@@ -64,14 +54,9 @@ def change_own(key: str, **changes: Any) -> None:
         session.own.own_profiles = {**held, key: changed}
 
 
-def remove_own(key: str) -> None:
-    """Take one off the list."""
-    session.own.own_profiles = {other: own for other, own in own_profiles().items() if other != key}
-
-
-def remove_all_own() -> None:
-    """Empty the list."""
-    session.own.own_profiles = {}
+def remove_own(*keys: str) -> None:
+    """Take some off the list."""
+    session.own.own_profiles = {other: own for other, own in own_profiles().items() if other not in keys}
 
 
 def content_key(profile: Profile) -> str:
@@ -105,7 +90,14 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     elif wanted is not None:
         # The same one, perhaps with another name or another answer of the visitor's.
         slot.shown = wanted
-    return _follow_steps(slot)
+    held = slot.shown
+    assert held is not None, "one was shown before, or is wanted"
+    # The number of steps is the profile's own, on every page; a link may say it.
+    if held.is_own and slot.key("steps") in session.link.given:
+        change_own(held.key, steps=slot.steps)
+        held = slot.shown = own_profiles()[held.key]
+    slot.steps = held.steps
+    return held
 
 
 def linked_profile_is_missing() -> bool:
@@ -171,17 +163,6 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
             st.session_state[key] = follows.get(key)
 
 
-def _follow_steps(slot: Slot) -> Held:
-    """The number of steps is the profile's own, on every page; a link may say it."""
-    held = slot.shown
-    assert held is not None, "asked only once a profile is shown"
-    if held.is_own and slot.key("steps") in session.link.given:
-        change_own(held.key, steps=slot.steps)
-        held = slot.shown = own_profiles()[held.key]
-    slot.steps = held.steps
-    return held
-
-
 def take_carried(resources: Resources) -> str | None:
     """Put the profile that the address holds on the visitor's list and first; what is wrong with it, else None."""
     text = st.query_params.get(PARAMETER)
@@ -203,12 +184,6 @@ def carried() -> dict[str, str]:
     return {} if own.link_text is None else {PARAMETER: own.link_text}
 
 
-#: Of one visitor.
-MAX_ROWS = 200
-#: What pages show as it is.
-_SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
-
-
 def visitors_resources() -> Resources:
     """What every visitor shares, with this visitor's instances and GPUs over it."""
     resources = without_own_gpus()
@@ -222,72 +197,6 @@ def without_own_gpus() -> Resources:
     return replace(resources, catalog=resources.catalog.with_own(rows)) if rows else resources
 
 
-def own_gpu_instances() -> frozenset[str]:
-    """Names of the instances that the visitor's GPUs are."""
-    return frozenset(row.instance for row in session.own.own_gpus)
-
-
-def checked_own_instance(shared: Catalog, cells: Mapping[str, str]) -> Instance:
-    """A row of a table's cells; see `profet_core.catalog.own.own_row`.
-
-    Raises
-    ------
-    ProfetError : one line that names what is wrong.
-    """
-    name = cells["instance"]
-    same = next((known for known in shared if known.lower() == name.lower()), name)
-    if same != name:
-        raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
-    if name.lower() in own_gpu_instances():
-        raise CatalogError(f"{name} is the instance of a custom GPU: give this row another name.")
-    row = own_row(cells, shared)
-    for column, text in (("name", name), ("gpu", row.gpu), ("region", row.region)):
-        if not _SHOWN.fullmatch(text):
-            raise CatalogError(f"{name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
-    shared.with_own([row])
-    return row
-
-
-def put_own_instances(shared: Catalog, rows: Sequence[Instance]) -> None:
-    """Replace the visitor's rows.
-
-    Raises
-    ------
-    CatalogError : one line that names what is wrong; nothing is changed.
-    """
-    keys = [row.offer_key for row in rows]
-    twice = next((row for row in rows if keys.count(row.offer_key) > 1), None)
-    if twice is not None:
-        raise CatalogError(f"{twice.name} has two prices in {twice.region}, {twice.market}: keep one.")
-    if len(rows) > MAX_ROWS:
-        raise CatalogError(f"You would have {len(rows)} rows of your own, and {MAX_ROWS} is all there is room for.")
-    shared.with_own(rows)
-    session.own.own_instances = tuple(rows)
-
-
-def check_own(own: OwnGpu) -> None:
-    """Check a GPU against the catalog and the models.
-
-    Raises
-    ------
-    InputError : the catalog has its instance, or the models can't place it.
-    """
-    shared = without_own_gpus()
-    if own.instance in shared.catalog:
-        raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
-    if shared.models.transfer is not None:
-        check_own_gpu(shared.models.transfer, own)
-
-
-def put_own_gpus(rows: Sequence[OwnGpu]) -> None:
-    """Replace the visitor's GPUs, which `check_own` has checked; what was recorded on one that is gone has no anchor.
-
-    Raises
-    ------
-    InputError : they can't be together; nothing is changed.
-    """
-    session.own.own_gpus = checked_own_gpus(rows)
-    # A price may be left from an instance that was called so.
-    kept = {name: usd for name, usd in session.offers.price.items() if name not in own_gpu_instances()}
-    session.offers.price = kept
-    forget_other_anchors(visitors_resources())
+def own_prices(resources: Resources) -> dict[str, float]:
+    """Instance -> the visitor's price, US dollars an hour."""
+    return {name: usd for name, usd in session.offers.price.items() if name in resources.catalog}
