@@ -72,14 +72,9 @@ class Predicted:
 
 
 def current_network(resources: Resources) -> Predicted:
-    """The training as the settings have it, without the inputs that can't be used.
-
-    Raises
-    ------
-    NoPredictionError : nothing can be predicted from its profile.
-    """
+    """The training as the settings have it, without the inputs that can't be used; NoPredictionError: none is left."""
     slot, doubt, problems = session.profile, None, []
-    question = training_question(resources)
+    question = _training_question(resources)
     try:
         latency_ms = slot.typed_ms
         question = replace(question, latency_ms=latency_ms, trust_latency=slot.trusted == _trust(question, latency_ms))
@@ -104,14 +99,6 @@ def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object,
     return tuple(question.profile.operations.items()), question.profile.steps, question.anchor, latency_ms
 
 
-def _no_anchor(resources: Resources, recorded: str | None) -> str:
-    """Why a profile has no anchor yet, and what to do."""
-    if recorded is not None and (reason := unknown_gpu(resources.models, recorded)):
-        return reason
-    says = "the file doesn't say" if recorded is None else f"{recorded} may be more than one GPU"
-    return f'Choose the GPU that this profile was recorded on, under "{ANCHOR_LABEL}": {says}.'
-
-
 #: Field that can't be used -> what to ask without it.
 _WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "second": {"second": None, "measured_trace": None, "measured_trace_latency_ms": None},
@@ -119,13 +106,8 @@ _WITHOUT: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def training_question(resources: Resources) -> AdviseQuestion:
-    """The settings of network and training as one question, but for the anchor's latency and the offers.
-
-    Raises
-    ------
-    NoPredictionError : nobody has said where the profile was recorded.
-    """
+def _training_question(resources: Resources) -> AdviseQuestion:
+    """The settings of network and training, but for the anchor's latency; NoPredictionError: there is no anchor."""
     network, training, limits = session.network, session.training, session.limits
     held, anchor = held_in(resources, session.profile), network.anchor
     if held.sample is not None and held.anchor not in resources.anchors:
@@ -134,7 +116,10 @@ def training_question(resources: Resources) -> AdviseQuestion:
             f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
         )
     if anchor is None:
-        raise NoPredictionError(_no_anchor(resources, held.profile.meta.gpu))
+        gpu = held.profile.meta.gpu
+        says = "the file doesn't say" if gpu is None else f"{gpu} may be more than one GPU"
+        choose = f'Choose the GPU that this profile was recorded on, under "{ANCHOR_LABEL}": {says}.'
+        raise NoPredictionError((gpu and unknown_gpu(resources.models, gpu)) or choose)
     recorded = _recorded(held.profile.meta, "profiled")
     batch_known = (held.profile.meta.batch_size or recorded["profiled_batch"]) is not None
     pixels_known = (held.profile.meta.pixels or recorded["profiled_pixels"]) is not None

@@ -45,12 +45,7 @@ _TEXTS = {
 
 @cache
 def page_html() -> str:
-    """Streamlit's page with our style, and our script before its own.
-
-    Raises
-    ------
-    RuntimeError : this Streamlit's page has no head to put them in.
-    """
+    """Streamlit's page with our style, and our script before its own."""
     before, head, after = (STATIC / "index.html").read_text(encoding="utf-8").partition("</head>")
     if not head:
         raise RuntimeError("Streamlit's page is another than ui/server.py knows.")
@@ -104,9 +99,7 @@ def keep_to_itself() -> None:
     Where a browser's origin is none it knows, Streamlit asks an outside host for the machine's own address, and all
     sessions wait for the answer. Of a checkout it tells any visitor who asks repository, branch and changed files.
 
-    Raises
-    ------
-    RuntimeError : this Streamlit has these in another place; serving would not be private.
+    RuntimeError: this Streamlit has these in another place, and serving would not be private.
     """
     asked = "_handle_git_information_request"
     for owner, name in ((net_util, "get_external_ip"), (net_util, "get_internal_ip"), (AppSession, asked)):
@@ -212,12 +205,7 @@ LONGEST_TURN_S = 0.5
 
 
 class Turns:
-    """Hands out turns, to whoever has waited longest.
-
-    Parameters
-    ----------
-    longest_s : after so long the next one begins, whether or not the one before is done.
-    """
+    """Hands out turns to whoever has waited longest; after `longest_s` the next one begins in any case."""
 
     def __init__(self, longest_s: float = LONGEST_TURN_S) -> None:
         self._longest_s, self._changed, self._mine = longest_s, threading.Condition(), threading.local()

@@ -42,12 +42,7 @@ def read_text(path: Path) -> str:
 
 
 def show_text(path: Path, **figures: object) -> None:
-    """A markdown file; `$name` stands for a figure.
-
-    Raises
-    ------
-    KeyError : the text names a figure that isn't given.
-    """
+    """A markdown file; `$name` stands for a figure; KeyError: the text names a figure that isn't given."""
     st.markdown(Template(read_text(path)).substitute(figures))
 
 

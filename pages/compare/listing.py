@@ -30,10 +30,9 @@ class Candidate:
 
     Attributes
     ----------
-    held : its name is unique on the list.
     on_predict : it is the one that Predict shows.
     prediction : None while its anchor isn't known or where nothing can be predicted.
-    warnings : one sentence each. refusal : why nothing can be predicted from it, one line; empty if something can.
+    refusal : why nothing can be predicted from it, one line; empty if something can.
     """
 
     held: Held

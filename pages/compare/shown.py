@@ -42,11 +42,18 @@ from ui.state.session import CompareView, session
 from ui.tables import MISSING, download_buttons, show_table
 from ui.words import marked, plain, show_warning
 
-LATENCY, COST = "latency", "cost"
-_TITLES = {LATENCY: "Latency (ms/step)", COST: "Cost per 1,000 steps ($)"}
-#: Profiles in the chart, and letters of their names.
-_MOST_DRAWN, _LABEL_LETTERS = 8, 26
+_TITLES = {"latency": "Latency (ms/step)", "cost": "Cost per 1,000 steps ($)"}
+#: Profiles in the chart, and letters of their names; operations in the other chart, the others are one bar.
+_MOST_PROFILES, _PROFILE_LETTERS = 8, 26
+_MOST_OPERATIONS, _OPERATION_LETTERS = 12, 24
 _BAR_PX, _FRAME_PX = 15, 110
+#: Labels of what the file says that are not just its field in words.
+_LABELS = {
+    "gpu": "GPU",
+    "onednn": "oneDNN on the CPU",
+    "step_latency_ms": "Step latency (ms)",
+    "peak_memory_mib": "Peak memory (MiB)",
+}
 
 
 def show_comparison(resources: Resources, compared: Sequence[Candidate]) -> None:
@@ -77,12 +84,12 @@ def _on_every_instance(resources: Resources, known: Sequence[Candidate]) -> None
         rows = chosen_rows(offer_rows(resources.catalog, known))
         drawn = drawn_rows(rows)
     metric = session.compare.compare_by
-    show_chart(bars(known[:_MOST_DRAWN], drawn, metric), "compare-bars")
-    if len(known) > _MOST_DRAWN:
-        st.caption(f"The chart shows the first {_MOST_DRAWN} profiles. The table has all {len(known)}.")
+    show_chart(bars(known[:_MOST_PROFILES], drawn, metric), "compare-bars")
+    if len(known) > _MOST_PROFILES:
+        st.caption(f"The chart shows the first {_MOST_PROFILES} profiles. The table has all {len(known)}.")
     instances = [row.offer.name for row in rows]
     heads = {found.instance: marked(found.instance, found.basis) for one in known for found in one.predictions}
-    form = "$%.4f" if metric == COST else None
+    form = "$%.4f" if metric == "cost" else None
     st.dataframe(
         [table_row(one, metric, instances) for one in known],
         hide_index=True,
@@ -93,7 +100,7 @@ def _on_every_instance(resources: Resources, known: Sequence[Candidate]) -> None
         key="compare-table",
     )
     st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs, less certain.")
-    download_buttons([line for one in known for line in data_rows(one)], "profet-compare")
+    download_buttons([line for one in known for line in _data_rows(one)], "profet-compare")
 
 
 def offer_rows(catalog: Catalog, known: Iterable[Candidate]) -> list[OfferRow]:
@@ -114,11 +121,12 @@ def bars(known: Sequence[Candidate], rows: Sequence[OfferRow], metric: str) -> F
     # Networks may differ by orders of magnitude.
     wide = high > WIDE * low
     axis: Part = {"type": "log", "tickformat": ",~r", "dtick": "D2"} if wide else {"rangemode": "tozero"}
-    places, names = list(range(len(known))), [_short(one.name) for one in known]
+    # Files often differ at the end: "resnet50-run-b64.json".
+    names = [no_markup(_cut(one.name, _PROFILE_LETTERS, _PROFILE_LETTERS // 2)) for one in known]
     return framed(
         traces,
         x=value_axis(_TITLES[metric], **axis),
-        y=name_axis(range=[len(known) - 0.5, -0.5], tickvals=places, ticktext=names, showgrid=False),
+        y=name_axis(range=[len(known) - 0.5, -0.5], tickvals=[*range(len(known))], ticktext=names, showgrid=False),
         height=_BAR_PX * max(len(rows), 2) * len(known) + _FRAME_PX,
         name=f"{_TITLES[metric]} per instance, one group per profile",
         barmode="group",
@@ -128,60 +136,55 @@ def bars(known: Sequence[Candidate], rows: Sequence[OfferRow], metric: str) -> F
 
 def _trace(row: OfferRow, known: Sequence[Candidate], metric: str, color: str) -> Part | None:
     """The bars of one instance."""
-    offer, words = row.offer, format_ms if metric == LATENCY else format_usd
+    offer, words = row.offer, format_ms if metric == "latency" else format_usd
     found = [
         (place, one.name, predicted, value)
         for place, one in enumerate(known)
-        if (predicted := one.on(offer.name)) is not None and (value := value_of(predicted, metric)) is not None
+        if (predicted := one.on(offer.name)) is not None and (value := _value_of(predicted, metric)) is not None
     ]
     if not found:
         return None
-    values = [value for *_, value in found]
+    values, ends = [value for *_, value in found], []
+    for *_, predicted, value in found:
+        # Both ends in the unit of the value.
+        share = value / predicted.latency_ms if predicted.latency_ms else 1.0
+        interval = predicted.interval
+        ends.append((interval.low_ms * share, interval.high_ms * share) if interval else (value, value))
     return {
         "type": "bar",
         "orientation": "h",
         "name": no_markup(marked(gpu_cell(offer), found[0][2].basis)),
         "x": values,
         "y": [place for place, *_ in found],
-        "error_x": whiskers(values, [_ends(predicted, value) for *_, predicted, value in found]),
+        "error_x": whiskers(values, ends),
         "marker": {"color": color},
         "hovertext": [f"{no_markup(name)}<br>{offer.name}: {words(value)}" for _, name, _, value in found],
         "hoverinfo": "text",
     }
 
 
-def _ends(predicted: InstancePrediction, value: float) -> tuple[float, float]:
-    """Both ends of its interval in the unit of the value."""
-    interval = predicted.interval
-    if interval is None or predicted.latency_ms is None:
-        return value, value
-    share = value / predicted.latency_ms
-    return interval.low_ms * share, interval.high_ms * share
-
-
-def _short(name: str) -> str:
-    """A name for the chart, as text and not as markup; files often differ at the end: "resnet50-run-b64.json"."""
-    half = _LABEL_LETTERS // 2
-    return no_markup(name if len(name) <= _LABEL_LETTERS else f"{name[:half]}…{name[-half:]}")
+def _cut(name: str, most: int, half: int) -> str:
+    return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
 
 
 def table_row(one: Candidate, metric: str, instances: Sequence[str]) -> dict[str, object]:
-    """Numbers as numbers, so that a click on a column sorts it."""
+    """Numbers as numbers of three significant digits, so that a click on a column sorts it."""
     meta, prediction = one.held.profile.meta, one.prediction
     similarity = None if prediction is None else prediction.similarity
-    lowest = lowest_to_rent(one.predictions, lambda found: value_of(found, metric))
+    lowest = lowest_to_rent(one.predictions, lambda found: _value_of(found, metric))
+    values = {name: (found := one.on(name)) and _value_of(found, metric) for name in instances}
     return {
         "Profile": one.name,
         "Anchor": prediction and prediction.anchor,
         "Lowest": "" if lowest is None else marked(lowest.instance, lowest.basis),
-        **{name: _number(one.on(name), metric) for name in instances},
+        **{name: value and float(format_significant(value).replace(",", "")) for name, value in values.items()},
         "Batch size": meta.batch_size,
         "Image size": meta.pixels,
         "Similarity": "" if similarity is None else similarity.words,
     }
 
 
-def data_rows(one: Candidate) -> list[dict[str, object]]:
+def _data_rows(one: Candidate) -> list[dict[str, object]]:
     """One row per instance, with full digits."""
     meta, prediction = one.held.profile.meta, one.prediction
     return [
@@ -205,50 +208,8 @@ def data_rows(one: Candidate) -> list[dict[str, object]]:
     ]
 
 
-def value_of(found: InstancePrediction, metric: str) -> float | None:
-    """The figure that is compared."""
-    return found.latency_ms if metric == LATENCY else found.cost_per_1000_steps_usd
-
-
-def _number(found: InstancePrediction | None, metric: str) -> float | None:
-    """Three significant digits."""
-    value = value_of(found, metric) if found else None
-    return None if value is None else float(format_significant(value).replace(",", ""))
-
-
-#: Operations of their own in the chart; the others are one bar.
-TOP = 12
-_LABEL_LETTERS = 24
-
-
-def time_bars(rows: Sequence[Placement]) -> list[Bar]:
-    """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
-    busy = [row for row in rows if not row.idle and row.time_us > 0]
-    found = [_bar(_short_operation(row), BLUE if row.on_device else ORANGE, [row]) for row in busy[:TOP]]
-    if rest := busy[TOP:]:
-        found.append(_bar(f"{len(rest)} others" if len(rest) > 1 else "1 other", GRAY, rest))
-    return found
-
-
-def _bar(name: str, color: str, rows: Sequence[Placement]) -> Bar:
-    share, time_ms = sum(row.share or 0.0 for row in rows), sum(row.time_us for row in rows) / US_PER_MS
-    hover = f"{no_markup(rows[0].operation if len(rows) == 1 else name)}: {format_ms(time_ms)}"
-    return Bar(key=name, name=no_markup(name), color=color, value=time_ms, text=f"{share:.1%}", hover=hover)
-
-
-def _short_operation(row: Placement) -> str:
-    """Short enough that a phone keeps room for the bars."""
-    name = row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
-    return name if len(name) <= _LABEL_LETTERS else f"{name[:11]}…{name[-12:]}"
-
-
-#: Labels of what the file says that are not just its field in words.
-_LABELS = {
-    "gpu": "GPU",
-    "onednn": "oneDNN on the CPU",
-    "step_latency_ms": "Step latency (ms)",
-    "peak_memory_mib": "Peak memory (MiB)",
-}
+def _value_of(found: InstancePrediction, metric: str) -> float | None:
+    return found.latency_ms if metric == "latency" else found.cost_per_1000_steps_usd
 
 
 def show_inside(resources: Resources, candidate: Candidate) -> None:
@@ -257,40 +218,56 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     for line in answer.warnings:
         show_warning(line)
     _diagnosis(answer.diagnosis)
-    bars = time_bars(answer.operations)
-    show_chart(bar_chart(bars, "Operations by time (ms)", name="Operations by time"), "operation-bars")
-    st.markdown(legend(bars, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"}))
+    shown = _time_bars(answer.operations)
+    show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
+    st.markdown(legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"}))
     st.caption(_busy_and_idle_words(answer.host, answer.gpu))
     with st.expander("Profile facts", icon=":material/description:"):
         show_table(_fact_rows(answer.profile), "Profile facts")
         for note in answer.profile.ignored:
             st.caption(f"Ignored: {plain(note)}.")
     with st.expander("All operations", icon=":material/table_rows:"):
-        _all_rows(answer.operations)
+        st.dataframe(
+            [_operation_row(row) for row in answer.operations],
+            hide_index=True,
+            column_config={"Operation": st.column_config.TextColumn(pinned=True)},
+            key="operation-table",
+        )
+        st.caption("Class: used by the default method. Cluster: used by the PROFET method. –: not used by itself.")
+        download_buttons([asdict(row) for row in answer.operations], "profet-operations")
 
 
 def _diagnosis(found: Diagnosis) -> None:
     if found.kind == "no GPU":
         return
+    show, icon = st.success, "check_circle"
     if not found.another_gpu_helps:
-        st.warning(plain(found.sentence), icon=":material/hourglass_empty:")
+        show, icon = st.warning, "hourglass_empty"
     elif found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
-        st.info(plain(found.sentence), icon=":material/hourglass_bottom:")
-    else:
-        st.success(plain(found.sentence), icon=":material/check_circle:")
+        show, icon = st.info, "hourglass_bottom"
+    show(plain(found.sentence), icon=f":material/{icon}:")
     if not found.latency_known:
         st.caption("From the profile alone. Enter its latency for a better diagnosis.")
 
 
-def _all_rows(rows: tuple[Placement, ...]) -> None:
-    st.dataframe(
-        [_table_row(row) for row in rows],
-        hide_index=True,
-        column_config={"Operation": st.column_config.TextColumn(pinned=True)},
-        key="operation-table",
-    )
-    st.caption("Class: used by the default method. Cluster: used by the PROFET method. –: not used by itself.")
-    download_buttons([asdict(row) for row in rows], "profet-operations")
+def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
+    """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
+    busy = [row for row in rows if not row.idle and row.time_us > 0]
+    found = []
+    for row in busy[:_MOST_OPERATIONS]:
+        # Short enough that a phone keeps room for the bars.
+        name = _cut(row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS, 11)
+        found.append(_bar(name, row.operation, BLUE if row.on_device else ORANGE, [row]))
+    if rest := busy[_MOST_OPERATIONS:]:
+        name = f"{len(rest)} others" if len(rest) > 1 else "1 other"
+        found.append(_bar(name, name, GRAY, rest))
+    return found
+
+
+def _bar(name: str, full_name: str, color: str, rows: Sequence[Placement]) -> Bar:
+    share, time_ms = sum(row.share or 0.0 for row in rows), sum(row.time_us for row in rows) / US_PER_MS
+    hover = f"{no_markup(full_name)}: {format_ms(time_ms)}"
+    return Bar(key=name, name=no_markup(name), color=color, value=time_ms, text=f"{share:.1%}", hover=hover)
 
 
 def _fact_rows(profile: Profile) -> list[dict[str, str]]:
@@ -321,7 +298,7 @@ def _busy_and_idle_words(host: Side, gpu: Side) -> str:
     return " ".join(sentences)
 
 
-def _table_row(row: Placement) -> dict[str, object]:
+def _operation_row(row: Placement) -> dict[str, object]:
     """One operation, numbers as numbers."""
     return {
         "Operation": row.operation,

@@ -43,12 +43,7 @@ _FILE_TIP = (
 
 
 def network_input() -> Network:
-    """Ask for the network.
-
-    Raises
-    ------
-    InputError : it can't be built for such images, or its FLOPs are out of bounds.
-    """
+    """Ask for the network; InputError: it can't be built for such images, or its FLOPs are out of bounds."""
     asked = session.manycore
     choice("Network", ManyCore.manycore_from)
     if asked.manycore_from == "published":

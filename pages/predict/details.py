@@ -35,7 +35,7 @@ def show_details(
     """Open the dialog of one row; closing it draws the page with what was corrected."""
     title = f"{row.label} · {plan_gpus(row.plan) if row.plan else row.offer.gpu}"
 
-    @st.dialog(title, width="large", on_dismiss=session.predict_table.close)
+    @st.dialog(title, width="large", on_dismiss=session.predict_table.choose)
     def dialog() -> None:
         if row.plan is None:
             st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")

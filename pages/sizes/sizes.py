@@ -214,7 +214,7 @@ def _linked() -> tuple[Part | str, ...]:
     """Settings of the training, the offers and the curves; or of the scaler along the chosen axis."""
     if session.sizes.sizes_view == "scaler":
         return (session.sizes, session.scaler)
-    shown = (session.sizes, session.curves, "drawn", session.nodes, session.sizes_table)
+    shown = (session.sizes, session.curves, session.nodes, session.sizes_table)
     return (*session.asked, session.training, session.offers, *shown)
 
 

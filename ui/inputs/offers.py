@@ -18,7 +18,7 @@ from ui.inputs.fields import choice, number_field, select, some_of, toggle, type
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
 from ui.state.resources import Resources, offer_choices
-from ui.state.session import Drawn, Offers, session
+from ui.state.session import CurvesView, Offers, session
 from ui.words import plain
 
 #: A longer summary counts what narrows.
@@ -145,11 +145,11 @@ def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
         return list(rows)
     each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
     gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=_by_cost)))
-    session.drawn.drawn = [gpu for gpu in session.drawn.drawn if gpu in gpus]
+    session.curves.drawn = [gpu for gpu in session.curves.drawn if gpu in gpus]
     if len(gpus) > _MOST_DRAWN:
         tip = "GPUs in the chart. The table has every instance."
-        some_of("GPUs", Drawn.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=320)
-    wanted = session.drawn.drawn or gpus[:_MOST_DRAWN]
+        some_of("GPUs", CurvesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=320)
+    wanted = session.curves.drawn or gpus[:_MOST_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
 
 

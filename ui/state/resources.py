@@ -149,12 +149,7 @@ class Resources(Context):
 # A spinner needs a visitor, and `warm_up` loads before there is one.
 @st.cache_resource(show_spinner=False)
 def load_resources() -> Resources:
-    """Load and check everything once per server.
-
-    Raises
-    ------
-    ArtifactError : a model or a sample is missing, damaged or changed.
-    """
+    """Load and check everything once per server; ArtifactError: a model or a sample is missing, damaged or changed."""
     served = load_served()
     known = served.context
     samples = {

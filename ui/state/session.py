@@ -158,11 +158,8 @@ def _each() -> Field[Mapping[str, float]]:
     return Field({}, _positive, each=True)
 
 
-Number = TypeVar("Number", int, float)
-
-
-def _between(number: Number, smallest: float, largest: float) -> Number:
-    if not smallest <= number <= largest:
+def _between(number: T, smallest: float, largest: float) -> T:
+    if not smallest <= number <= largest:  # type: ignore[operator]
         raise ValueError(number)
     return number
 
@@ -309,12 +306,6 @@ class Nodes(Part):
     network: Field[str | None] = Field(None, _network)
 
 
-class Drawn(Part):
-    """GPUs that a chart shows."""
-
-    drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
-
-
 class PredictView(Part):
     """What Predict shows."""
 
@@ -333,8 +324,9 @@ class SizesView(Part):
 
 
 class CurvesView(Part):
-    """What its curves show."""
+    """What its curves show, and GPUs that charts show."""
 
+    drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
     shows = one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"})
     each_at = one_of(("size", "largest"))
 
@@ -369,18 +361,13 @@ class NetworkFile(Part):
     )
 
 
-def _strategy_words(strategy: Strategy) -> str:
-    """With what it was checked on, where that is little."""
-    checked_on = CHECKED_ON.get(strategy)
-    return strategy.words + (f" ({checked_on})" if checked_on else "")
-
-
 class ScaleOut(Part):
     """How GPUs share a training."""
 
     one_gpu = one_of({"predicted": "Predicted", "typed": "Measured"})
     gradients = one_of({"fp32": "FP32", "fp16": "Half"})
-    strategy = one_of({one.value: _strategy_words(one) for one in STRATEGIES})
+    #: With what one was checked on, where that is little.
+    strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
     batch_of_all = _whole_or_empty(2, MAX_IMAGES)
     gpus = _whole_or_empty(2, MOST_GPUS)
@@ -449,12 +436,8 @@ class Table(Part):
     sort: Field[str] = Field("", lambda text, _: text)
     open: Field[str] = Field("", lambda text, _: text)
 
-    def close(self) -> None:
-        """Close the open row."""
-        self.open = ""
-
-    def choose(self, row_key: str) -> None:
-        """Open a row."""
+    def choose(self, row_key: str = "") -> None:
+        """Open a row, or none."""
         self.open = row_key
 
 
@@ -484,17 +467,12 @@ class Session:
     """All that one visitor's session holds."""
 
     profile, second = Slot(), Slot("second")
-    network, training, limits, offers, nodes, drawn = Network(), Training(), Limits(), Offers(), Nodes(), Drawn()
+    network, training, limits, offers, nodes = Network(), Training(), Limits(), Offers(), Nodes()
     predict, sizes, curves, scaler, compare = PredictView(), SizesView(), CurvesView(), Scaler(), CompareView()
     file, scale_out, step, texts, manycore = NetworkFile(), ScaleOut(), TypedStep(), Texts(), ManyCore()
     own, link = Own(), Link()
     predict_table, sizes_table, scale_out_table = Table("predict"), Table("sizes"), Table("scale_out")
     estimate_table = Table("estimate")
-
-    @property
-    def parts(self) -> list[Part]:
-        """All of them."""
-        return [part for part in vars(Session).values() if isinstance(part, Part)]
 
     @property
     def slots(self) -> tuple[Slot, Slot]:
@@ -509,4 +487,10 @@ class Session:
 
 session = Session()
 #: Key -> field: all that links carry.
-LINKED = {key: one for part in session.parts for key, one in part.fields.items() if one.parse is not None}
+LINKED = {
+    key: one
+    for part in vars(Session).values()
+    if isinstance(part, Part)
+    for key, one in part.fields.items()
+    if one.parse is not None
+}
