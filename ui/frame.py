@@ -27,19 +27,18 @@ from ui.words import one_line_errors, show_error, show_warning
 
 #: What a page's link carries: parts of the session, or single keys; asked after the page is drawn, when it is final.
 Linked = Callable[[], Iterable[Part | str]]
+Draw = Callable[[Resources], None]
 #: What a link of one page may ask another page to show: settings that follow no profile.
 _ASKED_FOR = ("view", "inspect", "open", "part")
 
 
-def run_page(
-    body: Callable[[Resources], None], linked: Linked, main: Callable[[Resources], None] | None = None
-) -> None:
+def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
     """Run a page.
 
     Parameters
     ----------
-    body : draws the page, or what stands beside and above `main`.
-    main : draws the rest; what is chosen in it draws it alone, so that a slider is followed at once.
+    main : draws what is below the title; where it is drawn `alone`, what is chosen in it draws nothing else, so that
+        a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
@@ -68,15 +67,20 @@ def run_page(
         if served is not None and served.is_outdated:
             show_warning("This server has newer models or lists than it shows: start it again.")
         with one_line_errors():
-            body(resources)
+            if sidebar is not None:
+                with st.sidebar:
+                    sidebar(resources)
             remember_recorded(session.profile)
-            if main is not None:
+            st.title(title, anchor=False)
+            if alone:
                 _draw_alone(main, linked, _beside())
+            else:
+                main(resources)
         _write_link(linked, resources)
 
 
 @st.fragment
-def _draw_alone(main: Callable[[Resources], None], linked: Linked, beside: tuple[object, ...]) -> None:
+def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
     """Draw a page's main part; all of the page where what was done in it changes what stands `beside` it."""
     with in_turn(), one_line_errors():
         if beside != _beside():

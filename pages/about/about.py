@@ -29,9 +29,8 @@ from ui.words import SHORT_BASIS, one_line_errors, plain, rule_phrase, show_code
 _HERE = Path(__file__)
 
 
-def body(resources: Resources) -> None:
+def main(resources: Resources) -> None:
     """Draw the page."""
-    st.title("About")
     st.markdown(
         "PROFET predicts which cloud GPU to train a CNN on: how long training takes and what it costs on each instance "
         "type. It needs a profile of one training step on a GPU that you have. A profile holds only the total time per "
@@ -133,4 +132,4 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Resources], None]]] = {
     "credits": ("Credits and license", "copyright", _credits),
 }
 
-run_page(body, lambda: ("open",))
+run_page("About", main, lambda: ("open",))

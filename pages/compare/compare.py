@@ -12,9 +12,8 @@ from ui.state.resources import Resources
 from ui.state.session import CompareView, Part, session
 
 
-def body(resources: Resources) -> None:
+def main(resources: Resources) -> None:
     """Draw the page."""
-    st.title("Compare profiles", anchor=False)
     candidates = listed(resources)
     add_input(resources, empty=not candidates)
     if not candidates:
@@ -51,4 +50,4 @@ def _linked() -> tuple[Part | str, ...]:
     )
 
 
-run_page(body, _linked)
+run_page("Compare profiles", main, _linked)

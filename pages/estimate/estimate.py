@@ -27,10 +27,13 @@ from ui.state.session import NetworkFile, session
 from ui.tables import result_table
 from ui.words import plain, show_error, show_warning
 
-_FILE_TIP = f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept."
+_FILE_TIP = (
+    f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept. Too big with its weights? "
+    "What `model.to_json()` gives tells as much."
+)
 
 
-def network_question() -> EstimateQuestion | None:
+def _network_question() -> EstimateQuestion | None:
     """Ask for the network and its step; None until there is a file."""
     choice("Network", NetworkFile.net_from)
     by_name = session.file.net_from == "name"
@@ -59,7 +62,7 @@ def network_question() -> EstimateQuestion | None:
 
 def _of_file() -> EstimateQuestion | None:
     pixels, batch_size = session.file.net_pixels, session.file.net_batch
-    given = network_file("network", _FILE_TIP, pixels=pixels)
+    given = network_file(_FILE_TIP, pixels=pixels)
     if given.problem:
         show_error(given.problem)
     network = given.network
@@ -71,11 +74,10 @@ def _of_file() -> EstimateQuestion | None:
     return EstimateQuestion(network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch_size)
 
 
-def body(resources: Resources) -> None:
+def main(resources: Resources) -> None:
     """Draw the page."""
     with st.sidebar:
-        question = network_question()
-    st.title("Without a profile")
+        question = _network_question()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         preset_choice()
         offer_buttons(resources)
@@ -177,4 +179,8 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
 
 
 # A network's file can't be in a link.
-run_page(body, lambda: (session.file, "precision", session.training, session.offers, session.estimate_table))
+run_page(
+    "Without a profile",
+    main,
+    lambda: (session.file, "precision", session.training, session.offers, session.estimate_table),
+)

@@ -34,7 +34,7 @@ from ui.inputs.profile import latency_question, network_input, price_line, secon
 from ui.predicted import PAGE, Predicted, current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import Limits, PredictView, Training, session
+from ui.state.session import Limits, Part, PredictView, Training, session
 from ui.tables import download_button, result_table
 
 TITLE = "Training time and cost on every cloud GPU, from one profiled step"
@@ -44,11 +44,25 @@ _BOUNDARY = (
 )
 
 
-def body(resources: Resources) -> None:
-    """Draw the sidebar and the title."""
-    with st.sidebar:
-        _sidebar(resources)
-    st.title(TITLE, anchor=False)
+def sidebar(resources: Resources) -> None:
+    """Everything that the numbers depend on, but for sizes and offers."""
+    network_input(resources)
+    workload_input()
+    precision_input()
+    deadline, budget = st.columns(2, gap="small")
+    number_field("Deadline (h)", Limits.deadline_h, empty="none", at=deadline)
+    number_field("Budget ($)", Limits.budget_usd, empty="none", at=budget)
+    with st.expander("More options"):
+        validation_input()
+        second_input(resources)
+        whole_nodes_input(held_in(resources, session.profile).profile.meta)
+        number_field(
+            "Confidence for deadline and budget (%)",
+            Limits.certainty,
+            tip="Cards recommend an instance only if it meets both with this probability.",
+        )
+        toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
+        method_input(resources)
 
 
 def main(resources: Resources) -> None:
@@ -84,27 +98,6 @@ def main(resources: Resources) -> None:
     opened = next((row for row in rows if row.label == session.predict_table.open), None)
     if opened is not None:
         show_details(resources, network, request, rows, opened)
-
-
-def _sidebar(resources: Resources) -> None:
-    """Everything that the numbers depend on, but for sizes and offers."""
-    network_input(resources)
-    workload_input()
-    precision_input()
-    deadline, budget = st.columns(2, gap="small")
-    number_field("Deadline (h)", Limits.deadline_h, empty="none", at=deadline)
-    number_field("Budget ($)", Limits.budget_usd, empty="none", at=budget)
-    with st.expander("More options"):
-        validation_input()
-        second_input(resources)
-        whole_nodes_input(held_in(resources, session.profile).profile.meta)
-        number_field(
-            "Confidence for deadline and budget (%)",
-            Limits.certainty,
-            tip="Cards recommend an instance only if it meets both with this probability.",
-        )
-        toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
-        method_input(resources)
 
 
 def _rows(answer: AdviseAnswer) -> list[OfferRow]:
@@ -161,11 +154,9 @@ def _report_button(resources: Resources, network: Predicted, advice: Advice) -> 
     download_button("Report", lambda: report_html(advice, source), "profet-report.html", "text/html", "report", **more)
 
 
-run_page(
-    body,
-    lambda: (
-        *(*session.asked, session.training, session.limits, session.nodes),
-        *(session.offers, session.predict, session.predict_table),
-    ),
-    main,
-)
+def _linked() -> tuple[Part | str, ...]:
+    told = (session.training, session.limits, session.nodes, session.offers)
+    return (*session.asked, *told, session.predict, session.predict_table)
+
+
+run_page(TITLE, main, _linked, sidebar, alone=True)

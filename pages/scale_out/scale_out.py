@@ -39,7 +39,7 @@ from ui.words import page_path, plain
 _KEPT_TIP = "Per-GPU batch: a step has more images with more GPUs. Global batch: the GPUs share one batch."
 
 
-def out_inputs(resources: Resources) -> None:
+def sidebar(resources: Resources) -> None:
     """Everything but the offers."""
     choice("Step on one GPU", ScaleOut.one_gpu)
     if session.scale_out.one_gpu == "typed":
@@ -80,11 +80,8 @@ _STRATEGIES = {
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 
-def body(resources: Resources) -> None:
+def main(resources: Resources) -> None:
     """Draw the page."""
-    with st.sidebar:
-        out_inputs(resources)
-    st.title("Training on 1 to 64 GPUs", anchor=False)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         choice("Show", ScaleOut.out_shows)
         preset_choice()
@@ -232,4 +229,4 @@ def _linked() -> tuple[Part | str, ...]:
     return (*step, state, "network", "images", "validation_images", session.offers, session.scale_out_table)
 
 
-run_page(body, _linked)
+run_page("Training on 1 to 64 GPUs", main, _linked, sidebar)

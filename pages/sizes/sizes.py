@@ -83,16 +83,14 @@ _SHOWN = {
 }
 
 
-def body(resources: Resources) -> None:
-    """Draw the sidebar and the title."""
+def sidebar(resources: Resources) -> None:
+    """What the curves depend on; the scaler asks in its own place."""
     if session.sizes.sizes_view != "scaler":
-        with st.sidebar:
-            network_input(resources)
-            workload_input()
-            with st.expander("More options"):
-                validation_input()
-                second_input(resources)
-    st.title("Latency and cost by batch size and image size", anchor=False)
+        network_input(resources)
+        workload_input()
+        with st.expander("More options"):
+            validation_input()
+            second_input(resources)
 
 
 def main(resources: Resources) -> None:
@@ -218,4 +216,4 @@ def _linked() -> tuple[Part | str, ...]:
     return (*session.asked, session.training, session.offers, *shown)
 
 
-run_page(body, _linked, main)
+run_page("Latency and cost by batch size and image size", main, _linked, sidebar, alone=True)

@@ -32,7 +32,6 @@ A raw trace names every layer and scope of your network, in order and with the t
 shapes, file paths and lines of your code too. From that, much of an architecture can be inferred. A profile holds the
 total time per operation type and nothing else. Make one on your own machine and upload that:
 """
-_TOO_BIG = "Too big with its weights? What `model.to_json()` gives tells as much."
 
 Result = TypeVar("Result")
 
@@ -86,30 +85,26 @@ class GivenNetwork:
     network: Network | None = None
 
 
-def network_file(
-    prefix: str, tip: str, *, pixels: int | None, take: Callable[[Network], object] = lambda _: None
-) -> GivenNetwork:
+def network_file(tip: str, *, pixels: int | None) -> GivenNetwork:
     """Ask for a network's file, keep its layers for the session, and let the file go.
 
     Parameters
     ----------
-    prefix : of the keys. pixels : image size to count at; None: the file's own.
-    take : gets each network that is read; ProfetError says why it can't be used.
+    pixels : image size to count at; None: the file's own.
     """
-    given_key = f"{prefix}:given"
-    given: GivenNetwork = st.session_state.get(given_key, GivenNetwork())
-    file = st.file_uploader("Network file", key=_uploader_key(prefix), help=f"{tip} {_TOO_BIG}")
+    given: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
+    file = st.file_uploader("Network file", key=_uploader_key("network"), help=tip)
     if file is not None and not file.closed:
         try:
-            network = _read(file, lambda copy: read_network_guarded(copy, file.name, pixels))
-            take(network)
-            given = GivenNetwork(file.name, network=network)
+            given = GivenNetwork(
+                file.name, network=_read(file, lambda copy: read_network_guarded(copy, file.name, pixels))
+            )
         except Exception as error:
             given = GivenNetwork(file.name, _why_not(file, error), given.network)
         finally:
             _let_go(file)
-        st.session_state[given_key] = given
-        _empty_uploader(prefix)
+        st.session_state["network:given"] = given
+        _empty_uploader("network")
     return given
 
 
