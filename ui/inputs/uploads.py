@@ -96,9 +96,8 @@ def network_file(tip: str, *, pixels: int | None) -> GivenNetwork:
     file = st.file_uploader("Network file", key=_uploader_key("network"), help=tip)
     if file is not None and not file.closed:
         try:
-            given = GivenNetwork(
-                file.name, network=_read(file, lambda copy: read_network_guarded(copy, file.name, pixels))
-            )
+            network = _read(file, lambda copy: read_network_guarded(copy, file.name, pixels))
+            given = GivenNetwork(file.name, network=network)
         except Exception as error:
             given = GivenNetwork(file.name, _why_not(file, error), given.network)
         finally:
