@@ -163,8 +163,8 @@ def _fit_cell(row: PlanRow) -> str:
     return f"{row.fit.verdict}, ≤ {row.fit.largest_batch:,}" if row.fit.largest_batch else row.fit.verdict
 
 
-def _fit_data(row: PlanRow) -> dict[str, Value]:
-    return {"fits_in_memory": None if row.fit is None else row.fit.verdict.value}
+def _fits(row: PlanRow) -> str | None:
+    return None if row.fit is None else row.fit.verdict.value
 
 
 def _largest_batch(row: PlanRow) -> int | None:
@@ -205,7 +205,7 @@ MEMORY: Column[PlanRow] = Column(
     "Memory",
     _largest_batch,
     cell=_fit_cell,
-    data=lambda row: {**_fit_data(row), "largest_batch": _largest_batch(row)},
+    data=lambda row: {"fits_in_memory": _fits(row), "largest_batch": _largest_batch(row)},
     tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
 )
 
@@ -248,13 +248,7 @@ class Per(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One plan, with all that the table shows.
-
-    Attributes
-    ----------
-    plan : with the time and cost that are shown.
-    fit : None where nothing is known of its memory. kwh, co2e_kg : at most; None where not known.
-    """
+    """One plan with the time and cost that are shown; energy and CO2e at most, None where not known."""
 
     plan: Plan
     fit: FitAnswer | None
@@ -283,12 +277,7 @@ _MORE: tuple[Column[TableRow], ...] = (
     MEMORY,
 )
 _PRICE: tuple[Column[TableRow], ...] = (
-    Column(
-        "provider",
-        "Cloud",
-        lambda row: cloud_words(row.plan.offer.provider),
-        data=lambda row: {"cloud": cloud_words(row.plan.offer.provider)},
-    ),
+    Column("provider", "Cloud", lambda row: cloud_words(row.plan.offer.provider), export="cloud"),
     Column("market", "Market", lambda row: row.plan.offer.market),
     Column("region", "Region", lambda row: row.plan.offer.region),
     Column(
@@ -319,7 +308,7 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             "Energy",
             lambda row: row.kwh,
             format_energy,
-            data=lambda row: {f"{per}_kwh_at_most": row.kwh},
+            export=f"{per}_kwh_at_most",
             tip="Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full "
             "load. Memory, disks and network are not counted.",
         ),
@@ -328,7 +317,7 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             "CO₂e",
             lambda row: row.co2e_kg,
             format_co2e,
-            data=lambda row: {f"{per}_co2e_kg_at_most": row.co2e_kg},
+            export=f"{per}_co2e_kg_at_most",
             tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "
             "2023 (Green Software Foundation, Cloud Region Metadata). No number where the region is not in it.",
         ),
@@ -348,13 +337,7 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
                 "provider": row.plan.offer.provider,
             },
         ),
-        Column(
-            "time",
-            "Time",
-            lambda row: row.plan.total_s,
-            format_time,
-            data=lambda row: {f"{per}_s": row.plan.total_s},
-        ),
+        Column("time", "Time", lambda row: row.plan.total_s, format_time, export=f"{per}_s"),
         _range(
             "time_range",
             "Range",
@@ -364,13 +347,7 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             beneath="time",
             cell=_time_range,
         ),
-        Column(
-            "cost",
-            "Cost",
-            lambda row: row.plan.total_usd,
-            format_usd,
-            data=lambda row: {f"{per}_usd": row.plan.total_usd},
-        ),
+        Column("cost", "Cost", lambda row: row.plan.total_usd, format_usd, export=f"{per}_usd"),
         Column(
             "usd_per_hour",
             "$/h",
@@ -420,12 +397,8 @@ def _machines_price(row: WholeNodePlan) -> Cell:
 
 def _links(row: WholeNodePlan) -> dict[str, Value]:
     links = load_interconnects().of(row.offer)
-    return {
-        "link": links.link.value,
-        "link_gb_per_s": links.link_gb_per_s,
-        "network_gbit_per_s": links.network_gbit_per_s,
-        "links_assumed": links.assumed,
-    }
+    numbers: dict[str, Value] = {name: getattr(links, name) for name in ("link_gb_per_s", "network_gbit_per_s")}
+    return {"link": links.link.value, **numbers, "links_assumed": links.assumed}
 
 
 OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
@@ -494,7 +467,7 @@ OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
         data=lambda row: {"one_gpu_ms": row.step.one_gpu_ms, "basis": row.one.basis.value},
         by_default=False,
     ),
-    _hidden(MEMORY, data=_fit_data),
+    _hidden(MEMORY, data=lambda row: {"fits_in_memory": _fits(row)}),
 )
 
 
@@ -504,7 +477,6 @@ class EstimateRow:
 
     Attributes
     ----------
-    plan : the training there. regime : similarity to the measurements.
     by_method : method -> latency, milliseconds. profiled_ms : as predicted from a profile; None without one.
     """
 
@@ -530,18 +502,10 @@ class EstimateRow:
 
 
 def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
-    """All columns, in order.
-
-    Parameters
-    ----------
-    compared : there is a profile to compare with.
-    """
+    """All columns, in order; `compared` with a profile."""
     tip = "Step latency predicted from your profile."
     profiled: Column[EstimateRow] = Column(
         "profiled_ms", "From profile", lambda row: row.profiled_ms, format_ms, tip=tip
-    )
-    epoch_s: Column[EstimateRow] = Column(
-        "epoch_s", "Epoch time", lambda row: row.plan.total_s / row.epochs, format_time, narrow_under="epoch_usd"
     )
     tip = "Which part of the question was not measured."
     return (
@@ -550,7 +514,9 @@ def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
         STEP_RANGE,
         *((profiled,) if compared else ()),
         MEMORY,
-        epoch_s,
+        Column(
+            "epoch_s", "Epoch time", lambda row: row.plan.total_s / row.epochs, format_time, narrow_under="epoch_usd"
+        ),
         Column("epoch_usd", "Epoch cost", lambda row: row.plan.total_usd / row.epochs, format_usd),
         _hidden(TRAINING_COST),
         Column("regime", "Case", lambda row: row.regime.value, by_default=False, tip=tip),

@@ -54,7 +54,7 @@ class Column(Generic[ColumnRow]):
     key : its name in links and exports, with the unit: "total_s".
     value : what it is sorted by. words : the value as read.
     cell : as read, where that is more than the value's words.
-    data : name with unit -> full digits, for export; None: `key` and `value`.
+    export : the value's name in exports, if not the key. data : where exports have more: name with unit -> full digits.
     tip : what the title means, one line.
     narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
     """
@@ -64,6 +64,7 @@ class Column(Generic[ColumnRow]):
     value: Callable[[ColumnRow], Value]
     words: Callable[[Any], str] = str
     cell: Callable[[ColumnRow], str | Cell] | None = None
+    export: str = ""
     data: Callable[[ColumnRow], Mapping[str, Value]] | None = None
     by_default: bool = True
     tip: str = ""
@@ -117,8 +118,11 @@ def _comparable(value: Value) -> tuple[bool, float, str] | None:
 
 def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[dict[str, Value]]:
     """One mapping a row, of all that its columns export."""
-    given = [column.data or (lambda row, one=column: {one.key: one.value(row)}) for column in columns]
-    return [{name: value for data in given for name, value in data(row).items()} for row in rows]
+
+    def exported(column: Column[Row], row: Row) -> Mapping[str, Value]:
+        return {column.export or column.key: column.value(row)} if column.data is None else column.data(row)
+
+    return [{name: value for column in columns for name, value in exported(column, row).items()} for row in rows]
 
 
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
