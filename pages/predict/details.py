@@ -11,9 +11,7 @@ from profet_core.advice.advise import OfferRow
 from profet_core.advice.certainty import compare
 from profet_core.advice.plans import Plan, Request
 from profet_core.advice.recommend import others_of_gpus
-from profet_core.advice.words import basis_caveats, comparison_sentences
-from profet_core.artifacts.samples import Sample
-from profet_core.catalog import Instance
+from profet_core.advice.words import comparison_sentences
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
 from profet_core.precision.names import is_half
@@ -107,37 +105,32 @@ def _facts(resources: Resources, network: Predicted, plans: Sequence[Plan], row:
 def _also_at(plans: Sequence[Plan], plan: Plan) -> str:
     """Who else offers as many of these GPUs, and for how much an hour, the cheapest first."""
     others = sorted((other.offer for other in others_of_gpus(plans, plan)), key=lambda offer: offer.usd_per_hour)
-    named = [f"{_renter(offer)} {price_words(offer)}" for offer in others[:_ALSO_NAMED]]
+    named = []
+    for offer in others[:_ALSO_NAMED]:
+        who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
+        market = "" if offer.market == ON_DEMAND else f" {offer.market}"
+        named.append(f"{who}{market} {price_words(offer)}")
     return ", ".join(named) + (f" and {len(others) - _ALSO_NAMED} more" if len(others) > _ALSO_NAMED else "")
-
-
-def _renter(offer: Instance) -> str:
-    """'GCP', 'GCP spot'; of a custom instance its name."""
-    who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
-    return who if offer.market == ON_DEMAND else f"{who} {offer.market}"
 
 
 def _measured_line(network: Predicted, instance: str) -> str:
     """For a sample with known truth: what was measured there, beside models that never saw its architecture."""
-    sample = network.held.sample
-    if sample is None or not _is_unchanged(network, sample) or instance not in sample.left_out_ms:
+    sample, prediction = network.held.sample, network.training.prediction
+    given_ms = prediction.anchor_latency_ms
+    if (
+        sample is None
+        or instance not in sample.left_out_ms
+        or prediction.anchor != sample.anchor
+        or given_ms not in (None, sample.latency_ms)
+        or is_half(prediction.precision)
+        or session.network.method != DEFAULT_METHOD
+    ):
         return ""
-    given = network.training.prediction.anchor_latency_ms is not None
-    predicted_ms = (sample.left_out_ms if given else sample.left_out_without_latency_ms)[instance]
+    predicted_ms = (sample.left_out_without_latency_ms if given_ms is None else sample.left_out_ms)[instance]
     measured_ms = sample.measured_ms[instance]
     off = f"{100 * (predicted_ms / measured_ms - 1):+.1f}%"
     return unbroken(
         f"{format_ms(measured_ms)}/step; models that never saw {sample.model} predict {format_ms(predicted_ms)} ({off})"
-    )
-
-
-def _is_unchanged(network: Predicted, sample: Sample) -> bool:
-    prediction = network.training.prediction
-    return (
-        prediction.anchor == sample.anchor
-        and prediction.anchor_latency_ms in (None, sample.latency_ms)
-        and not is_half(prediction.precision)
-        and session.network.method == DEFAULT_METHOD
     )
 
 
@@ -153,8 +146,5 @@ def _against(request: Request, plans: Sequence[Plan], plan: Plan) -> None:
     labels = {USUAL_PLAN: names[usual.label]} | {label: names[label] for label in others if label != usual.label}
     select("Compare with", PredictView.against, labels)
     chosen = others.get(session.predict.against, usual)
-    # What either is based on is said in its own details.
-    said_there = set(basis_caveats((plan, chosen)))
     for line in comparison_sentences(compare(plan, chosen, request.interval_level)):
-        if line not in said_there:
-            st.markdown(unbroken(line))
+        st.markdown(unbroken(line))
