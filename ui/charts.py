@@ -204,7 +204,7 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
     shapes = [line_at(x=limit, line={"color": RED, "width": 1.5, "dash": "dash"})] if limit and limit <= longest else []
     rows = list(range(len(bars)))
     return framed(
-        [_drawn([(place, bar) for place, bar in enumerate(bars) if bar.value is not None]), _labels(bars)],
+        [_drawn(bars), _labels(bars)],
         x=value_axis("", range=[0, longest * (1 + _LABEL_ROOM)], rangemode="tozero", nticks=6, zeroline=False),
         y=name_axis(range=[len(bars) - 0.5, -0.5], tickvals=rows, ticktext=[bar.name for bar in bars], showgrid=False),
         height=_ROW_PX * len(bars) + _FRAME_PX,
@@ -223,26 +223,27 @@ def legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> str:
     return f":small[{f'{_SPACE} '.join([*parts, *more])}]"
 
 
-def _drawn(rows: Sequence[tuple[int, Bar]]) -> Part:
-    values = [bar.value or 0.0 for _, bar in rows]
-    ends = [(bar.low or value, bar.high or value) for (_, bar), value in zip(rows, values, strict=True)]
+def _drawn(every: Sequence[Bar]) -> Part:
+    bars = [(place, bar, bar.value) for place, bar in enumerate(every) if bar.value is not None]
+    values, ends = [value for *_, value in bars], [(bar.low or value, bar.high or value) for _, bar, value in bars]
     return {
         "type": "bar",
         "orientation": "h",
         "width": 0.72,
         "x": values,
-        "y": [place for place, _ in rows],
-        "marker": {"color": [bar.color for _, bar in rows]},
+        "y": [place for place, *_ in bars],
+        "marker": {"color": [bar.color for _, bar, _ in bars]},
         "unselected": {"marker": {"opacity": 1}},
-        "error_x": whiskers(values, ends) if any(bar.high for _, bar in rows) else {"visible": False},
-        "customdata": [bar.key for _, bar in rows],
-        "hovertext": [bar.hover for _, bar in rows],
+        "error_x": whiskers(values, ends) if any(bar.high for _, bar, _ in bars) else {"visible": False},
+        "customdata": [bar.key for _, bar, _ in bars],
+        "hovertext": [bar.hover for _, bar, _ in bars],
         "hoverinfo": "text",
     }
 
 
 def _labels(bars: Sequence[Bar]) -> Part:
     """Each row's value behind its interval, readable on the shortest bar; where there is none, why."""
+    color = text_color()
     return {
         "type": "scatter",
         "mode": "text",
@@ -254,5 +255,5 @@ def _labels(bars: Sequence[Bar]) -> Part:
         "customdata": [bar.key for bar in bars],
         "hovertext": [bar.hover or bar.text for bar in bars],
         "hoverinfo": "text",
-        "textfont": {"color": [GRAY if bar.value is None else text_color() for bar in bars]},
+        "textfont": {"color": [GRAY if bar.value is None else color for bar in bars]},
     }

@@ -43,7 +43,7 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
     with in_turn(), one_line_errors():
         resources = visitors_resources()
         page = getattr(get_script_run_ctx(), "page_script_hash", "")
-        turned, session.link.link_page = page != session.link.link_page, page
+        turned, session.own.link_page = page != session.own.link_page, page
         if turned:
             _keep_fields()
         if _follow_link(linked, resources, turned=turned):
@@ -52,7 +52,7 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 show_error(problem)
         for slot in session.slots:
             held_in(resources, slot)
-        session.link.link_given = frozenset()
+        session.own.link_given = frozenset()
         if linked_profile_is_missing():
             show_warning(
                 "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
@@ -115,13 +115,13 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
 
     A value that makes no sense counts as not given. Returns True if the URL was read.
     """
-    opening = session.link.link_given is None
+    opening = session.own.link_given is None
     if opening or getattr(get_script_run_ctx(), "is_history_navigation", False):
         given = _given(resources)
         for key in {*(LINKED if opening else _keys(linked)), *given}:
             if key in given or not LINKED[key].follows_profile:
                 st.session_state[key] = given[key] if key in given else LINKED[key].default_in(resources, key)
-        session.link.link_given = frozenset(given)
+        session.own.link_given = frozenset(given)
         return True
     if turned:
         given = _given(resources)

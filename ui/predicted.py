@@ -108,7 +108,7 @@ _WITHOUT: Mapping[str, Mapping[str, Any]] = {
 
 def _training_question(resources: Resources) -> AdviseQuestion:
     """The settings of network and training, but for the anchor's latency; NoPredictionError: there is no anchor."""
-    network, training, limits = session.network, session.training, session.limits
+    network, training = session.network, session.training
     held, anchor = held_in(resources, session.profile), network.anchor
     if held.sample is not None and held.anchor not in resources.anchors:
         # Beside models of other machines alone, the anchor that stands there recorded something else.
@@ -152,9 +152,9 @@ def _training_question(resources: Resources) -> AdviseQuestion:
         at_pixels=training.pixels if pixels_known else None,
         measured=measured,
         with_loading=training.loading,
-        deadline_hours=limits.deadline_h,
-        budget_usd=limits.budget_usd,
-        certainty=limits.certainty / 100,
+        deadline_hours=training.deadline_h,
+        budget_usd=training.budget_usd,
+        certainty=training.certainty / 100,
     )
 
 

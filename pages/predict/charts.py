@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -185,19 +186,20 @@ def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Li
             times.append(Bar(key=row.label, name=name, text=why_not(row)))
             costs.append(times[-1])
             continue
+        bar = partial(_bar, key=row.label, name=name, plan=plan)
         ends = plan.interval
         ends_s, ends_usd = ends and (ends.low_s, ends.high_s), ends and (ends.low_usd, ends.high_usd)
-        times.append(_bar(row, plan, name, plan.total_s, ends_s, unit.words, unit.range_words, unit.seconds))
-        costs.append(_bar(row, plan, name, plan.total_usd, ends_usd, format_usd, format_usd_range))
-    left, right = st.columns(2, gap="small")
-    with left:
-        limit = limits.deadline_s / unit.seconds if whole and limits.deadline_s else None
-        chart = bar_chart(times, f"{_TIME[per]} ({unit.name})", name=f"{_TIME[per]} per instance", limit=limit)
-        show_chart(chart, "latency-bars", session.predict_table.choose)
-    with right:
-        limit = limits.budget_usd if whole else None
-        chart = bar_chart(costs, f"{_COST[per]} ($)", name=f"{_COST[per]} per instance", limit=limit)
-        show_chart(chart, "cost-bars", session.predict_table.choose)
+        times.append(bar(plan.total_s, ends_s, unit.words, unit.range_words, unit=unit.seconds))
+        costs.append(bar(plan.total_usd, ends_usd, format_usd, format_usd_range))
+    time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
+    charts = (
+        ("latency-bars", times, _TIME[per], unit.name, time_limit),
+        ("cost-bars", costs, _COST[per], "$", limits.budget_usd),
+    )
+    for column, (key, bars, title, name, limit) in zip(st.columns(2, gap="small"), charts, strict=True):
+        chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit if whole else None)
+        with column:
+            show_chart(chart, key, session.predict_table.choose)
     words = {color: f"{basis}: {EXPLAINED[basis]}" for basis, color in COLORS.items()}
     st.markdown(legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}")))
 
@@ -234,25 +236,29 @@ def _short(row: OfferRow) -> str:
 
 
 def _bar(
-    row: OfferRow,
-    plan: Plan,
-    name: str,
     value: float,
     ends: tuple[float, float] | None,
     words: Callable[[float], str],
     range_words: Callable[[float, float], str],
+    *,
+    key: str,
+    name: str,
+    plan: Plan,
     unit: float = 1.0,
 ) -> Bar:
-    spread = "" if ends is None else f" ({range_words(*ends)})"
+    offer, spread = plan.offer, "" if ends is None else f" ({range_words(*ends)})"
+    date = f" ({offer.as_of}, {offer.market})" if offer.as_of else f" ({offer.market})"
+    said = [f"{words(value)}{spread}", f"{listed_price(offer.usd_per_hour)}/h{date}", FOUR_WORDS[plan.basis], plan.note]
+    head = f"<b>{no_markup(plan.title)}</b> · {no_markup(plan_gpus(plan))}"
     return Bar(
-        key=row.label,
+        key=key,
         name=name,
         color=COLORS[FOUR_WORDS[plan.basis]],
         value=value / unit,
         low=ends and ends[0] / unit,
         high=ends and ends[1] / unit,
         text=words(value),
-        hover="<br>".join(_hover(plan, f"{words(value)}{spread}")),
+        hover="<br>".join([head, *(no_markup(line) for line in said if line)]),
     )
 
 
@@ -262,14 +268,3 @@ def why_not(row: OfferRow) -> str:
         most = row.fit.largest_batch if row.fit else None
         return f"doesn't fit; largest batch {most:,}" if most else "doesn't fit in memory"
     return "latency not given (step 3)" if row.is_anchor else row.reason
-
-
-def _hover(plan: Plan, value: str) -> Iterator[str]:
-    offer = plan.offer
-    yield f"<b>{no_markup(plan.title)}</b> · {no_markup(plan_gpus(plan))}"
-    yield no_markup(value)
-    date = f" ({offer.as_of}, {offer.market})" if offer.as_of else f" ({offer.market})"
-    yield no_markup(f"{listed_price(offer.usd_per_hour)}/h{date}")
-    yield FOUR_WORDS[plan.basis]
-    if plan.note:
-        yield no_markup(plan.note)

@@ -34,7 +34,7 @@ from ui.inputs.profile import latency_question, network_input, price_line, secon
 from ui.predicted import PAGE, Predicted, current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import Limits, Part, PredictView, Training, session
+from ui.state.session import PredictView, Training, session
 from ui.tables import download_button, result_table
 
 TITLE = "Training time and cost on every cloud GPU, from one profiled step"
@@ -50,15 +50,15 @@ def sidebar(resources: Resources) -> None:
     workload_input()
     precision_input()
     deadline, budget = st.columns(2, gap="small")
-    number_field("Deadline (h)", Limits.deadline_h, empty="none", at=deadline)
-    number_field("Budget ($)", Limits.budget_usd, empty="none", at=budget)
+    number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
+    number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
     with st.expander("More options"):
         validation_input()
         second_input(resources)
         whole_nodes_input(held_in(resources, session.profile).profile.meta)
         number_field(
             "Confidence for deadline and budget (%)",
-            Limits.certainty,
+            Training.certainty,
             tip="Cards recommend an instance only if it meets both with this probability.",
         )
         toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
@@ -154,9 +154,10 @@ def _report_button(resources: Resources, network: Predicted, advice: Advice) -> 
     download_button("Report", lambda: report_html(advice, source), "profet-report.html", "text/html", "report", **more)
 
 
-def _linked() -> tuple[Part | str, ...]:
-    told = (session.training, session.limits, session.nodes, session.offers)
-    return (*session.asked, *told, session.predict, session.predict_table)
-
-
-run_page(TITLE, main, _linked, sidebar, alone=True)
+run_page(
+    TITLE,
+    main,
+    lambda: (*session.asked, session.training, session.offers, session.predict, session.predict_table),
+    sidebar,
+    alone=True,
+)

@@ -32,7 +32,7 @@ from ui.inputs.profile import latency_question, network_input, price_line, show_
 from ui.predicted import PAGE, current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import STRATEGIES, Part, ScaleOut, Training, TypedStep, session
+from ui.state.session import STRATEGIES, ScaleOut, Training, session
 from ui.tables import result_table
 from ui.words import page_path, plain
 
@@ -44,10 +44,10 @@ def sidebar(resources: Resources) -> None:
     choice("Step on one GPU", ScaleOut.one_gpu)
     if session.scale_out.one_gpu == "typed":
         step, batch = st.columns(2, gap="small")
-        number_field("Latency (ms)", TypedStep.one_gpu_ms, empty="measured", at=step)
-        number_field("Batch size", TypedStep.one_gpu_batch, at=batch)
+        number_field("Latency (ms)", ScaleOut.one_gpu_ms, empty="measured", at=step)
+        number_field("Batch size", ScaleOut.one_gpu_batch, at=batch)
         gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
-        select("Measured on", TypedStep.one_gpu_on, {gpu: gpu for gpu in gpus}, index=None, placeholder="which GPU?")
+        select("Measured on", ScaleOut.one_gpu_on, {gpu: gpu for gpu in gpus}, index=None, placeholder="which GPU?")
         parameters_input(None)
     else:
         network_input(resources)
@@ -114,7 +114,7 @@ def main(resources: Resources) -> None:
 
 def _question(resources: Resources) -> ScaleoutQuestion | None:
     """The settings as a question; None while something is missing, which the page asks for."""
-    state, step = session.scale_out, session.step
+    state = session.scale_out
     network, parameters = typed_network()
     asked = ScaleoutQuestion(
         **offer_values(resources),
@@ -127,11 +127,11 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         total_gpus=state.gpus,
     )
     if state.one_gpu == "typed":
-        if step.one_gpu_ms is None or step.one_gpu_on is None:
+        if state.one_gpu_ms is None or state.one_gpu_on is None:
             st.info("Enter the latency of a step on one GPU, and the GPU, in the sidebar.")
             return None
-        meta, batch_size = None, step.one_gpu_batch
-        asked = replace(asked, step_ms=step.one_gpu_ms, batch=batch_size, gpu=(step.one_gpu_on,))
+        meta, batch_size = None, state.one_gpu_batch
+        asked = replace(asked, step_ms=state.one_gpu_ms, batch=batch_size, gpu=(state.one_gpu_on,))
     else:
         found = current_network(resources)
         latency_question(found)
@@ -223,10 +223,9 @@ def _value(epoch: ScaledEpoch, shows: str) -> tuple[float, tuple[float, float] |
     return value, (value * shares[0], value * shares[1])
 
 
-def _linked() -> tuple[Part | str, ...]:
-    state = session.scale_out
-    step: tuple[Part | str, ...] = (session.step,) if state.one_gpu == "typed" else (*session.asked, "batch", "pixels")
-    return (*step, state, "network", "images", "validation_images", session.offers, session.scale_out_table)
-
-
-run_page("Training on 1 to 64 GPUs", main, _linked, sidebar)
+run_page(
+    "Training on 1 to 64 GPUs",
+    main,
+    lambda: (*session.asked, session.training, session.scale_out, session.offers, session.scale_out_table),
+    sidebar,
+)

@@ -20,7 +20,7 @@ from profet_core.typed_numbers import typed_count
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count
 from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import DEFAULT_METHOD, Field, Network, Nodes, Training, method_options, session
+from ui.state.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
 from ui.words import sentence
 
 
@@ -142,14 +142,14 @@ def parameters_input(meta: ProfileMeta | None) -> None:
 
     def answer_nodes() -> None:
         # Whoever says what GPUs share has several in mind: on every page.
-        session.nodes.whole_nodes = bool(_typed())
+        session.training.whole_nodes = bool(_typed())
 
     st.selectbox(
         "Network or parameters",
-        list(dict.fromkeys((*filter(None, [session.nodes.network]), *named_networks()))),
+        list(dict.fromkeys((*filter(None, [session.training.network]), *named_networks()))),
         index=None,
         accept_new_options=True,
-        key=Nodes.network.key,
+        key=Training.network.key,
         placeholder="ResNet50, or 25.6M" if known is None else f"{format_count(known.count)}, as profiled",
         help="A network's name, or its number of parameters: each GPU sends as many gradients.",
         on_change=answer_nodes,
@@ -171,8 +171,8 @@ def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
 def whole_nodes_input(meta: ProfileMeta) -> None:
     """Whether a node of several GPUs is answered with all of them training, and what they share."""
     tip = "Each at your batch size, so a step has as many times the images. Off: a node has the speed of one."
-    toggle("All GPUs of a node train", Nodes.whole_nodes, tip)
-    if session.nodes.whole_nodes:
+    toggle("All GPUs of a node train", Training.whole_nodes, tip)
+    if session.training.whole_nodes:
         parameters_input(meta)
 
 
@@ -183,7 +183,7 @@ def typed_network() -> tuple[str | None, float | None]:
 
 
 def _typed() -> str:
-    return (session.nodes.network or "").strip()[:LONGEST_NETWORK]
+    return (session.training.network or "").strip()[:LONGEST_NETWORK]
 
 
 #: Stops of the sliders on a logarithmic scale: four per doubling.
@@ -214,7 +214,7 @@ def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
         return
     chosen = getattr(session.training, axis) or recorded
     key = f"slider:{axis}"
-    here = (chosen, session.link.link_page)
+    here = (chosen, session.own.link_page)
     if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
         # Only then, and on another page: what is written here replaces what the visitor moves meanwhile.
         st.session_state[key], st.session_state[f"{key}:drawn"] = chosen, here

@@ -18,7 +18,7 @@ from ui.inputs.fields import choice, number_field, select, some_of, toggle, type
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
 from ui.state.resources import Resources, offer_choices
-from ui.state.session import CurvesView, Offers, session
+from ui.state.session import Offers, SizesView, session
 from ui.words import plain
 
 #: A longer summary counts what narrows.
@@ -135,7 +135,7 @@ def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None 
     keep : label of a row that stays. every_node : None: where nodes are asked for.
     """
     offers = session.offers
-    nodes = session.nodes.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node
+    nodes = session.training.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node
     return preset_rows(rows, Preset(offers.preset), retired=offers.retired, every_node=nodes, keep=keep)
 
 
@@ -145,11 +145,11 @@ def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
         return list(rows)
     each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
     gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=_by_cost)))
-    session.curves.drawn = [gpu for gpu in session.curves.drawn if gpu in gpus]
+    session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
     if len(gpus) > _MOST_DRAWN:
         tip = "GPUs in the chart. The table has every instance."
-        some_of("GPUs", CurvesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=320)
-    wanted = session.curves.drawn or gpus[:_MOST_DRAWN]
+        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=320)
+    wanted = session.sizes.drawn or gpus[:_MOST_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
 
 
@@ -166,7 +166,7 @@ def offer_buttons(resources: Resources) -> None:
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
     """The question about the offers that the filter leaves, at the visitor's own prices."""
-    whole_nodes = session.nodes.whole_nodes
+    whole_nodes = session.training.whole_nodes
     network, parameters = typed_network() if whole_nodes else (None, None)
     return replace(
         question,

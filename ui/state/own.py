@@ -82,8 +82,8 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     wanted = resources.samples[slot.sample] if slot.source == "sample" else own_in(slot)
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample, without the upload's latency.
-        session.link.link_missing = True
-        session.link.link_given = session.link.given - set(slot.keys)
+        session.own.link_missing = True
+        session.own.link_given = session.own.given - set(slot.keys)
         wanted = resources.samples[slot.sample]
     if wanted is not None and (current is None or wanted.key != current.key):
         _show(resources, slot, wanted)
@@ -93,7 +93,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     held = slot.shown
     assert held is not None, "one was shown before, or is wanted"
     # The number of steps is the profile's own, on every page; a link may say it.
-    if held.is_own and slot.key("steps") in session.link.given:
+    if held.is_own and slot.key("steps") in session.own.given:
         change_own(held.key, steps=slot.steps)
         held = slot.shown = own_profiles()[held.key]
     slot.steps = held.steps
@@ -102,7 +102,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
 
 def linked_profile_is_missing() -> bool:
     """Whether a link led to an upload of someone's, and what is shown in its place is a sample."""
-    return session.link.link_missing and not own_profiles()
+    return session.own.link_missing and not own_profiles()
 
 
 def own_in(slot: Slot) -> Held | None:
@@ -159,7 +159,7 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
     if wanted.is_own:
         follows |= {slot.key("latency"): wanted.latency_ms, Network.anchor.key: wanted.anchor}
     for key in slot.following_keys:
-        if key not in session.link.given:
+        if key not in session.own.given:
             st.session_state[key] = follows.get(key)
 
 

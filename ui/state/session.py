@@ -262,7 +262,7 @@ class Network(Part):
 
 
 class Training(Part):
-    """Images, epochs and sizes."""
+    """Images, epochs, sizes and limits; whether all GPUs of a node train, and what they share."""
 
     images = _whole(1_281_167, 1, MAX_IMAGES)
     validation_images = _whole(0, 0, MAX_IMAGES)
@@ -270,14 +270,13 @@ class Training(Part):
     batch = _whole_or_empty(*AXIS_RANGE["batch"])
     pixels = _whole_or_empty(*AXIS_RANGE["pixels"])
     loading = _flag()
-
-
-class Limits(Part):
-    """What a training may take, and with what probability in percent."""
-
+    #: What it may take, and with what probability in percent.
     deadline_h = _positive_or_empty()
     budget_usd = _positive_or_empty()
     certainty = _whole(90, 50, 99)
+    whole_nodes = _flag()
+    #: Its name or its number of parameters.
+    network: Field[str | None] = Field(None, _network)
 
 
 class Offers(Part):
@@ -299,13 +298,6 @@ class Offers(Part):
     )
 
 
-class Nodes(Part):
-    """Whether all GPUs of a node train, and what they share: a network's name or its number of parameters."""
-
-    whole_nodes = _flag()
-    network: Field[str | None] = Field(None, _network)
-
-
 class PredictView(Part):
     """What Predict shows."""
 
@@ -316,24 +308,14 @@ class PredictView(Part):
 
 
 class SizesView(Part):
-    """What Sizes shows."""
+    """What Sizes shows, and GPUs that charts show; the scaler between latencies, milliseconds, at both ends."""
 
     sizes_view = one_of({"curves": "Curves", "scaler": "Scaler"})
     axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scale = one_of({"log": "Log", "linear": "Linear"})
-
-
-class CurvesView(Part):
-    """What its curves show, and GPUs that charts show."""
-
     drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
     shows = one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"})
     each_at = one_of(("size", "largest"))
-
-
-class Scaler(Part):
-    """The scaler: latencies at both ends of an axis, milliseconds, and the size between."""
-
     scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
     scaler_method = one_of({"default": "Default", "profet": "Polynomial (PROFET)"})
     scaler_min_batch, scaler_max_batch = _positive_or_empty(), _positive_or_empty()
@@ -372,11 +354,7 @@ class ScaleOut(Part):
     batch_of_all = _whole_or_empty(2, MAX_IMAGES)
     gpus = _whole_or_empty(2, MOST_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
-
-
-class TypedStep(Part):
-    """A measured step on one GPU."""
-
+    #: A measured step on one GPU.
     one_gpu_ms = _positive_or_empty()
     one_gpu_batch = _whole(64, 1, MAX_IMAGES)
     one_gpu_on = _one_known(lambda resources: {offer.gpu for offer in resources.catalog.values()})
@@ -441,17 +419,18 @@ class Table(Part):
 
 
 class Own(Part):
-    """What is the visitor's own, and in no link; `carry_profile` asks for their profile in the link."""
+    """What is the visitor's own, and in no link; `carry_profile` asks for their profile in the link.
+
+    Attributes
+    ----------
+    link_given : what the link gave that no profile has replaced yet; None before it is read.
+    link_page : that is drawn. link_missing : the link is to an upload that isn't there.
+    """
 
     own_profiles: Field[Mapping[str, Held]] = Field({})
     own_instances: Field[tuple[Instance, ...]] = Field(())
     own_gpus: Field[tuple[OwnGpu, ...]] = Field(())
     carry_profile: Field[bool] = Field(False)
-
-
-class Link(Part):
-    """What the link gave that no profile has replaced yet, the page that is drawn, and whether an upload is missing."""
-
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
     link_missing: Field[bool] = Field(False)
@@ -466,12 +445,11 @@ class Session:
     """All that one visitor's session holds."""
 
     profile, second = Slot(), Slot("second")
-    network, training, limits, offers, nodes = Network(), Training(), Limits(), Offers(), Nodes()
-    predict, sizes, curves, scaler, compare = PredictView(), SizesView(), CurvesView(), Scaler(), CompareView()
-    file, scale_out, step, texts, manycore = NetworkFile(), ScaleOut(), TypedStep(), Texts(), ManyCore()
-    own, link = Own(), Link()
-    predict_table, sizes_table, scale_out_table = Table("predict"), Table("sizes"), Table("scale_out")
-    estimate_table = Table("estimate")
+    network, training, offers, own = Network(), Training(), Offers(), Own()
+    predict, sizes, compare, scale_out = PredictView(), SizesView(), CompareView(), ScaleOut()
+    file, texts, manycore = NetworkFile(), Texts(), ManyCore()
+    predict_table, sizes_table = Table("predict"), Table("sizes")
+    scale_out_table, estimate_table = Table("scale_out"), Table("estimate")
 
     @property
     def slots(self) -> tuple[Slot, Slot]:
