@@ -475,9 +475,7 @@ OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
 class EstimateRow:
     """One offer with its estimate.
 
-    Attributes
-    ----------
-    by_method : method -> latency, milliseconds. profiled_ms : as predicted from a profile; None without one.
+    `by_method`: method -> latency, milliseconds. `profiled_ms`: as predicted from a profile; None without one.
     """
 
     plan: Plan

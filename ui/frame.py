@@ -35,10 +35,8 @@ _ASKED_FOR = ("view", "inspect", "open", "part")
 def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
     """Run a page.
 
-    Parameters
-    ----------
-    main : draws what is below the title; where it is drawn `alone`, what is chosen in it draws nothing else, so that
-        a slider is followed at once.
+    `main`: draws what is below the title; where it is drawn `alone`, what is chosen in it draws nothing else, so that a
+    slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()

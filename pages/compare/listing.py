@@ -28,11 +28,8 @@ from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbr
 class Candidate:
     """One profile of the list, with what is predicted from it.
 
-    Attributes
-    ----------
-    on_predict : it is the one that Predict shows.
-    prediction : None while its anchor isn't known or where nothing can be predicted.
-    refusal : why nothing can be predicted from it, one line; empty if something can.
+    `on_predict`: it is the one that Predict shows. `prediction`: None while its anchor isn't known or where nothing can
+    be predicted. `refusal`: why nothing can be predicted from it, one line; empty if something can.
     """
 
     held: Held
@@ -74,9 +71,7 @@ def listed(resources: Resources) -> list[Candidate]:
 def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predicted | None = None) -> list[Candidate]:
     """Predict all of them; a latency that makes no sense is left out, with a warning.
 
-    Parameters
-    ----------
-    shown : what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
+    `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     network, held = session.network, [one.held for one in candidates]
     recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in held]

@@ -36,9 +36,7 @@ def trade_off(
 ) -> Figure:
     """Time against cost on logarithmic axes, one color per basis; a line joins the Pareto frontier.
 
-    Parameters
-    ----------
-    best : labels of the plans on the frontier. named : of more plans whose GPU is written beside them.
+    `best`: labels of the plans on the frontier. `named`: of more plans whose GPU is written beside them.
     """
     # Time and cost move with one latency, so an interval is a line.
     ends = [(plan.total_s, plan.total_usd) for plan in plans]

@@ -32,9 +32,7 @@ def choice(
 ) -> None:
     """One of a few, all in sight.
 
-    Parameters
-    ----------
-    options : each to how it reads; None: as the field has them. more : as `st.segmented_control` takes it.
+    `options`: each to how it reads; None: as the field has them. `more`: as `st.segmented_control` takes it.
     """
     _one_of(st.segmented_control, label, field, options, required=True, **more)
 
@@ -68,11 +66,9 @@ def number_field(
 ) -> None:
     """A number above 0.
 
-    Parameters
-    ----------
-    field : of the session, with its bounds, or a key.
-    bounds : of a key: smallest and largest number; whole ones take whole numbers only.
-    empty : stands in the field while it is empty; None: it may not be. at : where it is drawn, such as a column.
+    `field`: of the session, with its bounds, or a key. `bounds`: of a key: smallest and largest number; whole ones take
+    whole numbers only. `empty`: stands in the field while it is empty; None: it may not be. `at`: where it is drawn,
+    such as a column.
     """
     key, bounds = (field, bounds) if isinstance(field, str) else (field.key, field.bounds)
     kind: dict[str, Any] = {"format": "%d"} if isinstance(bounds[0], int) else {"format": "%g", "step": 0.1}

@@ -130,9 +130,7 @@ def preset_choice() -> None:
 def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None = None) -> list[Row]:
     """The rows of the chosen preset.
 
-    Parameters
-    ----------
-    keep : label of a row that stays. every_node : None: where nodes are asked for.
+    `keep`: label of a row that stays. `every_node`: None: where nodes are asked for.
     """
     offers = session.offers
     nodes = session.training.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node

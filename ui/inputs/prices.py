@@ -293,11 +293,8 @@ def _own_table(
 ) -> None:
     """Draw the table and one line per bad row; a change counts once every row is good.
 
-    Parameters
-    ----------
-    columns : column -> its configuration.
-    rows : the visitor's rows. cells : a row's text cells. make : reads a row of cells; raises ProfetError.
-    keep : replaces the visitor's rows; raises ProfetError.
+    `columns`: column -> its configuration. `rows`: the visitor's rows. `cells`: a row's text cells. `make`: reads a row
+    of cells; raises ProfetError. `keep`: replaces the visitor's rows; raises ProfetError.
     """
     held = _editing(key, repr(columns), rows, cells)
     editor_key = f"{key}:editor:{held.number}"

@@ -239,9 +239,7 @@ def _carry_input(own: Held) -> None:
 def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     """Ask of a visitor's file what it doesn't say: steps, precision, compilation. The answers stay with the profile.
 
-    Parameters
-    ----------
-    latency_ms : of one step on the anchor, if known: the number of steps may be inferred from it.
+    `latency_ms`: of one step on the anchor, if known: the number of steps may be inferred from it.
     """
     if not held.is_own:
         return

@@ -88,9 +88,7 @@ class GivenNetwork:
 def network_file(tip: str, *, pixels: int | None) -> GivenNetwork:
     """Ask for a network's file, keep its layers for the session, and let the file go.
 
-    Parameters
-    ----------
-    pixels : image size to count at; None: the file's own.
+    `pixels`: image size to count at; None: the file's own.
     """
     given: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
     file = st.file_uploader("Network file", key=_uploader_key("network"), help=tip)
