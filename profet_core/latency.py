@@ -9,7 +9,7 @@ from enum import StrEnum
 from statistics import NormalDist
 from typing import Any, Self, TypeAlias, final
 
-from profet_core.messages import Code, Note, words_of
+from profet_core.messages import Code, Note, line_of
 
 #: A step is host-bound if launches take at least this share of the GPU's time.
 HOST_BOUND_SHARE = 0.75
@@ -253,7 +253,7 @@ class Estimate:
     @property
     def note(self) -> str:
         """Notes as one line; empty if there are none."""
-        return words_of((_HOST_BOUND, *self.notes) if self.limited_by_host else self.notes)
+        return line_of((_HOST_BOUND, *self.notes) if self.limited_by_host else self.notes)
 
 
 _HOST_BOUND = Note(Code.HOST_BOUND)

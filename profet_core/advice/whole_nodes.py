@@ -114,7 +114,7 @@ def on_gpus(
         return step, row
     assumed = f" (assumed: {links.assumed})" if links.assumed else ""
     link = links.among(step.gpus_per_node).link.words
-    how = Note.of(Code.SCALED_OUT, gpus=gpus, strategy=strategy.words, link=link, assumed=assumed)
+    how = Note(Code.SCALED_OUT, gpus=gpus, strategy=strategy.words, link=link, assumed=assumed)
     through_host = (Note(Code.HOST_MEMORY),) if shares_host_memory(step, links) else ()
     of_all = NodeTime(
         instance=row.instance,
@@ -246,7 +246,7 @@ class ScaledTraining:
     curve: tuple[CurveRow, ...]
     last_paying: int | None
     plans: tuple[WholeNodePlan, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
 
     def to_frame(self) -> Any:
         """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""

@@ -11,6 +11,7 @@ from profet_core.errors import InputError
 from profet_core.fields.questions import FieldNames, TrainingQuestion
 from profet_core.latency import Basis, StepTime
 from profet_core.memory.fit import FitAnswer
+from profet_core.messages import Note
 from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.profiles.record import ProfileMeta
 from profet_core.units import positive_number, whole_number
@@ -39,7 +40,7 @@ class OneGpu:
     fit_at: Callable[[str, int], FitAnswer | None]
     pixels: int | None = None
     meta: ProfileMeta = field(default_factory=ProfileMeta)
-    warnings: Sequence[str] = ()
+    warnings: Sequence[Note] = ()
 
 
 def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names: FieldNames) -> OneGpu:

@@ -331,7 +331,7 @@ def own_rows(
         same = custom.targets[name]
         doubt = float(other_host_log_sd(transfer.step, recorded, same.own_ms, host)[number])
         custom_there = same.step(number, law_of.get(name, law), doubt)
-        return replace(custom_there, instance=law.instance, notes=(Note.of(Code.SAME_GPU, instance=name),))
+        return replace(custom_there, instance=law.instance, notes=(Note(Code.SAME_GPU, instance=name),))
 
     return map(row_of, rows)
 

@@ -69,7 +69,7 @@ class Prediction:
     interval_level: float | None
     unknown_operations: UnknownOperations
     similarity: Similarity | None
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
     steps: int = 1
     steps_basis: StepsBasis = "assumed"
     read_by: str = ""
@@ -119,12 +119,16 @@ def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
 
 def priced_row(entry: Instance, step: Estimate, members: Mapping[str, float] | None = None) -> InstancePrediction:
     """A step on the GPU of an offer, with its price and a note if that is a node's price."""
+    notes = step.notes
+    if notes and notes[-1].code is Code.NODE_PRICE:
+        # The step is another offer's row.
+        notes = notes[:-1]
     return InstancePrediction(
         instance=entry.name,
         latency_ms=step.latency_ms,
         basis=step.basis,
         log_sd=step.log_sd,
-        notes=step.notes if entry.gpu_count == 1 else (*step.notes, _node_price(entry.gpu_count)),
+        notes=notes if entry.gpu_count == 1 else (*notes, _node_price(entry.gpu_count)),
         least_ms=step.least_ms,
         relative=step.relative,
         reach=step.reach,
@@ -134,8 +138,8 @@ def priced_row(entry: Instance, step: Estimate, members: Mapping[str, float] | N
 
 
 def _node_price(gpus: int) -> Note:
-    return _NODE_PRICES.get(gpus) or Note.of(Code.NODE_PRICE, gpus=gpus)
+    return _NODE_PRICES.get(gpus) or Note(Code.NODE_PRICE, gpus=gpus)
 
 
 #: Rows of nodes are many.
-_NODE_PRICES = {gpus: Note.of(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}
+_NODE_PRICES = {gpus: Note(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}

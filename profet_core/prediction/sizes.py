@@ -239,7 +239,7 @@ def _pooled(
         if weight == 1:
             return one
         return replace(
-            one.scaled(latency_ms / _ms(one)).noted(Note.of(Code.COMBINED, size=away.words, how=wrongly)),
+            one.scaled(latency_ms / _ms(one)).noted(Note(Code.COMBINED, size=away.words, how=wrongly)),
             latency_ms=latency_ms,
             log_sd=None if one.log_sd is None else log_sd,
             reach=one.reach and _reach_at(one.reach, latency_ms),
@@ -490,7 +490,7 @@ def _rows_of(
     source = next((row for row in rows if row.latency_ms is not None), rows[0])
     if source.latency_ms is None:
         return [StepTime(instance=instance, latency_ms=None, basis=source.basis, notes=source.notes)] * len(log_sds)
-    notes = (Note.of(Code.SCALED_FROM, sizes=" and ".join(step.words for step in known)), *source.notes)
+    notes = (Note(Code.SCALED_FROM, sizes=" and ".join(step.words for step in known)), *source.notes)
     basis = source.basis if source.basis.is_rough else Basis.CARRIED
     known_sd = source.log_sd or 0.0
     made = []

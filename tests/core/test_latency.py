@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from profet_core.latency import Basis, Estimate, Reach, Relative, StepTime, join, log_sd_of, sd_of_ratio
-from profet_core.messages import Code, Note
+from profet_core.messages import SENTENCES, Code, Note
 
 
 def step(basis: Basis, **others) -> StepTime:
@@ -84,10 +85,12 @@ def test_many_latencies_are_each_as_alone():
     assert (second.latency_ms, second.log_sd) == pytest.approx((20.0, math.hypot(0.2, 0.1)))
     assert (second.relative.log_sd, second.reach.weights) == (pytest.approx(math.hypot(0.4, 0.1)), {"b": 1.0})
     assert second.limited_by_host and not made.at(0).limited_by_host
-    assert second.noted(Note(Code.GENERATION)).note == "limited by CPU launch overhead; " + Note(Code.GENERATION).words
+    assert second.noted(Note(Code.GENERATION)).note == "limited by CPU launch overhead; " + Note(Code.GENERATION)
 
 
 @pytest.mark.parametrize("code", list(Code))
 def test_every_note_has_words(code):
-    values = dict.fromkeys(re.findall(r"{(\w+)", Note(code).template), 2.0)
-    assert Note.of(code, **values).words and "{" not in Note.of(code, **values).words
+    values = dict.fromkeys(re.findall(r"{(\w+)", SENTENCES[code]), 2.0)
+    note = Note(code, **values)
+    assert note and "{" not in note
+    assert copy.copy(note) == note and copy.copy(note).code is note.code is code and note.values == values

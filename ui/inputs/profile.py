@@ -11,7 +11,8 @@ import streamlit as st
 from profet_core import ProfetError, Profile
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import price_age_years
-from profet_core.prediction.checks import counted, input_wait_warning, steps_note
+from profet_core.messages import STEPS_CODES, Code, Note
+from profet_core.prediction.checks import counted, steps_note
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.profiles.guarded import read_guarded
 from profet_core.profiles.limits import MAX_STEPS
@@ -254,7 +255,7 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
         at=st.container(width=200),
         on_change=partial(_change_to, held.key, "steps", key),
     )
-    st.caption(steps_note(shown) or f"{sentence(steps_words(shown))}.")
+    st.caption(next(iter(steps_note(shown)), f"{sentence(steps_words(shown))}."))
     with st.container(horizontal=True, gap="small"):
         for field in held.unknown:
             label, answers, tip = _QUESTIONS[field]
@@ -277,10 +278,9 @@ def steps_words(profile: Profile) -> str:
     return f"{count}, {_KNOWN_BY[profile.steps_basis]}"
 
 
-def besides_steps(warnings: Iterable[str], profile: Profile, held: Held) -> tuple[str, ...]:
-    """`warnings` but what stands beside the choice already."""
-    beside = steps_note(profile) if held.is_own else None
-    return tuple(line for line in warnings if line != beside)
+def besides_steps(warnings: Iterable[Note], held: Held) -> tuple[Note, ...]:
+    """`warnings` without the one that an own profile's choice of steps shows already."""
+    return tuple(note for note in warnings if not (held.is_own and note.code in STEPS_CODES))
 
 
 def show_notices(network: Predicted) -> None:
@@ -288,11 +288,11 @@ def show_notices(network: Predicted) -> None:
     profile = network.training.profile
     for problem in network.problems:
         show_error(problem)
-    lines = [*besides_steps(network.training.warnings, profile, network.held)]
+    lines: list[str] = [*besides_steps(network.training.warnings, network.held)]
     found = diagnose(profile, network.training.prediction.anchor_latency_ms)
     partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
     # A wait for input is among the warnings, with what the numbers leave out.
-    warned = found.kind == "input" and input_wait_warning(profile)
+    warned = found.kind == "input" and any(note.code is Code.INPUT_WAIT for note in network.training.warnings)
     if not warned and (partly or not found.another_gpu_helps):
         lines.append(found.sentence)
     if lines:

@@ -58,7 +58,7 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
         "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port)",
     )
     assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
-    noted = replace(row("g4dn.12xlarge", 100), notes=(Note(Code.GENERATION), Note.of(Code.NODE_PRICE, gpus=4)))
+    noted = replace(row("g4dn.12xlarge", 100), notes=(Note(Code.GENERATION), Note(Code.NODE_PRICE, gpus=4)))
     assert scaled(noted)[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
     assert (node.gpus, node.scaling_log_sd) == (4, pytest.approx(math.log(1.1) / Z90))
 
