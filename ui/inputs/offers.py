@@ -76,7 +76,8 @@ def _fields(resources: Resources) -> None:
 def chosen_narrowing(resources: Resources) -> Narrowing:
     """What the settings ask of an offer; what is there no more, such as an own GPU that was removed, is forgotten."""
     offers = session.offers
-    for name, options in offer_choices(resources).items():
+    given = offers.provider or offers.region or offers.gpu or offers.gpu_count
+    for name, options in offer_choices(resources).items() if given else ():
         chosen = getattr(offers, name)
         if isinstance(chosen, list):
             kept: object = [value for value in chosen if value in options]

@@ -83,7 +83,8 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample, without the upload's latency.
         session.own.link_missing = True
-        session.own.link_given = session.own.given - set(slot.keys)
+        anchor = () if slot is session.second else (Network.anchor.key,)
+        session.own.link_given = session.own.given - {*slot.fields, *anchor}
         wanted = resources.samples[slot.sample]
     if wanted is not None and (current is None or wanted.key != current.key):
         _show(resources, slot, wanted)
@@ -155,12 +156,10 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
 def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
     """Switch the slot to `wanted`; anchor and latency follow it: a visitor's profile has its own, on every page."""
     slot.shown = wanted
-    follows = profile_defaults(resources, slot)
-    if wanted.is_own:
-        follows |= {slot.key("latency"): wanted.latency_ms, Network.anchor.key: wanted.anchor}
-    for key in slot.following_keys:
+    own = {slot.key("latency"): wanted.latency_ms, Network.anchor.key: wanted.anchor} if wanted.is_own else {}
+    for key, value in profile_defaults(resources, slot).items():
         if key not in session.own.given:
-            st.session_state[key] = follows.get(key)
+            st.session_state[key] = own.get(key, value)
 
 
 def take_carried(resources: Resources) -> str | None:

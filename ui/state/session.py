@@ -206,17 +206,6 @@ class Slot(Part):
     trusted: Field[tuple[object, ...]] = Field(())
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """All that links carry; both slots share the anchor, and a new profile in the first changes it."""
-        anchor = () if self.prefix else (Network.anchor.key,)
-        return (*anchor, *(key for key, one in self.fields.items() if one.parse is not None))
-
-    @property
-    def following_keys(self) -> tuple[str, ...]:
-        """Those whose default is what the shown profile says, but for the steps, which are the profile's own."""
-        return tuple(key for key in self.keys if key not in map(self.key, ("source", "sample", "steps")))
-
-    @property
     def typed_ms(self) -> float | None:
         """Its latency, milliseconds; None if the field is empty; InputError if it is none."""
         return None if self.latency is None else latency_to_ms(self.latency, self.unit)
