@@ -95,22 +95,6 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
     return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
 
 
-def band(at: Sequence[float], ends: Sequence[tuple[float, float]], color: str, opacity: float = 0.18) -> Part:
-    """The area between both ends of an interval at each of these places, '#rrggbb' seen through."""
-    red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
-    return {
-        "type": "scatter",
-        "x": [*at, *reversed(at)],
-        "y": [*(low for low, _ in ends), *(high for _, high in reversed(ends))],
-        "mode": "lines",
-        "line": {"width": 0},
-        "fill": "toself",
-        "fillcolor": f"rgba({red},{green},{blue},{opacity})",
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-
-
 def whiskers(values: Sequence[float], ends: Sequence[tuple[float, float]]) -> Part:
     """Error bars of a horizontal bar chart, one interval a bar."""
     return {

@@ -7,8 +7,10 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from profet_core.units import format_ms, time_unit
-from ui.charts import GRAY, RED, Figure, Part, band, framed, line_at, no_markup, value_axis
+from ui.charts import GRAY, RED, Figure, Part, framed, line_at, no_markup, value_axis
 
 #: Distinct for readers of any color vision, and at least 3:1 against the light and the dark background;
 #: `tests/ui/test_charts.py` computes both.
@@ -108,11 +110,8 @@ _SIZES = {
     "batch": ("Batch size", (16, 32, 64, 128, 256)),
     "pixels": ("Image size (pixels)", (32, 64, 128, 256)),
 }
-
-
-_HEIGHT = 420
-#: Of what lies beyond a GPU's memory.
-_PALE = 0.45
+#: Pixels, and how much is seen of what lies beyond a GPU's memory.
+_HEIGHT, _PALE = 420, 0.45
 
 Point = tuple[float, float]
 
@@ -173,17 +172,24 @@ def curves(
 
 def value_at(row: Curve, size: float) -> float:
     """The curve's value at a size between its own, on the straight line between their logarithms."""
-    logs = [math.log(one) for one in row.sizes]
-    place = min(max(sum(one <= size for one in row.sizes), 1), len(row.sizes) - 1)
-    share = (math.log(size) - logs[place - 1]) / (logs[place] - logs[place - 1])
-    low, high = row.values[place - 1], row.values[place]
-    return low * (high / low) ** share
+    return math.exp(np.interp(math.log(size), np.log(row.sizes), np.log(row.values)))
 
 
 def _band(row: Curve, unit: float) -> Iterator[Part]:
+    """The area between both ends of an interval at each place, the curve's '#rrggbb' seen through."""
     if row.ends:
-        ends = [(low / unit, high / unit) for low, high in row.ends]
-        yield band(row.sizes, ends, row.look.color, 0.2 if row.chosen else 0.1)
+        red, green, blue = (int(row.look.color[start : start + 2], 16) for start in (1, 3, 5))
+        yield {
+            "type": "scatter",
+            "x": [*row.sizes, *reversed(row.sizes)],
+            "y": [low / unit for low, _ in row.ends] + [high / unit for _, high in reversed(row.ends)],
+            "mode": "lines",
+            "line": {"width": 0},
+            "fill": "toself",
+            "fillcolor": f"rgba({red},{green},{blue},{0.2 if row.chosen else 0.1})",
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
 
 
 def _line(row: Curve, shown: Shown, unit: float) -> Iterator[Part]:
