@@ -136,9 +136,8 @@ def show_cards(plans: Sequence[Plan], limits: Limits, workload: Workload, per: P
     if limited and not kept:
         st.warning("No instance here meets your deadline and budget.", icon=":material/timer_off:")
     found = recommendations(kept or plans)
-    for column, card in zip(st.columns(len(found)), found, strict=True):
-        with column, st.container(border=True, height="stretch", gap=None, key=f"card-{card.goals[0].name.lower()}"):
-            st.markdown("  \n".join(_lines(card, workload, per, limited=limited and bool(kept))))
+    for column, card in zip(st.columns(len(found), border=True), found, strict=True):
+        column.markdown("  \n".join(_lines(card, workload, per, limited=limited and bool(kept))))
 
 
 def _lines(card: Recommendation, workload: Workload, per: Per, *, limited: bool) -> list[str]:
