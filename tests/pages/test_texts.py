@@ -1,4 +1,4 @@
-"""About: its sections open by a link, its examples are read, and the recorder comes from this server."""
+"""About and Accuracy: sections and cards, and what a server's own models say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from profet_core import read_profile
 from profet_core.version import VERSION
 from tests.pages.conftest import lines, link, open_sections
 from ui.recorder import recorder_wheel
-from ui.state.session import SECTIONS
+from ui.state.session import SECTIONS, Texts
 
 
 def test_sections_open_by_click_and_by_link(open_app):
@@ -53,3 +53,31 @@ def test_the_recorder_is_installed_from_this_server(open_app, monkeypatch):
     monkeypatch.setattr(type(st.context), "url", "https://profet.example/apps/about")
     code = [element.value for element in open_app("about", open="record").code]
     assert code[0] == f"pip install https://profet.example/apps/recorder/{wheel}"
+
+
+CARDS = tuple(Texts.part.options)
+
+
+@pytest.mark.parametrize("part", CARDS)
+def test_every_card_is_drawn_with_its_tables(open_app, repository, part):
+    card = (repository / "models" / f"{part.upper()}_CARD.md").read_text()
+    app = open_app("accuracy", part=part)
+    assert not app.error and not app.exception
+    shown = "\n".join(element.value for element in app.markdown)
+    for line in re.findall(r"^(?:##+ .*|\|[^](]*\|)$", card, re.M):
+        assert line in shown
+    assert not re.search(r"\]\((?!https?:|\?part=)", shown), "a link that leads nowhere"
+
+
+def test_the_chosen_card_is_in_the_link(open_app):
+    app = open_app("accuracy")
+    assert link(app) == {}
+    app.segmented_control(key="part").set_value("scaleout").run()
+    assert link(app) == {"part": "scaleout"}
+    assert open_app("accuracy", part="nothing").session_state["part"] == CARDS[0]
+
+
+def test_a_missing_card_is_one_line(open_app, serve_report):
+    serve_report("CELLS_CARD.md", None)
+    app = open_app("accuracy", part="cells")
+    assert len(app.info) == 1 and not app.error and not app.exception

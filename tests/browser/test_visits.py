@@ -1,13 +1,41 @@
-"""A page is one step of the browser's history, however often its settings change."""
+"""A first visit, turning pages, and one step back, in a browser."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.accessibility import paths
+from tests.browser.conftest import served
 from tests.browser.test_whole_flow import LOADED_MS, follow, open_page, settle
 
 pytestmark = pytest.mark.browser
+
+PREDICT = "Training time and cost on every cloud GPU, from one profiled step"
+SIZES = "Latency and cost by batch size and image size"
+
+
+@pytest.mark.parametrize(
+    ("link", "heading"),
+    [
+        ("", PREDICT),
+        ("sizes?epochs=3", SIZES),
+    ],
+)
+def test_the_first_link_opens_its_page(page, repository, link, heading):
+    with served(repository / "streamlit_app.py") as url:
+        open_page(page, f"{url}/{link}")
+        expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+        expect(page.get_by_text("Page not found")).to_have_count(0)
+        assert page.url == f"{url}/{link}"
+
+
+def test_every_page_is_in_the_navigation(browser, app_url, page: Page):
+    pages = ["", "sizes", "compare", "scale_out", "estimate", "many_core", "accuracy", "about"]
+    assert paths(browser, app_url) == pages
+    open_page(page, f"{app_url}/accuracy?part=manycore")
+    follow(page, "Many-core CPUs")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Many-core CPUs")
 
 
 def test_one_step_back_leaves_a_page_whose_slider_was_moved(page: Page, app_url: str) -> None:
