@@ -85,7 +85,12 @@ def main(resources: Resources) -> None:
         st.info("Upload a network file.")
         return
     found = _estimated(resources, question)
-    st.markdown(plain(_network_words(found)))
+    network = found.network
+    words = (
+        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers:,} layers, "
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
+    )
+    st.markdown(plain(words))
     for text in (*question.caveats, *found.warnings):
         show_warning(text)
     profiled, said = _profiled(resources, question)
@@ -110,14 +115,6 @@ def _estimated(resources: Resources, question: EstimateQuestion) -> NetworkEstim
         precision=session.network.precision,
     )
     return replace(found, name=question.name)
-
-
-def _network_words(found: NetworkEstimate) -> str:
-    network = found.network
-    return (
-        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers:,} layers, "
-        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
-    )
 
 
 def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Prediction | None, Sequence[str]]:
