@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from profet_core.advice.certainty import format_certainty
 from profet_core.advice.plans import Plan, TotalInterval, Workload, plan_confidence
+from profet_core.advice.recommend import format_certainty
 from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.answers.sizes import SizePoint
 from profet_core.catalog import Instance
@@ -492,11 +492,6 @@ class EstimateRow:
     def offer(self) -> Instance:
         """What is rented."""
         return self.plan.offer
-
-    @property
-    def label(self) -> str:
-        """The instance, with its market where that isn't on-demand."""
-        return self.offer.label
 
 
 def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:

@@ -167,7 +167,7 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
         choices=session.estimate_table,
         stem=stem,
         title="Estimates without a profile",
-        row_key=lambda row: row.label,
+        row_key=lambda row: row.offer.label,
     )
     if opened is not None:
         fit = "" if opened.fit is None else f" Memory: {opened.fit.verdict}, {opened.fit.why}."

@@ -12,8 +12,8 @@ from pages.predict.details import show_details
 from profet_core import ProfetError
 from profet_core.advice.advise import OfferRow, Sort, sorted_rows
 from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.cost import training_energy
 from profet_core.documents.report import report_html, report_source
-from profet_core.energy.estimate import load_regions, training_energy
 from ui.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from ui.frame import run_page
 from ui.inputs.fields import (
@@ -122,7 +122,7 @@ def _table(resources: Resources, network: Predicted, answer: AdviseAnswer, rows:
         if row.plan is not None:
             plan = per.of(workload, row.plan)
             total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else 1)
-            energy = training_energy(total_s, plan.offer, resources.gpus, load_regions(), plan.gpus)
+            energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
             shown.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
 
     def report_button() -> None:
