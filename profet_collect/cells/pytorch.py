@@ -11,7 +11,7 @@ from profet_collect.cells.recorded import measured, plan_of
 from profet_collect.cells.task import Measured, Seen, Task
 from profet_collect.networks.graph import network_graph
 from profet_collect.networks.pytorch import build
-from profet_recorder.engines.pytorch import PyTorchEngine
+from profet_recorder.pytorch import PyTorchEngine
 from profet_recorder.recording import Recording
 
 LEARNING_RATE = 1e-3

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from profet_collect.cells.task import Measured, Task
 from profet_core.profiles import read_profile
-from profet_recorder.engines.engine import BYTES_PER_MIB
+from profet_recorder.engine import BYTES_PER_MIB
 from profet_recorder.plan import RecordPlan
 from profet_recorder.recording import Recording
 

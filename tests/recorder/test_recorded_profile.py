@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from profet_core.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK
-from profet_recorder.engines.engine import BatchSizes, StepFacts
-from profet_recorder.errors import RecorderError
-from profet_recorder.plan import record_plan
-from profet_recorder.recorded_profile import ON_CPU, STAND_IN, TimedSteps, recorded_profile, summary
+from profet_recorder.engine import BatchSizes, StepFacts
+from profet_recorder.plan import RecorderError, record_plan
+from profet_recorder.recording import ON_CPU, STAND_IN, TimedSteps, recorded_profile, summary
 from tests.made.chrome_traces import op, update
 from tests.made.chrome_traces import trace as chrome_trace
 

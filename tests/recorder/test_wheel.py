@@ -109,7 +109,7 @@ def test_the_same_sources_make_the_same_bytes(repository):
 def test_it_needs_nothing_but_the_standard_library(installed, tmp_path):
     code = """
 import json, sys
-import profet_recorder.script.run, profet_cli.commands.profile, profet_core
+import profet_recorder.script, profet_cli.commands.profile, profet_core
 from profet_recorder import ProfileCallback, record_step, record_steps
 roots = {name.partition(".")[0] for name in sys.modules}
 print(json.dumps({"roots": sorted(roots - sys.stdlib_module_names), "where": profet_core.__file__}))

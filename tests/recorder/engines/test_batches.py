@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from profet_recorder.engines.engine import BatchSizes, ObservedSizes, batch_sizes, either
+from profet_recorder.engine import BatchSizes, ObservedSizes, batch_sizes, either
 
 
 def tensor(*shape: object) -> SimpleNamespace:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from profet_recorder.engines.engine import StepFacts
+from profet_recorder import hooks
+from profet_recorder.engine import StepFacts
 from profet_recorder.plan import record_plan
 from profet_recorder.recording import Recording
-from profet_recorder.script import marks
 
 
 class CountingEngine:
@@ -46,7 +46,7 @@ def recorded(tmp_path):
                 begun[0].start_over(make_engine())
             return begun[0]
 
-        seen = marks.StepMarks(begin)
+        seen = hooks.StepMarks(begin)
         owners = {name: object() for name in set(updates)}
         for name in updates:
             seen.mark(owners[name], CountingEngine, [name])
@@ -69,8 +69,8 @@ def recorded(tmp_path):
         ("A" * 5 + "B" * 9, "B", 9, 2),
         ("A" + "B" * 9, "AB", 1, 1),
         # One that does not come back is not waited for forever.
-        ("A" + "B" * 60, "B", 60 - marks._GONE, 2),
-        ("AAB" + "A" * 60, "A", 60 - marks._GONE, 3),
+        ("A" + "B" * 60, "B", 60 - hooks.GONE, 2),
+        ("AAB" + "A" * 60, "A", 60 - hooks.GONE, 3),
     ],
 )
 def test_the_steps_that_are_recorded(recorded, updates, trained, steps, begun):

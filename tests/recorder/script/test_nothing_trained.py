@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from profet_recorder.script import run
+from profet_recorder import script
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ from profet_recorder.script import run
 )
 def test_the_way_out_is_the_frameworks(monkeypatch, loaded, said):
     for name in ("torch", "tensorflow", "keras", "tf_keras", "jax"):
-        monkeypatch.delitem(run.sys.modules, name, raising=False)
+        monkeypatch.delitem(script.sys.modules, name, raising=False)
     for name in loaded:
-        monkeypatch.setitem(run.sys.modules, name, ModuleType(name))
-    monkeypatch.setattr(run, "_has_worked_in_children", lambda: False)
-    assert said in run.why_nothing_trained("train.py")
+        monkeypatch.setitem(script.sys.modules, name, ModuleType(name))
+    monkeypatch.setattr(script, "_has_worked_in_children", lambda: False)
+    assert said in script.why_nothing_trained("train.py")
