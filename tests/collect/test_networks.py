@@ -6,8 +6,8 @@ import csv
 
 import pytest
 
+from profet_collect.graph import Graph, Node, network_graph
 from profet_collect.grid import NEWER
-from profet_collect.networks.graph import Graph, Node, network_graph
 from profet_core.errors import InputError
 from profet_core.layers.networks import counts_of, layers_of, measured_networks, named_networks
 from tests.recorder.runs import needs
@@ -30,7 +30,7 @@ def test_the_graph_holds_the_layers_that_are_counted():
 def test_pytorch_has_the_parameters_of_all_71_measured_architectures(repository):
     import torch
 
-    from profet_collect.networks.pytorch import build
+    from profet_collect.in_pytorch import build
 
     architectures = list(csv.DictReader((repository / "data" / "architectures.csv").read_text().splitlines()))
     assert len(architectures) == 71
@@ -46,7 +46,7 @@ def test_pytorch_has_the_parameters_of_all_71_measured_architectures(repository)
 def test_pytorch_trains_what_is_described(name):
     import torch
 
-    from profet_collect.networks.pytorch import build
+    from profet_collect.in_pytorch import build
 
     with torch.device("meta"):
         network = build(network_graph(name, 128))
@@ -73,7 +73,7 @@ def test_keras_has_the_parameters_of_the_measured_and_the_newer(in_keras):
 
 @pytorch
 def test_a_kind_of_layer_that_cannot_be_built_is_named():
-    from profet_collect.networks.pytorch import build
+    from profet_collect.in_pytorch import build
 
     nodes = (Node("input", (), (8, 8, 3)), Node("fractal pooling", (0,), (8, 8, 3)))
     with pytest.raises(InputError, match="fractal pooling"):
@@ -82,7 +82,7 @@ def test_a_kind_of_layer_that_cannot_be_built_is_named():
 
 @pytorch
 def test_an_activation_writes_over_its_input_only_where_nobody_else_reads_it():
-    from profet_collect.networks.pytorch import build
+    from profet_collect.in_pytorch import build
 
     # Of a residual network normalized before its convolutions (v2), sums go on beside their normalization.
     network = build(network_graph("DenseNet-121", 32))

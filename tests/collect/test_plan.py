@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from profet_collect.cells.task import Seen
-from profet_collect.expected import Expected, Timed
 from profet_collect.grid import (
     BATCH_SIZES,
     NEWER,
     PIXELS,
+    Expected,
     Grid,
+    Timed,
     cells_of,
     known_error,
     measurable,
@@ -18,7 +18,6 @@ from profet_collect.grid import (
     quick_cells,
     quick_workloads,
 )
-from profet_collect.machine import Machine
 from profet_collect.run import print_result
 from profet_core.catalog import load_gpus
 from profet_core.collected.record import Cell, CellResult
@@ -28,9 +27,8 @@ from profet_core.layers.networks import counts_of
 GRID = Grid(models_of("measured"), PIXELS, BATCH_SIZES, ("fp32",), ("tensorflow",))
 
 
-def machine(gpu: str, capability: float) -> Machine:
-    seen = {"tensorflow": Seen("2.21.0"), "pytorch": Seen("2.13.0")}
-    return Machine("gpu", gpu, capability, "550", None, seen, {"tensorflow": 12.0, "pytorch": 6.0})
+def expected_on(gpu: str) -> Expected:
+    return Expected({"tensorflow": 12.0, "pytorch": 6.0}, 15, 600.0, load_gpus().find(gpu))
 
 
 def test_the_grid_of_the_published_measurements_has_its_355_cells():
@@ -82,10 +80,7 @@ def test_quick_takes_the_head_of_the_table_that_fits_into_the_time():
 
 
 def test_a_step_is_expected_by_the_data_sheet():
-    t4, h200 = (
-        Expected(machine(name, capability), 15, 600.0, load_gpus().find(name))
-        for name, capability in (("Tesla T4", 7.5), ("H200", 9.0))
-    )
+    t4, h200 = map(expected_on, ("Tesla T4", "H200"))
     cell = Cell("tensorflow", "fp32", "VGG16", 224, 16)
     assert t4.step_ms(cell) > 3 * h200.step_ms(cell)
     assert h200.step_ms(cell) > h200.step_ms(Cell("tensorflow", "tf32", "VGG16", 224, 16))
@@ -97,7 +92,7 @@ CELL, LARGE = Cell("tensorflow", "fp32", "LeNet5", 32, 16), Cell("tensorflow", "
 
 @pytest.fixture
 def expected() -> Expected:
-    return Expected(machine("Tesla T4", 7.5), 15, 600.0, load_gpus().find("Tesla T4"))
+    return expected_on("Tesla T4")
 
 
 def test_start_layers_and_pace_are_those_of_two_cells_that_were_run(expected):
@@ -128,7 +123,7 @@ def test_no_cell_is_expected_to_take_longer_than_it_may(expected):
 
 def test_a_processor_s_steps_are_expected_by_what_they_take_there():
     """As measured on one core in PyTorch, milliseconds: none is a third off, small networks no more than large ones."""
-    processor = Expected(Machine("cpu", "x", None, "", 1, {}, {"pytorch": 4.0}), 15, 600.0, None)
+    processor = Expected({"pytorch": 4.0}, 15, 600.0, None)
     for model, pixels, batch, step_ms in (
         ("LeNet5", 32, 16, 5), ("LeNet5", 64, 64, 43), ("MNIST_CNN", 32, 16, 11), ("CIFAR10_CNN", 32, 32, 67),
         ("ResNetSmall", 32, 16, 14), ("AlexNet", 32, 16, 1667), ("VGG16", 32, 16, 459), ("ResNet18", 32, 16, 89),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_collect.cloud.fleet import SETUP_S, task_name
+from profet_collect.fleet import SETUP_S
 from profet_core.catalog import load_catalog
 
 BUCKET = ("--bucket", "s3://some-bucket")
@@ -85,7 +85,3 @@ def test_a_folder_that_is_there_and_a_fleets_options_alone_are_refused(tmp_path,
     assert "exists: name a new folder" in there and list((tmp_path / "f").iterdir()) == []
     assert "--cloud DIR" in refused("collect", "--instance", "x", "--gpu", "T4")
     assert "--instance NAME" in refused("collect", "--plan", "--device", "cpu", "--frameworks", "tensorflow")
-
-
-def test_a_job_has_a_name_that_clouds_take():
-    assert task_name("azure/Standard_NC4as_T4_v3") == "profet-azure-standard-nc4as-t4-v3"

@@ -121,7 +121,7 @@ def test_its_sources_run_alone(task):
     assert {path.suffix for path in copied} <= {".py", ".csv", ".html", ".typed"}
     code = (
         f"import sys; sys.path[:0] = ['.', {str(Path(filelock.__file__).parents[1])!r}]\n"
-        "import profet_collect.cells.child\nfrom profet_cli.main import main\nsys.exit(main(['collect', '--help']))"
+        "import profet_collect.cell\nfrom profet_cli.main import main\nsys.exit(main(['collect', '--help']))"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], cwd=task.parent / "code", capture_output=True, text=True, timeout=120
