@@ -33,12 +33,7 @@ class RunFailedError(Exception):
 
 @dataclass
 class Visitor:
-    """One browser tab.
-
-    Attributes
-    ----------
-    widgets : of the page shown, by their key, as the server described them.
-    """
+    """One browser tab; `widgets` are those of the page shown, by their key, as the server described them."""
 
     socket: ClientConnection
     widgets: dict[str, Any] = field(default_factory=dict)
@@ -146,12 +141,7 @@ ACTIONS: Mapping[str, Action] = {
 
 @dataclass
 class Level:
-    """What visitors saw under one load; times in seconds.
-
-    Attributes
-    ----------
-    server_s : processor time of the server while actions were timed. server_mib : its memory at the end.
-    """
+    """What visitors saw under one load, the server's processor time meanwhile, and its memory at the end."""
 
     first_page_s: list[float] = field(default_factory=list)
     action_s: list[float] = field(default_factory=list)
