@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import InputError, Profile, ProfileMeta
+from profet_core.answers.predict import answer_predict
+from profet_core.answers.questions import Context
 from profet_core.catalog import load_gpus
 from profet_core.features.operations import state_copies, traffic_factor
+from profet_core.fields.questions import FieldNames, PredictQuestion
 from profet_core.memory.fit import DeviceTimes, RecordedStep, Verdict, device_times, fit_answer, fits_by_instance
 from profet_core.memory.model import (
     ImageRelation,
@@ -318,3 +321,21 @@ def test_other_frameworks_and_cut_profiles_tell_nothing_by_their_times(catalog, 
     assert device_times(torch, catalog, gpus, sample.anchor) is None
     cut = Profile({"Device_Conv2D": 5e5, "Device_FusedBatchNormV3": 2e5, "Host_IDLE": 1e6})
     assert device_times(cut, catalog, gpus, sample.anchor) is None
+
+
+@pytest.mark.parametrize(("said", "asked", "growth"), [(None, "amp", 0.5), ("amp", "fp32", 2.0), ("amp", "amp", 1.0)])
+def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth):
+    sample = samples["resnet50-224px-b64-g4dn"]
+    meta = replace(sample.profile.meta, precision=said, parameters=25_600_000, peak_memory_mib=6000.0)
+    question = PredictQuestion(
+        profile=replace(sample.profile, meta=meta),
+        anchor=sample.anchor,
+        latency_ms=sample.latency_ms,
+        trust_latency=True,
+    )
+    field_names = FieldNames("TRACE", lambda name: name)
+    context = Context(models, catalog, load_gpus())
+    recorded = answer_predict(context, replace(question, precision=said or "fp32"), field_names)
+    found = answer_predict(context, replace(question, precision=asked), field_names)
+    before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
+    assert after == pytest.approx(before / growth, rel=0.05)
