@@ -152,11 +152,6 @@ def known_error(cells: Sequence[Cell]) -> tuple[int, float] | None:
 _START_MS, _LAYER_MS = 1.415, 0.1257
 _FLOPS_FACTOR, _DEPTHWISE_PASSES, _ACTIVATION_PASSES, _PARAMETER_PASSES = 0.6619, 1.234, 18.15, 26.33
 _COPY_MS_PER_MB = 0.3633
-#: A step on one core of a server, in PyTorch: of each layer, each gigaflop of depthwise convolutions and of others,
-#: each million parameters and each megabyte of activations. Least squares in the logarithm over 31 workloads of
-#: 19 networks on one thread of an AMD EPYC: 11% off at the mean. Another processor's pace is learned.
-_CPU_START_MS, _CPU_LAYER_MS, _CPU_DEPTHWISE_MS, _CPU_GIGAFLOP_MS = 2.1, 0.19, 44.0, 10.1
-_CPU_PARAMETER_MS, _CPU_ACTIVATION_MS = 3.4, 1.19
 #: Building and tracing a layer and reading its part of the trace, seconds, until it is measured.
 _LAYER_S: Mapping[Framework, float] = {"pytorch": 0.005, "tensorflow": 0.06}
 #: Steps that are profiled, and what the first takes longer than any other.
@@ -182,14 +177,14 @@ class Expected:
     ----------
     start_s : by framework, what a cell takes whatever its network. layer_s : and for each of its layers.
     steps : warm-up and timed ones. timeout_s : no cell takes longer.
-    sheet : of the GPU; None for a processor.
+    sheet : of the GPU.
     pace : by framework, what steps took over what was expected.
     """
 
     start_s: dict[Framework, float]
     steps: int
     timeout_s: float
-    sheet: Gpu | None
+    sheet: Gpu
     layer_s: dict[Framework, float] = field(default_factory=lambda: dict(_LAYER_S))
     pace: dict[Framework, float] = field(default_factory=dict)
 
@@ -213,15 +208,6 @@ class Expected:
         counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
         depthwise = _FORWARD_AND_BACKWARD * batch * counts.depthwise_flops
         others = _FORWARD_AND_BACKWARD * batch * counts.flops - depthwise
-        if self.sheet is None:
-            return (
-                _CPU_START_MS
-                + _CPU_LAYER_MS * counts.layers
-                + _CPU_GIGAFLOP_MS * others / 1e9
-                + _CPU_DEPTHWISE_MS * depthwise / 1e9
-                + _CPU_PARAMETER_MS * counts.parameters / 1e6
-                + _CPU_ACTIVATION_MS * _FP32_BYTES * counts.activation_elements * batch / 1e6
-            )
         peak, bandwidth = self.sheet.fp32_tflops, self.sheet.bandwidth_gb_per_s
         if cell.precision != "fp32" and self.sheet.tf32_tensor_dense_tflops:
             # Speed grows with about the square root of the peak.

@@ -211,7 +211,7 @@ def _result(cell: Cell, machine: Machine, protocol: Protocol) -> CellResult:
 _SHALLOW = ("LeNet5", 32, 16)
 #: Gives the time to build and trace a layer, and the pace of steps.
 _DEEP = {"cpu": ("ResNet18", 32, 16), "gpu": ("ResNet18", 128, 32)}
-#: Stands for a GPU without specs, at another pace.
+#: Stands for a GPU without specs, and for a processor, at another pace.
 _UNKNOWN = "Tesla T4"
 
 
@@ -222,12 +222,10 @@ def expected_at_hand(machine: Machine, protocol: Protocol, *, is_timed: bool) ->
     ------
     InputError : such a cell doesn't run.
     """
-    gpu = None
-    if machine.device == "gpu":
-        try:
-            gpu = load_gpus().find(machine.gpu)
-        except InputError:
-            gpu = load_gpus().find(_UNKNOWN)
+    try:
+        gpu = load_gpus().find(machine.gpu)
+    except InputError:
+        gpu = load_gpus().find(_UNKNOWN)
     expected = Expected(dict(machine.start_s), protocol.warm_up + protocol.timed, protocol.timeout_s, gpu)
     for framework in machine.seen if is_timed else ():
         shallow, deep = (_timed(framework, one, machine, protocol) for one in (_SHALLOW, _DEEP[machine.device]))

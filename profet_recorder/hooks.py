@@ -7,7 +7,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from threading import get_ident
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -92,14 +91,6 @@ class StepMarks:
         self.recording = self._followed = None
 
 
-@dataclass
-class _TrainedIn:
-    """A tf.function that computes gradients, and the optimizers that update weights in it."""
-
-    function: object
-    optimizers: list[object] = field(default_factory=list)
-
-
 class ScriptHooks:
     """Whatever trains is recorded; nothing here ends a training but `stop`.
 
@@ -119,9 +110,10 @@ class ScriptHooks:
         self._callback: RecordingCallback | None = None
         #: How deep inside of Keras' own `fit` or `train_on_batch` the script is: what updates weights there is theirs.
         self._in_keras = 0
-        #: The outermost tf.function that each thread is in, and those that train, by `id`.
+        #: The outermost tf.function that each thread is in.
         self._functions: dict[int, Any] = {}
-        self._trained_in: dict[int, _TrainedIn] = {}
+        #: By `id`: a tf.function that computes gradients, kept so that no other gets it, and its optimizers.
+        self._trained_in: dict[int, tuple[object, list[object]]] = {}
         self._compiled: set[int] = set()
         #: Optimizers that made a step inside of PyTorch's backward pass while it runs; else None.
         self._stepped_in_backward: list[object] | None = None
@@ -347,16 +339,15 @@ class ScriptHooks:
                     "tf.function of one step from a loop of Python."
                 )
             graph = getattr(graph, "outer_graph", None)
-        # The function is kept, so that no other gets its `id`.
-        optimizers = self._trained_in.setdefault(id(function), _TrainedIn(function)).optimizers
+        optimizers = self._trained_in.setdefault(id(function), (function, []))[1]
         if optimizer is not None and all(optimizer is not known for known in optimizers):
             optimizers.append(optimizer)
 
     def _after_function(self, function: object, make_engine: MakeEngine, arguments: object) -> None:
-        if (trained := self._trained_in.get(id(function))) is None:
+        if id(function) not in self._trained_in:
             return
-        if trained.optimizers:
-            self._mark(function, make_engine, trained.optimizers, arguments)
+        if optimizers := self._trained_in[id(function)][1]:
+            self._mark(function, make_engine, optimizers, arguments)
         else:
             self._after_backward(function, make_engine, arguments)
         if id(function) in self._compiled and self.recording is not None:

@@ -21,7 +21,6 @@ from profet_recorder.engine import (
     ObservedSizes,
     Patches,
     StepFacts,
-    batch_sizes,
     either,
     keras_flavour,
     larger,
@@ -263,8 +262,7 @@ class _ObservedCalls:
         # Modules are kept by `id`, so that no other gets it.
         self._networks: dict[int, Any] = {}
         self._without_gradient: dict[int, Any] = {}
-        self._first_sizes: dict[int, BatchSizes] = {}
-        self._step_sizes: dict[int, BatchSizes] = {}
+        self._sizes: dict[int, ObservedSizes] = {}
         self._step_calls: Counter[int] = Counter()
         self._validated: dict[int, Any] = {}
         self.autocast: str | None = None
@@ -294,7 +292,7 @@ class _ObservedCalls:
         """Sizes of the largest pictures that networks with any of these weights were fed."""
         found = NO_SIZES
         for network in self.trained(weights):
-            found = larger(found, self._first_sizes.get(id(network), NO_SIZES))
+            found = larger(found, self._sizes[id(network)].first)
         return found
 
     def calls_in_step(self, weights: Collection[int]) -> int:
@@ -303,18 +301,16 @@ class _ObservedCalls:
 
     def forget_step(self) -> None:
         """A new step begins."""
-        for seen in (self._step_sizes, self._step_calls, self._validated):
-            seen.clear()
+        for sizes in self._sizes.values():
+            sizes.forget_last()
+        self._step_calls.clear()
+        self._validated.clear()
 
     def odd_step(self, weights: Collection[int]) -> str | None:
         """Why the last step is not like the first, if it is not."""
         if any(_holds(network, weights) for network in self._validated.values()):
             return "validation ran in it"
-        for network in self.trained(weights):
-            first, last = self._first_sizes.get(id(network)), self._step_sizes.get(id(network))
-            if first and last and first != last:
-                return f"a batch of {last.batch_size} instead of {first.batch_size}"
-        return None
+        return next((odd for network in self.trained(weights) if (odd := self._sizes[id(network)].odd())), None)
 
     def _observe(self, module: Any, inputs: object, is_outermost: bool) -> None:
         if is_outermost and not self._torch.is_grad_enabled():
@@ -333,9 +329,7 @@ class _ObservedCalls:
             return
         self._networks[id(module)] = module
         self._step_calls[id(module)] += 1
-        sizes = batch_sizes(inputs, channels_last=False)
-        for known in (self._first_sizes, self._step_sizes):
-            known[id(module)] = larger(known.get(id(module), NO_SIZES), sizes)
+        self._sizes.setdefault(id(module), ObservedSizes(channels_last=False)).observe(inputs)
 
     def _autocast_type(self) -> str | None:
         torch = self._torch

@@ -19,6 +19,7 @@ from profet_collect.cell import Measured, Seen, Task, measure, measure_here, mea
 from profet_collect.grid import Expected, Grid, cells_of
 from profet_collect.run import Machine, Protocol, collect
 from profet_collect.store import open_store
+from profet_core.catalog import load_gpus
 from profet_core.collected.record import Cell, Precision, read_collection
 from profet_core.errors import InputError
 from profet_core.profiles import read_profile
@@ -206,7 +207,7 @@ def test_how_a_process_died_is_recorded(script, status, why, ending, monkeypatch
 
 def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path, ending):
     machine = Machine("cpu", "none", None, "", 1, {"pytorch": Seen("2.13.0")}, {"pytorch": 4.0})
-    expected = Expected({"pytorch": 4.0}, 15, 600.0, None)
+    expected = Expected({"pytorch": 4.0}, 15, 600.0, load_gpus().find("Tesla T4"))
     grid = Grid(("LeNet5", "MNIST_CNN"), (32,), (16, 32, 64, 128), ("fp32",), ("pytorch",))
     cells = cells_of(grid)
     ending("echo 'GPU is lost' >&2; exit 1")

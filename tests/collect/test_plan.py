@@ -123,17 +123,6 @@ def test_start_layers_and_pace_are_those_of_two_cells_that_were_run(expected):
     assert expected.layer_s["tensorflow"] == 0.0 and expected.start_s["tensorflow"] == pytest.approx(30 - 17 * 4 / 1e3)
 
 
-def test_a_processor_s_steps_are_expected_by_what_they_take_there():
-    """As measured on one core in PyTorch, milliseconds: none is a third off, small networks no more than large ones."""
-    processor = Expected({"pytorch": 4.0}, 15, 600.0, None)
-    for model, pixels, batch, step_ms in (
-        ("LeNet5", 32, 16, 5), ("LeNet5", 64, 64, 43), ("MNIST_CNN", 32, 16, 11), ("CIFAR10_CNN", 32, 32, 67),
-        ("ResNetSmall", 32, 16, 14), ("AlexNet", 32, 16, 1667), ("VGG16", 32, 16, 459), ("ResNet18", 32, 16, 89),
-        ("ResNet18", 128, 16, 822), ("ResNet50", 64, 16, 611), ("MobileNetV2", 64, 16, 192), ("VGG11", 64, 16, 804),
-    ):  # fmt: skip
-        assert processor.step_ms(Cell("pytorch", "fp32", model, pixels, batch)) == pytest.approx(step_ms, rel=0.33)
-
-
 def test_each_cell_that_ends_is_a_line(capsys):
     cell = Cell("pytorch", "fp32", "LeNet5", 32, 16)
     print_result("1/2", CellResult(cell, "2", "ok", "now", batch_latency_ms=12.0, latency_repeats_ms=(12.0,)), 90.0)
