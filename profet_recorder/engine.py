@@ -8,16 +8,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from profet_recorder.plan import RecorderError
-
-if TYPE_CHECKING:
-    from profet_recorder.pytorch import PyTorchEngine
-    from profet_recorder.tensorflow import ObservedKeras, TensorFlowEngine
-
-    #: Its methods are called on the thread that trains, in the order in which they are defined.
-    Engine: TypeAlias = PyTorchEngine | TensorFlowEngine
 
 BYTES_PER_MIB = 2**20
 #: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
@@ -34,34 +27,6 @@ _MOST_CHANNELS = 4
 #: A batch holds a few tensors; a deeper or longer structure is not searched.
 _MOST_PARTS = 64
 _PICTURES_RANK = 4
-
-
-def choose_engine(
-    framework: str | None = None,
-    model: object = None,
-    optimizer: object = None,
-    keras_calls: ObservedKeras | None = None,
-) -> Engine:
-    """The engine of `framework` ("tensorflow", "pytorch"), `model`, `optimizer`, or the imported framework.
-
-    Parameters
-    ----------
-    keras_calls : what is observed of Keras already; None: the engine observes it itself.
-
-    Raises
-    ------
-    RecorderError : it is not known, or not supported.
-    """
-    framework = framework or framework_of(model) or framework_of(optimizer) or _imported_framework()
-    if framework == TENSORFLOW:
-        from profet_recorder.tensorflow import TensorFlowEngine
-
-        return TensorFlowEngine(model, optimizer, keras_calls)
-    if framework == PYTORCH:
-        from profet_recorder.pytorch import PyTorchEngine
-
-        return PyTorchEngine(model, optimizer)
-    raise RecorderError(f"Steps of {framework!r} can't be recorded: use framework='tensorflow' or 'pytorch'.")
 
 
 def keras_flavour(model: object) -> str | None:
@@ -81,7 +46,8 @@ def framework_of(thing: object) -> str | None:
     return PYTORCH if "torch" in packages else None
 
 
-def _imported_framework() -> str:
+def imported_framework() -> str:
+    """The one framework that is loaded; refuses none and both."""
     loaded = [framework for framework, module in _MODULES.items() if module in sys.modules]
     if not loaded:
         raise RecorderError("Import TensorFlow or PyTorch before recording: neither is loaded.")

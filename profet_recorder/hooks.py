@@ -11,15 +11,15 @@ from threading import get_ident
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, choose_engine, framework_of
+from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, framework_of
 from profet_recorder.keras_callback import RecordingCallback, check_model, recording_callback
 from profet_recorder.plan import RecorderError, RecordPlan, print_progress, said, say_and_go_on
 from profet_recorder.pytorch import OTHER_PROFILERS
-from profet_recorder.recording import Recording
+from profet_recorder.recording import Recording, choose_engine
 from profet_recorder.tensorflow import ObservedKeras
 
 if TYPE_CHECKING:
-    from profet_recorder.engine import Engine
+    from profet_recorder.recording import Engine
 
 MakeEngine = Callable[[], "Engine"]
 #: After so many updates of others the optimizer whose steps were followed trains no longer.

@@ -9,12 +9,12 @@ from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from profet_recorder.engine import choose_engine, keras_flavour
+from profet_recorder.engine import keras_flavour
 from profet_recorder.plan import RecorderError, RecordPlan, print_progress, record_plan, say_and_go_on
-from profet_recorder.recording import Recording
+from profet_recorder.recording import Recording, choose_engine
 
 if TYPE_CHECKING:
-    from profet_recorder.engine import Engine
+    from profet_recorder.recording import Engine
 
 #: Keras need not be there: the true base is added when a callback is made.
 _Callback: Any = object

@@ -12,9 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from profet_recorder.engine import choose_engine
 from profet_recorder.plan import absolute, print_progress, record_plan, say_and_go_on
-from profet_recorder.recording import Recording
+from profet_recorder.recording import Recording, choose_engine
 
 Batch = TypeVar("Batch")
 

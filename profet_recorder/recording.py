@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from profet_core.profiles import Profile, ProfileMeta, read_profile, write_profile
 from profet_core.profiles.record import (
@@ -21,11 +21,15 @@ from profet_core.profiles.record import (
     holds_work,
 )
 from profet_core.units import MS_PER_S, format_ms
-from profet_recorder.engine import StepFacts
+from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of, imported_framework
 from profet_recorder.plan import RecorderError, RecordPlan, print_progress
 
 if TYPE_CHECKING:
-    from profet_recorder.engine import Engine
+    from profet_recorder.pytorch import PyTorchEngine
+    from profet_recorder.tensorflow import ObservedKeras, TensorFlowEngine
+
+    #: Its methods are called on the thread that trains, in the order in which they are defined.
+    Engine: TypeAlias = PyTorchEngine | TensorFlowEngine
 
 #: A profiled step that turns out to be another than the timed ones (validation, a smaller last batch) is taken again.
 _ATTEMPTS = 4
@@ -38,6 +42,34 @@ ON_CPU = "Recorded on a CPU: run this on the GPU you want to use as anchor."
 STAND_IN = (
     "The processor's operations count as a device's: a stand-in to try things out with, not a measurement of a GPU."
 )
+
+
+def choose_engine(
+    framework: str | None = None,
+    model: object = None,
+    optimizer: object = None,
+    keras_calls: ObservedKeras | None = None,
+) -> Engine:
+    """The engine of `framework` ("tensorflow", "pytorch"), `model`, `optimizer`, or the imported framework.
+
+    Parameters
+    ----------
+    keras_calls : what is observed of Keras already; None: the engine observes it itself.
+
+    Raises
+    ------
+    RecorderError : it is not known, or not supported.
+    """
+    framework = framework or framework_of(model) or framework_of(optimizer) or imported_framework()
+    if framework == TENSORFLOW:
+        from profet_recorder.tensorflow import TensorFlowEngine
+
+        return TensorFlowEngine(model, optimizer, keras_calls)
+    if framework == PYTORCH:
+        from profet_recorder.pytorch import PyTorchEngine
+
+        return PyTorchEngine(model, optimizer)
+    raise RecorderError(f"Steps of {framework!r} can't be recorded: use framework='tensorflow' or 'pytorch'.")
 
 
 @dataclass(frozen=True, slots=True)
