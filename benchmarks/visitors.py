@@ -111,31 +111,22 @@ def slide(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
     return visitor.change("slider:batch", string_array_value={"data": [stop]})
 
 
-def choose_sample(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
-    """Choose another sample."""
-    return visitor.change("sample", string_value=chance.choice(visitor.widgets["sample"].options))
-
-
-def enter_epochs(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
-    """Change the number of epochs."""
-    return visitor.change("epochs", double_value=chance.randint(1, 200))
-
-
-def page(name: str) -> Action:
-    """Go to a page."""
+def _page(name: str) -> Action:
     return lambda visitor, _: visitor.open_page(name)
 
 
 #: A visitor does one after the other, again and again.
 ACTIONS: Mapping[str, Action] = {
-    "predict": page("predict"),
-    "another sample": choose_sample,
+    "predict": _page("predict"),
+    "another sample": lambda visitor, chance: visitor.change(
+        "sample", string_value=chance.choice(visitor.widgets["sample"].options)
+    ),
     "a slider": slide,
     "another slider": slide,
-    "epochs": enter_epochs,
-    "sizes": page("sizes"),
+    "epochs": lambda visitor, chance: visitor.change("epochs", double_value=chance.randint(1, 200)),
+    "sizes": _page("sizes"),
     "a slider there": slide,
-    "about": page("about"),
+    "about": _page("about"),
 }
 
 

@@ -44,11 +44,6 @@ class Graph:
     nodes: tuple[Node, ...]
     layers: tuple[Layer, ...]
 
-    @property
-    def parameters(self) -> int:
-        """All parameters, including running averages of normalizations."""
-        return sum(layer.parameters for layer in self.layers)
-
 
 class _Output(tuple[int, ...]):
     """A shape that knows which node puts it out: the functions that describe networks pass it on as any shape."""
