@@ -236,8 +236,8 @@ def test_the_steps_that_are_recorded(recorded, updates, trained, steps, begun):
 )
 def test_the_way_out_is_the_frameworks(monkeypatch, loaded, said):
     for name in ("torch", "tensorflow", "keras", "tf_keras", "jax"):
-        monkeypatch.delitem(script.sys.modules, name, raising=False)
+        monkeypatch.delitem(sys.modules, name, raising=False)
     for name in loaded:
-        monkeypatch.setitem(script_module.sys.modules, name, ModuleType(name))
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setattr(script_module, "_has_worked_in_children", lambda: False)
     assert said in script_module.why_nothing_trained("train.py")
