@@ -5,48 +5,94 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from threading import get_ident
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from profet_recorder.engines.choose import choose_engine
-from profet_recorder.engines.frameworks import PYTORCH, TENSORFLOW, framework_of
-from profet_recorder.engines.keras_calls import ObservedKeras, restored
-from profet_recorder.engines.pytorch_calls import OTHER_PROFILERS
-from profet_recorder.errors import RecorderError, print_progress, said, say_and_go_on
+from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, framework_of
 from profet_recorder.keras_callback import RecordingCallback, check_model, recording_callback
-from profet_recorder.plan import RecordPlan
-from profet_recorder.recording import Recording
-from profet_recorder.script.marks import MakeEngine, StepMarks
+from profet_recorder.plan import RecorderError, RecordPlan, print_progress, said, say_and_go_on
+from profet_recorder.pytorch import OTHER_PROFILERS
+from profet_recorder.recording import Recording, choose_engine
+from profet_recorder.tensorflow import ObservedKeras
 
+if TYPE_CHECKING:
+    from profet_recorder.recording import Engine
+
+MakeEngine = Callable[[], "Engine"]
+#: After so many updates of others the optimizer whose steps were followed trains no longer.
+GONE = 50
 #: After so many backward passes without any optimizer's step they are what marks the steps: a loop may update its
 #: weights itself, and fastai's optimizers are none of torch.optim.
 _BACKWARD_PASSES = 20
 #: What TensorFlow calls the graphs of a loop's body.
 _LOOPS = ("while_body", "Dataset_")
-_LOOP_INSIDE = (
-    "The loop over the batches runs inside of one tf.function, so its steps can't be separated: call a tf.function of "
-    "one step from a loop of Python."
-)
 
 
-@dataclass
-class _TrainedIn:
-    """A tf.function that computes gradients, and the optimizers that update weights in it."""
+class StepMarks:
+    """Records from one update of an optimizer to its next, with all that happens in between.
 
-    function: object
-    optimizers: list[object] = field(default_factory=list)
+    That is the first to update, unless one comes later that updates less often (a GAN's generator, after several steps
+    of its critic) or instead of it (a fine-tuning, after some steps of another training).
+
+    Attributes
+    ----------
+    recording : None until something trains.
+    """
+
+    def __init__(self, begin: Callable[[MakeEngine], Recording]) -> None:
+        """`begin` makes the recording, or begins it again, with another engine."""
+        self._begin = begin
+        self._followed: object = None
+        self._others: list[object] = []
+        self._since = 0
+        self.recording: Recording | None = None
+
+    def mark(self, owner: object, make_engine: MakeEngine, trains: Sequence[object] = (), batch: object = None) -> bool:
+        """`owner` has updated weights; True once the profile is written.
+
+        Parameters
+        ----------
+        owner : an optimizer, or what one updates in, such as a tf.function: the same at each of its steps.
+        trains : the optimizers, or networks, that are trained in it.
+        batch : what the step was fed, if it is known.
+        """
+        recording = self.recording
+        if recording is not None and recording.finished:
+            return True
+        if recording is not None and owner is self._followed:
+            self._since = 0
+            recording.end_step(batch)
+            recording.begin_step()
+            return recording.finished
+        self._since += 1
+        is_new = all(owner is not other for other in self._others)
+        if recording is None or self._since > GONE or (is_new and recording.steps_seen > 1):
+            self._followed, self._others, self._since = owner, [], 0
+            self.recording = recording = self._begin(make_engine)
+            for one in trains:
+                recording.engine.trains(one)
+            # The step that ends here started unobserved; it counts all the same.
+            recording.pass_step(batch)
+            recording.begin_step()
+            return False
+        if is_new:
+            self._others.append(owner)
+            for one in trains:
+                recording.engine.trains(one)
+        if batch is not None:
+            recording.engine.observe_batch(batch)
+        return False
+
+    def forget(self) -> None:
+        """Something else trains now: what is marked next is followed."""
+        self.recording = self._followed = None
 
 
 class ScriptHooks:
     """Whatever trains is recorded; nothing here ends a training but `stop`.
-
-    Parameters
-    ----------
-    stop : called on the training's thread once the profile is written, or can't be.
 
     Attributes
     ----------
@@ -55,17 +101,19 @@ class ScriptHooks:
     """
 
     def __init__(self, plan: RecordPlan, stop: Callable[[], None]) -> None:
+        """`stop` is called on the training's thread once the profile is written, or can't be."""
         self._plan = plan
         self._stop = stop
-        self._undo: list[Callable[[], None]] = []
+        self._patches = Patches()
         self._keras_calls = ObservedKeras(self._after_keras_update)
         self._marks = StepMarks(self._begin)
         self._callback: RecordingCallback | None = None
         #: How deep inside of Keras' own `fit` or `train_on_batch` the script is: what updates weights there is theirs.
         self._in_keras = 0
-        #: The outermost tf.function that each thread is in, and those that train, by `id`.
+        #: The outermost tf.function that each thread is in.
         self._functions: dict[int, Any] = {}
-        self._trained_in: dict[int, _TrainedIn] = {}
+        #: By `id`: a tf.function that computes gradients, kept so that no other gets it, and its optimizers.
+        self._trained_in: dict[int, tuple[object, list[object]]] = {}
         self._compiled: set[int] = set()
         #: Optimizers that made a step inside of PyTorch's backward pass while it runs; else None.
         self._stepped_in_backward: list[object] | None = None
@@ -77,13 +125,20 @@ class ScriptHooks:
     @property
     def on_import(self) -> dict[str, Callable[[ModuleType], None]]:
         """What to call after which import."""
-        hooks: dict[str, Callable[[ModuleType], None]] = {
+        hooks = {
             "keras": self._hook_keras,
             "tf_keras": self._hook_keras,
             "tensorflow": self._hook_tensorflow,
             "torch": self._hook_torch,
         }
         return {name: functools.partial(self._hook_module, hook) for name, hook in hooks.items()}
+
+    def _hook_module(self, hook: Callable[[ModuleType], None], module: ModuleType) -> None:
+        """Hook a module that was just imported; of a version that has other insides, what is found there."""
+        try:
+            hook(module)
+        except Exception as error:
+            print_progress(f"this {module.__name__} is recorded in part only ({type(error).__name__}: {error})")
 
     @property
     def finished(self) -> bool:
@@ -94,9 +149,8 @@ class ScriptHooks:
         """Take every hook off and end what is under way."""
         if self.recording is not None:
             self._guarded(self.recording.abort)
-        self._keras_calls.stop()
-        while self._undo:
-            self._undo.pop()()
+        self._keras_calls.patches.undo()
+        self._patches.undo()
 
     # --- what is recorded -------------------------------------------------------------------------------------------
 
@@ -165,7 +219,7 @@ class ScriptHooks:
 
         @functools.wraps(fit)
         def recorded_fit(*args, **kwargs):
-            args, kwargs = self._guarded(self._with_callback, signature, args, kwargs) or (args, kwargs)
+            args, kwargs = self._guarded(lambda: self._with_callback(signature.bind(*args, **kwargs))) or (args, kwargs)
             with self._keras_at_work():
                 return fit(*args, **kwargs)
 
@@ -178,16 +232,13 @@ class ScriptHooks:
             self._mark(network, lambda: choose_engine(None, network, keras_calls=self._keras_calls), [network], batch)
             return result
 
-        for name, hooked in (("fit", recorded_fit), ("train_on_batch", recorded_train_on_batch)):
-            self._hook(keras.Model, name, hooked)
+        self._patches.put(keras.Model, "fit", recorded_fit)
+        self._patches.put(keras.Model, "train_on_batch", recorded_train_on_batch)
 
-    def _with_callback(
-        self, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _with_callback(self, call: inspect.BoundArguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a `fit`, with the recording among its callbacks."""
         if self.finished:
-            return args, kwargs
-        call = signature.bind(*args, **kwargs)
+            return call.args, call.kwargs
         if self._callback is None:
             self._callback = recording_callback(self._plan, self._stop, begin=self._begin_in_fit, on_error=self._fail)
         callbacks: Any = call.arguments.get("callbacks")
@@ -216,7 +267,7 @@ class ScriptHooks:
         if self._in_keras:
             return
         if _in_graph():
-            self._guarded(self._note_training, self._traced_function(), optimizer)
+            self._guarded(self._note_training, optimizer)
         else:
             make_engine = functools.partial(choose_engine, framework_of(optimizer), None, optimizer, self._keras_calls)
             self._mark(optimizer, make_engine, [optimizer])
@@ -252,11 +303,11 @@ class ScriptHooks:
             if not _in_graph():
                 self._after_backward(recorded_gradient, make_engine)
             elif not self._in_keras:
-                self._guarded(self._note_training, self._traced_function())
+                self._guarded(self._note_training)
             return gradients
 
-        self._hook(function_class, "__call__", recorded_call)
-        self._hook(tensorflow.GradientTape, "gradient", recorded_gradient)
+        self._patches.put(function_class, "__call__", recorded_call)
+        self._patches.put(tensorflow.GradientTape, "gradient", recorded_gradient)
         profilers = sys.modules["tensorflow.python.profiler.profiler_v2"]
         start, errors = profilers.start, tensorflow.errors
 
@@ -272,31 +323,31 @@ class ScriptHooks:
                 return start(*args, **kwargs)
 
         for owner in (profilers, tensorflow.profiler.experimental):
-            self._hook(owner, "start", recorded_start)
+            self._patches.put(owner, "start", recorded_start)
 
-    def _traced_function(self) -> object:
-        """The outermost tf.function that is being traced; None where a graph is made for a session."""
-        # A strategy traces on a thread of each device.
-        return self._functions.get(get_ident()) or next(iter(self._functions.values()), None)
-
-    def _note_training(self, function: object, optimizer: object = None) -> None:
+    def _note_training(self, optimizer: object = None) -> None:
+        """Gradients, or an optimizer's update, become part of the outermost tf.function that is being traced."""
+        # A strategy traces on a thread of each device; none is traced where a graph is made for a session.
+        function = self._functions.get(get_ident()) or next(iter(self._functions.values()), None)
         if function is None:
             return
         graph = sys.modules["tensorflow"].compat.v1.get_default_graph()
         while graph is not None and optimizer is not None:
             if getattr(graph, "name", "").startswith(_LOOPS):
-                raise RecorderError(_LOOP_INSIDE)
+                raise RecorderError(
+                    "The loop over the batches runs inside of one tf.function, so its steps can't be separated: call a "
+                    "tf.function of one step from a loop of Python."
+                )
             graph = getattr(graph, "outer_graph", None)
-        # The function is kept, so that no other gets its `id`.
-        optimizers = self._trained_in.setdefault(id(function), _TrainedIn(function)).optimizers
+        optimizers = self._trained_in.setdefault(id(function), (function, []))[1]
         if optimizer is not None and all(optimizer is not known for known in optimizers):
             optimizers.append(optimizer)
 
     def _after_function(self, function: object, make_engine: MakeEngine, arguments: object) -> None:
-        if (trained := self._trained_in.get(id(function))) is None:
+        if id(function) not in self._trained_in:
             return
-        if trained.optimizers:
-            self._mark(function, make_engine, trained.optimizers, arguments)
+        if optimizers := self._trained_in[id(function)][1]:
+            self._mark(function, make_engine, optimizers, arguments)
         else:
             self._after_backward(function, make_engine, arguments)
         if id(function) in self._compiled and self.recording is not None:
@@ -305,11 +356,9 @@ class ScriptHooks:
     # --- PyTorch ----------------------------------------------------------------------------------------------------
 
     def _hook_torch(self, torch: ModuleType) -> None:
-        optimizers, autograd = sys.modules["torch.optim.optimizer"], torch.autograd
-        self._undo.append(optimizers.register_optimizer_step_post_hook(self._after_optimizer).remove)
+        optimizers, backward = sys.modules["torch.optim.optimizer"], torch.autograd.backward
+        self._patches.undoing.append(optimizers.register_optimizer_step_post_hook(self._after_optimizer).remove)
         OTHER_PROFILERS.watch(torch)
-        backward = autograd.backward
-
         make_engine = functools.partial(choose_engine, PYTORCH)
 
         @functools.wraps(backward)
@@ -328,7 +377,7 @@ class ScriptHooks:
                 self._after_backward(recorded_backward, make_engine)
             return result
 
-        self._hook(autograd, "backward", recorded_backward)
+        self._patches.put(torch.autograd, "backward", recorded_backward)
 
     def _after_optimizer(self, optimizer: object, args: object, kwargs: object) -> None:
         self._backward_passes = None
@@ -337,19 +386,6 @@ class ScriptHooks:
             self._stepped_in_backward.append(optimizer)
         elif not self._in_keras:
             self._mark(optimizer, functools.partial(choose_engine, PYTORCH, None, optimizer), [optimizer])
-
-    # --- hooks ------------------------------------------------------------------------------------------------------
-
-    def _hook_module(self, hook: Callable[[ModuleType], None], module: ModuleType) -> None:
-        """Hook a module that was just imported; of a version that has other insides, what is found there."""
-        try:
-            hook(module)
-        except Exception as error:
-            print_progress(f"this {module.__name__} is recorded in part only ({type(error).__name__}: {error})")
-
-    def _hook(self, owner: Any, name: str, hooked: object) -> None:
-        self._undo.append(restored(owner, name))
-        setattr(owner, name, hooked)
 
 
 def _in_graph() -> bool:

@@ -1,16 +1,23 @@
-"""Builds a graph as a PyTorch module, channels first."""
+"""A cell in PyTorch: a named network as a module, channels first, trained as a plain script would."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import nn
 
-from profet_collect.networks.graph import DROPPED_SHARE, Graph, Node
+from profet_collect.cell import Seen, Task
+from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node, network_graph
 from profet_core.errors import InputError
+from profet_recorder.plan import RecordPlan
+from profet_recorder.pytorch import PyTorchEngine
+from profet_recorder.recording import Recording
 
+#: What a cell may end with; a full memory, of whichever library, is a RuntimeError too.
+ERRORS = (RuntimeError, ValueError, MemoryError)
 _ACTIVATIONS = {
     "relu": lambda: nn.ReLU(inplace=True),
     "relu6": lambda: nn.ReLU6(inplace=True),
@@ -23,9 +30,70 @@ _ACTIVATIONS = {
 }
 
 
-class GraphModule(nn.Module):
-    """The network of a graph; takes images (batch, 3, pixels, pixels), puts out logits (batch, classes)."""
+def seen(task: Task) -> Seen:
+    """Version and GPU."""
+    version = str(torch.__version__).partition("+")[0]
+    if task.device == "cpu" or not torch.cuda.is_available():
+        return Seen(version)
+    major, minor = torch.cuda.get_device_capability()
+    # The GPU is set up once here too, so that the answer takes what a cell's start takes.
+    torch.zeros(1, device="cuda")
+    # An AMD GPU's number means something else and does not imply TF32.
+    capability = None if torch.version.hip else major + minor / 10
+    return Seen(version, gpu=torch.cuda.get_device_name(), capability=capability)
 
+
+def record(task: Task, plan: RecordPlan) -> Recording:
+    """Warm up, time, profile; what memory is too small for is raised as PyTorch has it."""
+    cell = task.cell
+    assert cell is not None
+    device = torch.device("cuda" if task.device == "gpu" else "cpu")
+    if task.threads is not None:
+        torch.set_num_threads(task.threads)
+    torch.manual_seed(task.seed)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = cell.precision != "fp32"
+    graph, is_mixed = network_graph(cell.model, cell.pixels), cell.precision == "amp"
+    with device:
+        network = build(graph)
+    optimizer: Any = torch.optim.SGD(network.parameters(), lr=LEARNING_RATE)
+    # In the host's memory: a step copies them, as it does in a training.
+    batch = [
+        torch.rand(cell.batch_size, 3, graph.pixels, graph.pixels),
+        torch.randint(graph.classes, (cell.batch_size,)),
+    ]
+    if device.type == "cuda":
+        batch = [one.pin_memory() for one in batch]
+    recording = Recording(plan, PyTorchEngine(network, optimizer))
+    loss_of = nn.CrossEntropyLoss()
+    scaler = torch.amp.GradScaler(device.type, enabled=is_mixed)
+    network.train()
+    try:
+        while not recording.finished:
+            recording.begin_step()
+            images, labels = (one.to(device, non_blocking=True) for one in batch)
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast(device.type, torch.float16) if is_mixed else nullcontext():
+                loss = loss_of(network(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            recording.end_step(images)
+    finally:
+        recording.abort()
+    return recording
+
+
+def build(graph: Graph) -> nn.Module:
+    """The module of a graph, on the device that torch's current context names; images (batch, 3, side, side) to logits.
+
+    Raises
+    ------
+    InputError : a kind of layer that can't be built in PyTorch, by its name.
+    """
+    return _GraphModule(graph)
+
+
+class _GraphModule(nn.Module):
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self._nodes = graph.nodes
@@ -38,7 +106,6 @@ class GraphModule(nn.Module):
         self.layers = nn.ModuleList(modules)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits of images."""
         values: dict[int, torch.Tensor] = {}
         for number, (node, module) in enumerate(zip(self._nodes, self.layers, strict=True)):
             value = module(*(values[index] for index in node.inputs)) if node.inputs else images
@@ -53,16 +120,6 @@ class GraphModule(nn.Module):
         (index,) = self._nodes[number].inputs
         readers = sum(index in node.inputs for node in self._nodes)
         return readers == 1 and self._nodes[index].kind in ("convolution", "dense", "batch normalization", "add")
-
-
-def build(graph: Graph) -> GraphModule:
-    """The module of a graph, on the device that torch's current context names.
-
-    Raises
-    ------
-    InputError : a kind of layer that can't be built in PyTorch, by its name.
-    """
-    return GraphModule(graph)
 
 
 def _module(node: Node, inputs: list[Node]) -> nn.Module:
@@ -83,30 +140,17 @@ def _padded(margins: Any, padding_of: Any, value: float = 0.0) -> nn.Module:
 
 def _convolution(node: Node, shape: tuple[int, ...]) -> nn.Module:
     settings = node.settings
-
-    def convolution(padding: tuple[int, int]) -> nn.Module:
-        return nn.Conv2d(
-            shape[-1],
-            settings["filters"],
-            settings["kernel"],
-            settings["stride"],
-            padding,
-            groups=settings["groups"],
-            bias=settings["bias"],
-        )
-
-    return _padded(settings["margins"], convolution)
+    size = shape[-1], settings["filters"], settings["kernel"], settings["stride"]
+    more = {"groups": settings["groups"], "bias": settings["bias"]}
+    return _padded(settings["margins"], lambda padding: nn.Conv2d(*size, padding, **more))
 
 
 def _pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
-    kernel, stride = node.settings["kernel"], node.settings["stride"]
+    kernel, stride, margins = (node.settings[name] for name in ("kernel", "stride", "margins"))
     if node.kind == "max pooling":
-        lowest = float("-inf")
-        return _padded(node.settings["margins"], lambda padding: nn.MaxPool2d(kernel, stride, padding), lowest)
+        return _padded(margins, lambda padding: nn.MaxPool2d(kernel, stride, padding), float("-inf"))
     # As in Keras, what was padded doesn't count.
-    return _padded(
-        node.settings["margins"], lambda padding: nn.AvgPool2d(kernel, stride, padding, count_include_pad=False)
-    )
+    return _padded(margins, lambda padding: nn.AvgPool2d(kernel, stride, padding, count_include_pad=False))
 
 
 def _margins(node: Node, _: tuple[int, ...]) -> nn.Module:

@@ -1,4 +1,4 @@
-"""Builds a graph as a Keras model, channels last: with tf_keras where that is installed, else with Keras 3."""
+"""A cell in Keras: a named network as a model, channels last, trained with `fit` as the published measurements were."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
-from profet_collect.networks.graph import DROPPED_SHARE, Graph, Node
+from profet_collect.cell import Seen, Task
+from profet_collect.graph import DROPPED_SHARE, LEARNING_RATE, Graph, Node, network_graph
 from profet_core.errors import InputError
+from profet_recorder.keras_callback import recording_callback
+from profet_recorder.plan import RecordPlan
+from profet_recorder.recording import Recording
 
+#: What a cell may end with; a full memory is an OpError.
+ERRORS = (tf.errors.OpError, RuntimeError, ValueError, MemoryError)
+#: Steps beyond those that a recording takes at the least: an odd one is profiled again.
+_SPARE_STEPS = 6
 _ACTIVATIONS = {
     "relu": "relu",
     "relu6": "relu6",
@@ -29,6 +38,58 @@ def load_keras() -> Any:
     """The Keras that profiles most like the training data: tf_keras, or Keras 3 on TensorFlow."""
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     return import_module("tf_keras" if find_spec("tf_keras") else "keras")
+
+
+def seen(task: Task) -> Seen:
+    """Versions and GPU."""
+    keras = load_keras()
+    name = f"{keras.__name__.partition('.')[0]} {keras.__version__}"
+    gpus = _only_first_gpu(task)
+    if not gpus:
+        return Seen(tf.__version__, name)
+    details = tf.config.experimental.get_device_details(gpus[0])
+    major, minor = details.get("compute_capability") or (0, 0)
+    # The GPU is set up once here too, so that the answer takes what a cell's start takes.
+    tf.zeros(1)
+    return Seen(tf.__version__, name, details.get("device_name") or "unknown GPU", major + minor / 10)
+
+
+def _only_first_gpu(task: Task) -> list[Any]:
+    """The GPU that is measured, if any; TensorFlow would take the memory of all others too."""
+    gpus: list[Any] = [] if task.device == "cpu" else tf.config.list_physical_devices("GPU")[:1]
+    if gpus:
+        tf.config.set_visible_devices(gpus, "GPU")
+    return gpus
+
+
+def record(task: Task, plan: RecordPlan) -> Recording:
+    """Warm up, time, profile; what memory is too small for is raised as TensorFlow has it."""
+    cell = task.cell
+    assert cell is not None
+    keras = load_keras()
+    _only_first_gpu(task)
+    if task.threads is not None:
+        tf.config.threading.set_intra_op_parallelism_threads(task.threads)
+        tf.config.threading.set_inter_op_parallelism_threads(task.threads)
+    tf.random.set_seed(task.seed)
+    tf.config.experimental.enable_tensor_float_32_execution(cell.precision != "fp32")
+    keras.mixed_precision.set_global_policy("mixed_float16" if cell.precision == "amp" else "float32")
+    graph = network_graph(cell.model, cell.pixels)
+    model = build(graph)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=keras.optimizers.SGD(LEARNING_RATE), loss=loss, jit_compile=False)
+    # One batch again and again, from the host's memory: a step copies it, as it does in a training.
+    with tf.device("CPU:0"):
+        images = tf.random.uniform((cell.batch_size, cell.pixels, cell.pixels, 3))
+        labels = tf.random.uniform((cell.batch_size,), maxval=graph.classes, dtype=tf.int32)
+    batches = tf.data.Dataset.from_tensors((images, labels)).repeat().prefetch(2)
+    # The spare steps are run where they are needed: of a large cell they would take a quarter of its time.
+    callback = recording_callback(plan, lambda: setattr(model, "stop_training", True))
+    steps = plan.warm_up + plan.timed + plan.profiled + _SPARE_STEPS
+    model.fit(batches, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[callback])
+    if callback.recording is None or not callback.recording.finished:
+        raise RuntimeError("fit ended before its steps were recorded")
+    return callback.recording
 
 
 def build(graph: Graph) -> Any:
@@ -136,7 +197,6 @@ def _adaptive(layers: Any, own: dict[str, Any], node: Node, before: tuple[int, .
 
 def _own_layers(keras: Any) -> dict[str, Any]:
     """Layers that Keras lacks, or that would ask for data before they are made."""
-    tf: Any = import_module("tensorflow")
 
     class Scale(keras.layers.Layer):
         """Each channel times a weight of its own."""

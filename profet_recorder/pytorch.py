@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Iterator
+import weakref
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from profet_recorder.engines.engine import (
+from profet_recorder.engine import (
     BYTES_PER_MIB,
+    MOST_NETWORKS,
+    NO_SIZES,
     PRECISIONS,
     TF32_CAPABILITY,
+    BatchSizes,
     ObservedSizes,
+    Patches,
     StepFacts,
     either,
+    keras_flavour,
+    larger,
+    observed,
     several_optimizers,
 )
-from profet_recorder.engines.frameworks import keras_flavour
-from profet_recorder.engines.pytorch_calls import OTHER_PROFILERS, ObservedCalls
-from profet_recorder.errors import RecorderError, print_progress
+from profet_recorder.plan import RecorderError, print_progress
 
 _TRACE_NAME = "recorded.pt.trace.json"
 
@@ -36,7 +45,7 @@ class PyTorchEngine:
         self._model = model
         self._optimizers = [] if optimizer is None else [optimizer]
         self._sizes = ObservedSizes(channels_last=False)
-        self._calls = ObservedCalls(torch)
+        self._calls = _ObservedCalls(torch)
         #: The context in which compiled modules run as they are written; None where it was not entered.
         self._stance: Any = None
         #: torch's profiler while it runs.
@@ -76,15 +85,13 @@ class PyTorchEngine:
 
     def stop_observing(self) -> None:
         """Take the hooks off the modules: they would be timed too."""
-        self._calls.stop()
+        self._calls.patches.undo()
         self._device = next((one.device for one in self._parameters() if one.is_cuda), None)
-        if not self._calls.saw_compiled:
-            return
-        if self._stance is not None:
+        if self._calls.saw_compiled and self._stance is not None:
             print_progress(
                 "torch.compile is off for the recorded steps: it fuses operations that the models need separate"
             )
-        else:
+        elif self._calls.saw_compiled:
             print_progress(
                 "the model is compiled and this PyTorch can't switch that off: record it without torch.compile"
             )
@@ -129,8 +136,7 @@ class PyTorchEngine:
 
     def stop_profiler(self, folder: Path) -> Path:
         """Stop; the chrome trace."""
-        self._stop_profiler()
-        self._calls.stop()
+        self.discard()
         trace = folder / _TRACE_NAME
         if not trace.is_file():
             raise RecorderError("PyTorch's profiler wrote no trace: is there room in the temporary folder?")
@@ -142,22 +148,19 @@ class PyTorchEngine:
 
     def discard(self) -> None:
         """Stop the profiler; what it wrote goes with its folder."""
-        self._calls.stop()
-        self._stop_profiler()
+        self._calls.patches.undo()
+        if self._profiler is not None:
+            profiler, self._profiler = self._profiler, None
+            profiler.stop()
+            OTHER_PROFILERS.begin_own(None, None)
 
     def _step_aside(self) -> None:
         self.discard()
         self._stepped_aside = True
 
-    def _stop_profiler(self) -> None:
-        if self._profiler is not None:
-            profiler, self._profiler = self._profiler, None
-            profiler.stop()
-            OTHER_PROFILERS.end_own()
-
     def restore(self) -> None:
         """Let the compiler and the modules be as they were."""
-        self._calls.stop()
+        self._calls.patches.undo()
         if self._stance is not None:
             self._stance.__exit__(None, None, None)
             self._stance = None
@@ -165,9 +168,11 @@ class PyTorchEngine:
     def facts(self) -> StepFacts:
         """From torch, the modules called and the optimizer."""
         gpu = self._torch.cuda.get_device_name(self._device) if self._on_gpu() else None
+        keras = sys.modules.get("keras") if keras_flavour(self._model) else None
+        version = str(self._torch.__version__).partition("+")[0]
         return StepFacts(
             gpu=gpu,
-            framework=self._framework(),
+            framework=f"PyTorch {version}" + (f", Keras {keras.__version__}" if keras else ""),
             precision=self._precision(),
             parameters=sum(parameter.numel() for parameter in self._parameters()) or None,
             sizes=either(self._sizes.first, self._calls.sizes(self._trained())),
@@ -193,11 +198,6 @@ class PyTorchEngine:
     def _can_set_stance(self) -> bool:
         """From PyTorch 2.6 on compiled modules can be made to run as they are written."""
         return hasattr(self._torch.compiler, "set_stance")
-
-    def _framework(self) -> str:
-        version = str(self._torch.__version__).partition("+")[0]
-        keras = sys.modules.get("keras") if keras_flavour(self._model) else None
-        return f"PyTorch {version}" + (f", Keras {keras.__version__}" if keras else "")
 
     def _trained(self) -> set[int]:
         """`id` of each weight that is trained: the optimizers', else what the networks called would have trained."""
@@ -230,9 +230,7 @@ class PyTorchEngine:
             return f"mixed {PRECISIONS.get(self._calls.autocast, self._calls.autocast)}"
         kinds = [str(one.dtype).removeprefix("torch.") for one in self._parameters() if one.is_floating_point()]
         found = max(set(kinds), key=kinds.count) if kinds else "float32"
-        if found == "float32" and self._runs_tf32():
-            return "tf32"
-        return PRECISIONS.get(found, found)
+        return "tf32" if found == "float32" and self._runs_tf32() else PRECISIONS.get(found, found)
 
     def _runs_tf32(self) -> bool:
         if not self._on_gpu() or self._torch.cuda.get_device_capability(self._device) < TF32_CAPABILITY:
@@ -247,3 +245,149 @@ class PyTorchEngine:
 
 def _weights(optimizer: Any) -> list[Any]:
     return [weight for group in optimizer.param_groups for weight in group["params"]]
+
+
+class _ObservedCalls:
+    """What the script itself calls of its modules from `start` until `patches` are undone; keeps no tensor.
+
+    Attributes
+    ----------
+    autocast : name of the type that autocast computes in, if it was on.
+    saw_compiled : a module was called through torch.compile.
+    """
+
+    def __init__(self, torch: ModuleType) -> None:
+        self._torch = torch
+        self.patches = Patches()
+        # Modules are kept by `id`, so that no other gets it.
+        self._networks: dict[int, Any] = {}
+        self._without_gradient: dict[int, Any] = {}
+        self._sizes: dict[int, ObservedSizes] = {}
+        self._step_calls: Counter[int] = Counter()
+        self._validated: dict[int, Any] = {}
+        self.autocast: str | None = None
+        self.saw_compiled = False
+
+    def start(self) -> None:
+        if not self.patches.undoing:
+            # A hook on every module would not be shown what a network is called with by keyword.
+            module_class = self._torch.nn.Module
+            self.patches.put(module_class, "__call__", observed(module_class.__call__, self._observe))
+
+    @property
+    def networks(self) -> list[Any]:
+        """What the script called in training."""
+        return list(self._networks.values())
+
+    def trained(self, weights: Collection[int]) -> list[Any]:
+        """Those of them that hold any of these weights, by their `id`."""
+        return [network for network in self.networks if _holds(network, weights)]
+
+    def frozen(self, weights: Collection[int]) -> set[int]:
+        """`id` of each parameter of separately called modules without these weights, such as a teacher."""
+        called = [*self.networks, *self._without_gradient.values()]
+        return {id(one) for network in called if not _holds(network, weights) for one in network.parameters()}
+
+    def sizes(self, weights: Collection[int]) -> BatchSizes:
+        """Sizes of the largest pictures that networks with any of these weights were fed."""
+        found = NO_SIZES
+        for network in self.trained(weights):
+            found = larger(found, self._sizes[id(network)].first)
+        return found
+
+    def calls_in_step(self, weights: Collection[int]) -> int:
+        """How often such a network was called in the last step, the one that was most often."""
+        return max((self._step_calls[id(network)] for network in self.trained(weights)), default=0)
+
+    def forget_step(self) -> None:
+        """A new step begins."""
+        for sizes in self._sizes.values():
+            sizes.forget_last()
+        self._step_calls.clear()
+        self._validated.clear()
+
+    def odd_step(self, weights: Collection[int]) -> str | None:
+        """Why the last step is not like the first, if it is not."""
+        if any(_holds(network, weights) for network in self._validated.values()):
+            return "validation ran in it"
+        return next((odd for network in self.trained(weights) if (odd := self._sizes[id(network)].odd())), None)
+
+    def _observe(self, module: Any, inputs: object, is_outermost: bool) -> None:
+        if is_outermost and not self._torch.is_grad_enabled():
+            if len(self._without_gradient) < MOST_NETWORKS:
+                self._without_gradient[id(module)] = module
+                if not module.training:
+                    self._validated[id(module)] = module
+            return
+        is_compiled = (
+            type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
+        )
+        self.saw_compiled = self.saw_compiled or is_compiled
+        if self.autocast is None:
+            self.autocast = self._autocast_type()
+        if not is_outermost or (len(self._networks) >= MOST_NETWORKS and id(module) not in self._networks):
+            return
+        self._networks[id(module)] = module
+        self._step_calls[id(module)] += 1
+        self._sizes.setdefault(id(module), ObservedSizes(channels_last=False)).observe(inputs)
+
+    def _autocast_type(self) -> str | None:
+        torch = self._torch
+        for device in ("cuda", "cpu"):
+            try:
+                if torch.is_autocast_enabled(device):
+                    return str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+            except TypeError:
+                # Before PyTorch 2.4 there is one function a device.
+                if device == "cuda" and torch.is_autocast_enabled():
+                    return str(torch.get_autocast_gpu_dtype()).removeprefix("torch.")
+        return None
+
+
+def _holds(network: Any, weights: Collection[int]) -> bool:
+    return any(id(parameter) in weights for parameter in network.parameters())
+
+
+class OtherProfilers:
+    """Profilers that the script itself started, from `watch` on."""
+
+    def __init__(self) -> None:
+        self._running: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._own: object = None
+        self._step_aside: Callable[[], None] | None = None
+        self._is_watching = False
+
+    def watch(self, torch: ModuleType) -> None:
+        """Note from here on which start and stop."""
+        if self._is_watching:
+            return
+        self._is_watching = True
+        kind = torch.profiler.profile
+        start, stop = kind.start, kind.stop
+
+        @functools.wraps(start)
+        def noted_start(profiler):
+            if profiler is not self._own:
+                if self._step_aside is not None:
+                    self._step_aside()
+                self._running.add(profiler)
+            return start(profiler)
+
+        @functools.wraps(stop)
+        def noted_stop(profiler):
+            self._running.discard(profiler)
+            return stop(profiler)
+
+        kind.start, kind.stop = noted_start, noted_stop
+
+    def are_on(self, torch: ModuleType) -> bool:
+        """True while one of the script's is on, or waits for its steps to come."""
+        return bool(self._running) or (self._own is None and torch.autograd.profiler._is_profiler_enabled)
+
+    def begin_own(self, profiler: object, step_aside: Callable[[], None] | None) -> None:
+        """`profiler` is the recorder's, None once it is over; `step_aside()` stops it before one of the script's."""
+        self._own, self._step_aside = profiler, step_aside
+
+
+#: One a process, as torch has one profiler a process.
+OTHER_PROFILERS = OtherProfilers()

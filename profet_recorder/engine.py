@@ -1,12 +1,27 @@
-"""What the engines of both frameworks find out of a step: sizes of its batch, and facts."""
+"""What the engines of both frameworks share: which framework trains, sizes of a batch, facts of a step."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
+from profet_recorder.plan import RecorderError
+
+BYTES_PER_MIB = 2**20
+#: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
+TF32_CAPABILITY = (8, 0)
+#: Name of a floating-point type in both frameworks -> precision.
+PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
+#: A step calls a few networks; a loop that makes a new one each time is not followed.
+MOST_NETWORKS = 1_000
+TENSORFLOW, PYTORCH = "tensorflow", "pytorch"
+#: Framework -> the module that a script imports.
+_MODULES = {TENSORFLOW: "tensorflow", PYTORCH: "torch"}
 #: Pictures have 1, 3 or 4 channels; what else is that small is rarely a side.
 _MOST_CHANNELS = 4
 #: A batch holds a few tensors; a deeper or longer structure is not searched.
@@ -14,15 +29,82 @@ _MOST_PARTS = 64
 _PICTURES_RANK = 4
 
 
+def keras_flavour(model: object) -> str | None:
+    """The package `model` is of, "keras" or "tf_keras"; None if it is of neither."""
+    return next((package for package in _packages(model) if package in ("keras", "tf_keras")), None)
+
+
+def framework_of(thing: object) -> str | None:
+    """The framework of a model or an optimizer; None if it is of none. Another backend of Keras is itself returned."""
+    flavour = keras_flavour(thing)
+    if flavour == "keras" and hasattr(sys.modules["keras"], "config"):
+        backend = sys.modules["keras"].config.backend()
+        return PYTORCH if backend == "torch" else backend
+    packages = _packages(thing)
+    if flavour or "tensorflow" in packages:
+        return TENSORFLOW
+    return PYTORCH if "torch" in packages else None
+
+
+def imported_framework() -> str:
+    """The one framework that is loaded; refuses none and both."""
+    loaded = [framework for framework, module in _MODULES.items() if module in sys.modules]
+    if not loaded:
+        raise RecorderError("Import TensorFlow or PyTorch before recording: neither is loaded.")
+    if len(loaded) > 1:
+        raise RecorderError("Both TensorFlow and PyTorch are loaded: say framework='tensorflow' or 'pytorch'.")
+    return loaded[0]
+
+
+def _packages(thing: object) -> list[str]:
+    """Packages of the thing's classes, the most derived first."""
+    return [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
+
+
+class Patches:
+    """Attributes of frameworks that are replaced until `undo`."""
+
+    def __init__(self) -> None:
+        self.undoing: list[Callable[[], object]] = []
+
+    def put(self, owner: Any, name: str, value: object) -> None:
+        """Replace an attribute of a class or module, its own or inherited."""
+        if name in vars(owner):
+            own = vars(owner)[name]
+            self.undoing.append(lambda: setattr(owner, name, own))
+        else:
+            self.undoing.append(lambda: delattr(owner, name))
+        setattr(owner, name, value)
+
+    def undo(self) -> None:
+        """Let everything be as it was, the last change first."""
+        while self.undoing:
+            self.undoing.pop()()
+
+
+def observed(call: Callable[..., Any], observe: Callable[[Any, object, bool], None]) -> Callable[..., Any]:
+    """`call` of a class of layers; `observe(layer, inputs, is_outermost)` comes before each, and can't end it."""
+    # A network runs: what is called meanwhile is a part of it.
+    inside = False
+
+    # By its wrapper AutoGraph takes it for Keras' own, which it does not translate.
+    @functools.wraps(call)
+    def observed_call(layer, *inputs, **named):
+        nonlocal inside
+        is_outermost, inside = not inside, True
+        try:
+            with suppress(Exception):
+                observe(layer, (inputs, named), is_outermost)
+            return call(layer, *inputs, **named)
+        finally:
+            inside = not is_outermost
+
+    return observed_call
+
+
 @dataclass(frozen=True, slots=True)
 class BatchSizes:
-    """Sizes of one batch.
-
-    Attributes
-    ----------
-    batch_size : examples; None if nothing had a shape.
-    height, width : sides of the pictures; None if the batch has none.
-    """
+    """Examples of one batch and sides of its pictures; None: nothing had a shape, or it has no pictures."""
 
     batch_size: int | None = None
     height: int | None = None
@@ -31,9 +113,7 @@ class BatchSizes:
     @property
     def pixels(self) -> int | None:
         """The side of a square picture of the same area."""
-        if self.height is None or self.width is None:
-            return None
-        return round(math.sqrt(self.height * self.width))
+        return round(math.sqrt(self.height * self.width)) if self.height and self.width else None
 
 
 NO_SIZES = BatchSizes()
@@ -62,29 +142,22 @@ class ObservedSizes:
 
     def odd(self) -> str | None:
         """Why the last batch is not like the first; None if it is or was not seen."""
-        return None if NO_SIZES in (self.first, self._last) else odd_batch(self.first, self._last)
+        if NO_SIZES in (self.first, self._last) or self.first == self._last:
+            return None
+        return f"a batch of {self._last.batch_size} instead of {self.first.batch_size}"
 
 
 def larger(first: BatchSizes, second: BatchSizes) -> BatchSizes:
     """The one with the larger pictures, the first of equals; one that is known goes before one that is not."""
     if first == NO_SIZES:
         return second
-    return second if _area(second) > _area(first) else first
+    return second if (second.pixels or 0) > (first.pixels or 0) else first
 
 
 def either(first: BatchSizes, second: BatchSizes) -> BatchSizes:
     """The first one, with what it lacks from the second."""
     sides = first if first.height is not None else second
     return BatchSizes(first.batch_size or second.batch_size, sides.height, sides.width)
-
-
-def _area(sizes: BatchSizes) -> int:
-    return (sizes.height or 0) * (sizes.width or 0)
-
-
-def odd_batch(first: BatchSizes, last: BatchSizes) -> str | None:
-    """Why the last batch is not like the first; None if it is."""
-    return None if first == last else f"a batch of {last.batch_size} instead of {first.batch_size}"
 
 
 def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
@@ -123,18 +196,9 @@ def _shapes(part: Any) -> Iterator[tuple[int, ...]]:
         for inner in part[:_MOST_PARTS]:
             yield from _shapes(inner)
         return
-    try:
+    with suppress(AttributeError, TypeError, ValueError):
         # 0: not known, as a graph may have it.
         yield tuple(0 if size is None else int(size) for size in part.shape)
-    except (AttributeError, TypeError, ValueError):
-        return
-
-
-BYTES_PER_MIB = 2**20
-#: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
-TF32_CAPABILITY = (8, 0)
-#: Name of a floating-point type in both frameworks -> precision.
-PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +217,7 @@ class StepFacts:
     framework: str | None = None
     precision: str | None = None
     parameters: int | None = None
-    sizes: BatchSizes = field(default_factory=BatchSizes)
+    sizes: BatchSizes = NO_SIZES
     compiled: bool | None = None
     onednn: bool | None = None
     warnings: tuple[str, ...] = ()

@@ -15,13 +15,17 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from profet_core.errors import ProfetError
-from profet_recorder.errors import RecorderError, RecordingDone, print_progress
-from profet_recorder.plan import RecordPlan
-from profet_recorder.script.hooks import ScriptHooks
+from profet_recorder.hooks import ScriptHooks
+from profet_recorder.plan import RecorderError, RecordingDone, RecordPlan, print_progress
 
-_RECORDER = str(Path(__file__).resolve().parents[1])
+OnImport = Callable[[ModuleType], None]
+_RECORDER = str(Path(__file__).resolve().parent)
 #: Python's own status of a script that ends with an exception or a text.
 _FAILED = 1
+#: Modules that start the training in other processes.
+_LAUNCHERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
+#: Seconds of a child process' work from which on it may have trained: importing a framework takes as long.
+_CHILD_WORK_S = 1.0
 
 
 def record_script(
@@ -57,27 +61,24 @@ def record_script(
             status = _run(script, module)
     finally:
         hooks.undo()
-    if not hooks.finished:
-        reason = hooks.failure or (
-            why_nothing_trained(script) if hooks.recording is None else hooks.recording.shortage(script)
-        )
-        if status == 0:
-            raise RecorderError(reason)
-        print_progress(f"{script} ended with status {status}; nothing was written")
+    if hooks.finished:
+        return status
+    if status == 0:
+        untrained = why_nothing_trained(script) if hooks.recording is None else hooks.recording.shortage(script)
+        raise RecorderError(hooks.failure or untrained)
+    print_progress(f"{script} ended with status {status}; nothing was written")
     return status
 
 
 def _check_script(script: str, module: bool) -> None:
-    if module and script in LAUNCHERS:
+    if module and script in _LAUNCHERS:
         raise RecorderError(
             f"{script} trains in child processes: run profet in each of them instead, torchrun --no-python "
             "--nproc-per-node N profet profile SCRIPT."
         )
-    if module:
-        return
-    if not Path(script).is_file():
+    if not module and not Path(script).is_file():
         raise RecorderError(f"Script {script} not found: name the Python file that trains.")
-    if Path(script).suffix == ".ipynb":
+    if not module and Path(script).suffix == ".ipynb":
         raise RecorderError(
             f"{script} is a notebook: convert it (jupyter nbconvert --to script), take out what only a notebook can do "
             "(lines with % or !), and profile the .py; or use ProfileCallback or record_steps in its own cells."
@@ -142,41 +143,33 @@ def _scripts_own(traceback: TracebackType | None) -> TracebackType | None:
     return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
 
 
-#: Modules that start the training in other processes.
-LAUNCHERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
-#: Seconds of a child process' work from which on it may have trained: importing a framework takes as long.
-_CHILD_WORK_S = 1.0
-
-
 def why_nothing_trained(script: str) -> str:
     """One line, at the end of a script in which no training step was seen."""
-    return f"{_way_out(script)} Nothing was recorded."
-
-
-def _way_out(script: str) -> str:
     if _has_worked_in_children():
-        return (
+        way_out = (
             f"{script} itself made no training step, its child processes may have: start each of them with profet, "
             f"torchrun --no-python --nproc-per-node N profet profile {script}, or put profet_recorder.record_step "
             "around the loop of the function that mp.spawn or multiprocessing starts."
         )
-    if "torch" in sys.modules:
-        return (
+    elif "torch" in sys.modules:
+        way_out = (
             f"{script} imported PyTorch, but no optimizer of torch.optim made a step and no backward() ran: put "
             "profet_recorder.record_steps around its loader."
         )
     # Whoever trains with JAX may load their data with TensorFlow.
-    if {"keras", "tf_keras"} & set(sys.modules) or ("tensorflow" in sys.modules and "jax" not in sys.modules):
-        return (
+    elif {"keras", "tf_keras"} & set(sys.modules) or ("tensorflow" in sys.modules and "jax" not in sys.modules):
+        way_out = (
             f"{script} called neither Keras' fit nor train_on_batch, and took no gradients with tf.GradientTape: put "
             "profet_recorder.record_step around its training loop."
         )
-    if "jax" in sys.modules:
-        return (
+    elif "jax" in sys.modules:
+        way_out = (
             f"{script} uses JAX, whose steps can't be recorded: XLA fuses all of their operations. Record the same "
             "network's step with Keras or PyTorch."
         )
-    return f"{script} used neither Keras nor PyTorch."
+    else:
+        way_out = f"{script} used neither Keras nor PyTorch."
+    return f"{way_out} Nothing was recorded."
 
 
 def _has_worked_in_children() -> bool:
@@ -191,9 +184,6 @@ def _has_worked_in_children() -> bool:
         return False
     worked = resource.getrusage(resource.RUSAGE_CHILDREN)
     return worked.ru_utime + worked.ru_stime >= _CHILD_WORK_S
-
-
-OnImport = Callable[[ModuleType], None]
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from profet_core.layers.rules import Layer, Padding, Shape
 
 #: Of the values that a dropout gets; it takes the same time at any share.
 DROPPED_SHARE = 0.5
+LEARNING_RATE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,6 @@ class Graph:
     classes: int
     nodes: tuple[Node, ...]
     layers: tuple[Layer, ...]
-
-    @property
-    def parameters(self) -> int:
-        """All parameters, including running averages of normalizations."""
-        return sum(layer.parameters for layer in self.layers)
 
 
 class _Output(tuple[int, ...]):

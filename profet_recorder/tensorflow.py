@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from profet_recorder.engines.engine import (
+from profet_recorder.engine import (
     BYTES_PER_MIB,
+    MOST_NETWORKS,
     PRECISIONS,
     TF32_CAPABILITY,
     ObservedSizes,
+    Patches,
     StepFacts,
     either,
+    keras_flavour,
+    observed,
     several_optimizers,
 )
-from profet_recorder.engines.frameworks import keras_flavour
-from profet_recorder.engines.keras_calls import ObservedKeras, weights_of
-from profet_recorder.errors import RecorderError, print_progress
+from profet_recorder.plan import RecorderError, print_progress
 
 #: Name of a Keras policy -> precision; one that is not plain float32 goes before it, in this order.
 _POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mixed bf16"}
@@ -28,11 +33,8 @@ _POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mix
 class TensorFlowEngine:
     """Records with `tf.profiler`, for Keras 3, tf_keras and custom loops.
 
-    Parameters
-    ----------
-    model : a Keras model, or None.
-    optimizer : what updates its weights, if that is known.
-    calls : what is observed of Keras already; None: it is observed from `prepare` on.
+    `model` is a Keras model or None, `optimizer` what updates its weights if that is known, `calls` what is observed of
+    Keras already; None: it is observed from `prepare` on.
     """
 
     profiler_warm_up = 0
@@ -51,12 +53,14 @@ class TensorFlowEngine:
         self._profiler_runs = False
         #: The open mark of a profiled step.
         self._marker: Any = None
+        #: XLA's switches as they were, of the model and of TensorFlow; None where they were off.
         self._was_jit: object = None
         self._was_auto_jit: object = None
 
     def trains(self, optimizer: Any) -> None:
         """Its weights are trained too; of a model, those that any optimizer updates."""
-        known = self._optimizers if keras_flavour(optimizer) is None or not _is_model(optimizer) else self._models
+        is_model = keras_flavour(optimizer) and (hasattr(optimizer, "train_step") or hasattr(optimizer, "layers"))
+        known = self._models if is_model else self._optimizers
         if all(optimizer is not one for one in known):
             known.append(optimizer)
 
@@ -130,6 +134,9 @@ class TensorFlowEngine:
     def end_profiled_step(self) -> None:
         """Close the mark once the GPU is done."""
         self.synchronize()
+        self._close_mark()
+
+    def _close_mark(self) -> None:
         self._marker.__exit__(None, None, None)
         self._marker = None
 
@@ -149,8 +156,7 @@ class TensorFlowEngine:
     def discard(self) -> None:
         """Stop the profiler without writing its trace."""
         if self._marker is not None:
-            self._marker.__exit__(None, None, None)
-            self._marker = None
+            self._close_mark()
         if self._profiler_runs:
             self._profiler_runs = False
             self._tf.profiler.experimental.stop(save=False)
@@ -158,7 +164,7 @@ class TensorFlowEngine:
     def restore(self) -> None:
         """Turn XLA on again where it was on."""
         if self._observes_itself:
-            self._calls.stop()
+            self._calls.patches.undo()
         if self._was_jit is not None:
             self._model.jit_compile = self._was_jit
             self._was_jit = None
@@ -188,7 +194,7 @@ class TensorFlowEngine:
         """Weights that optimizers update, by `id`: those of the models given, else those of the optimizers given."""
         if not self._models:
             return self._calls.weights(self._optimizers)
-        own = {id(weight): weight for model in self._models for weight in weights_of(model)}
+        own = {id(weight): weight for model in self._models for weight in _weights_of(model)}
         updated = self._calls.weights(self._calls.optimizers_of(own))
         return {key: weight for key, weight in own.items() if key in updated}
 
@@ -197,14 +203,15 @@ class TensorFlowEngine:
         return self._calls.networks(self._trained()) or self._models
 
     def _parameters(self) -> int | None:
-        weights = {id(weight): weight for network in self._networks() for weight in weights_of(network)}
+        weights = {id(weight): weight for network in self._networks() for weight in _weights_of(network)}
         return sum(math.prod(weight.shape) for weight in (weights | self._trained()).values()) or None
 
     def _warnings(self) -> Iterator[str]:
         optimizers = self._calls.optimizers_of(self._trained())
         if several := several_optimizers([self._calls.weights([optimizer]) for optimizer in optimizers]):
             yield several
-        if self._flavour() == "keras" and _is_keras_3() and self._normalizes():
+        is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
+        if is_keras_3 and any(type(layer).__name__ == "BatchNormalization" for layer in self._layers()):
             yield (
                 "Keras 3 takes batch normalization apart into small operations, which the training data (TensorFlow "
                 "2.5) never show; recorded with tf_keras the same network looks more like them."
@@ -237,9 +244,6 @@ class TensorFlowEngine:
             found += flatten() if flatten else getattr(network, "layers", ())
         return found
 
-    def _normalizes(self) -> bool:
-        return any(type(layer).__name__ == "BatchNormalization" for layer in self._layers())
-
     def _channels_last(self) -> bool:
         keras: Any = sys.modules.get(keras_flavour(self._model) or "keras")
         try:
@@ -250,13 +254,11 @@ class TensorFlowEngine:
     def _precision(self) -> str | None:
         if not self._networks():
             return None
-        policies = {_policy(layer, "dtype_policy") for layer in (*self._networks(), *self._layers())}
-        policies |= {_policy(layer, "_dtype_policy") for layer in self._layers()}
+        layers, attributes = (*self._networks(), *self._layers()), ("dtype_policy", "_dtype_policy")
+        names = {getattr(getattr(one, attribute, None), "name", None) for one in layers for attribute in attributes}
         # One layer of another type, such as a float32 head, doesn't make the step FP32.
-        found = next((name for name in _POLICIES if name != "float32" and name in policies), "float32")
-        if found == "float32" and self._runs_tf32():
-            return "tf32"
-        return _POLICIES[found]
+        found = next((name for name in _POLICIES if name != "float32" and name in names), "float32")
+        return "tf32" if found == "float32" and self._runs_tf32() else _POLICIES[found]
 
     def _runs_tf32(self) -> bool:
         gpu = self._gpu()
@@ -276,14 +278,93 @@ def _onednn() -> bool | None:
         return None
 
 
-def _is_model(thing: object) -> bool:
-    return hasattr(thing, "train_step") or hasattr(thing, "layers")
+class ObservedKeras:
+    """What a script calls of its layers under a gradient tape, and the weights its optimizers update, while started.
+
+    In a graph both are seen once, when it is traced: so this is started before anything trains, where that can be.
+
+    Attributes
+    ----------
+    sizes : of the called layers. patches : undo them, and both are called as before.
+    """
+
+    def __init__(self, on_update: Callable[[object], None] = lambda optimizer: None) -> None:
+        """`on_update` takes an optimizer after each of its updates."""
+        self._on_update = on_update
+        self._networks: dict[int, Any] = {}
+        #: Of each optimizer: itself, so that no other gets its `id`, and the weights it updates.
+        self._updates: dict[int, tuple[object, dict[int, Any]]] = {}
+        self.sizes = ObservedSizes(channels_last=True)
+        self.patches = Patches()
+
+    def start(self, keras: ModuleType) -> None:
+        """Begin to observe the layers and optimizers of Keras 3 or tf_keras."""
+        layer = keras.layers.Layer
+        self.patches.put(layer, "__call__", observed(layer.__call__, self._observe))
+        for optimizers in (keras.optimizers, getattr(keras.optimizers, "legacy", None)):
+            kind = getattr(optimizers, "Optimizer", None)
+            name = next((name for name in ("apply", "apply_gradients") if hasattr(kind, name)), None)
+            if isinstance(kind, type) and name:
+                self.patches.put(kind, name, self._observed_update(getattr(kind, name)))
+
+    def weights(self, optimizers: Collection[object]) -> dict[int, Any]:
+        """What these optimizers update, by `id`."""
+        found: dict[int, Any] = {}
+        for optimizer in optimizers:
+            found |= self._updates.get(id(optimizer), (None, {}))[1]
+        return found
+
+    def optimizers_of(self, weights: Collection[int]) -> list[object]:
+        """Those that update any of these weights."""
+        return [optimizer for optimizer, updated in self._updates.values() if not updated.keys().isdisjoint(weights)]
+
+    def networks(self, trained: Collection[int]) -> list[Any]:
+        """What was called that holds any of these weights."""
+        return [one for one in self._networks.values() if any(id(weight) in trained for weight in _weights_of(one))]
+
+    def _observed_update(self, apply: Any) -> Callable[..., Any]:
+        @functools.wraps(apply)
+        def observed_update(optimizer, gradients, *others, **named):
+            gradients = list(gradients)
+            result = apply(optimizer, gradients, *others, **named)
+            with suppress(Exception):
+                self._note_weights(optimizer, gradients, *others, **named)
+            self._on_update(optimizer)
+            return result
+
+        return observed_update
+
+    def _observe(self, layer: object, inputs: object, is_outermost: bool) -> None:
+        # Layers are called outside of a tape to build a network, to validate it, to make a GAN's noise a picture.
+        if is_outermost and _under_tape() and (len(self._networks) < MOST_NETWORKS or id(layer) in self._networks):
+            self._networks[id(layer)] = layer
+            self.sizes.observe(inputs)
+
+    def _note_weights(
+        self, optimizer: Any, gradients: list[Any], trainable_variables: Any = None, *_: object, **__: object
+    ) -> None:
+        """`apply` takes gradients and weights, `apply_gradients` pairs of both."""
+        if gradients and isinstance(gradients[0], tuple | list):
+            weights = [weight for _, weight in gradients]
+        else:
+            weights = list(trainable_variables or optimizer._trainable_variables)
+        known = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
+        known.update({id(weight): weight for weight in weights})
 
 
-def _is_keras_3() -> bool:
-    return not str(sys.modules["keras"].__version__).startswith("2.")
+def _weights_of(layer: Any) -> list[Any]:
+    """All weights of a layer or model, trained or not; of one that was never built, those of its parts."""
+    try:
+        return list(layer.weights)
+    except ValueError:
+        return [weight for part in getattr(layer, "layers", ()) for weight in _weights_of(part)]
 
 
-def _policy(layer: object, attribute: str) -> str | None:
-    """Name of a layer's precision policy."""
-    return getattr(getattr(layer, attribute, None), "name", None)
+def _under_tape() -> bool:
+    try:
+        # No public API has it.
+        from tensorflow.python import pywrap_tfe
+
+        return not pywrap_tfe.TFE_Py_TapeSetIsEmpty()
+    except (ImportError, AttributeError):
+        return True
