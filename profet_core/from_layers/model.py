@@ -17,7 +17,7 @@ from profet_core.ensemble.fitted import TreeStack, read_fitted
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import JsonObject, damaged, finite_number, load_coefficients, models_folder, sha256_hex, shown
 from profet_core.from_layers.costs import WORK, GpuCosts, KnownSteps, StepAmounts
-from profet_core.layers.counts import Counts
+from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks
 
 # A feature that `rises` grows with FLOPs, batch, pixels, or analytical time. A correction never decreases with it, so a

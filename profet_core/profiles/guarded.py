@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, get_args
 
 from profet_core.errors import ProfileError
 from profet_core.profiles import profet_json
-from profet_core.profiles.formats import reader_of
 from profet_core.profiles.limits import (
     MAX_MEMORY_MB,
     MAX_OPERATIONS,
@@ -20,10 +19,19 @@ from profet_core.profiles.limits import (
     MAX_STEPS,
 )
 from profet_core.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
-from profet_core.profiles.reading import read_profile, shown_file_name
+from profet_core.profiles.reading import read_profile, reader_of, shown_file_name
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis
-from profet_core.sandbox.process import Progress, ReadLimits, Task, file_suffix, is_line, taken
-from profet_core.sandbox.waiting import QUEUE, ReadingQueue, Waiting
+from profet_core.sandbox.process import (
+    QUEUE,
+    Progress,
+    ReadingQueue,
+    ReadLimits,
+    Task,
+    Waiting,
+    file_suffix,
+    is_line,
+    taken,
+)
 
 #: PROFET JSON up to this size is read at once, in some milliseconds; starting a process takes a hundred.
 SMALL_BYTES = 64 * 2**10

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.formats import reader_of
+from profet_core.profiles.reading import reader_of
 from profet_core.profiles.tensorflow import xplane
 from profet_core.profiles.tensorflow.xplane import messages
+from profet_core.profiles.unpacking import Content
 
 FOLDERS = ("sample_traces", "sample_traces/formats", "tests/core/profiles/tensorflow/xprof_views")
 NOT_PROFILES = {"index.json", "README.md"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.given import shown, whole
+from profet_core.layers.network import shown, whole
 from profet_core.layers.rules import MAX_DIMENSIONS, Layer, Padding, Shape, elements, shape_text
 
 

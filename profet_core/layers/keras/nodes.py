@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from profet_core.errors import InputError
-from profet_core.layers.given import shown
+from profet_core.layers.network import shown
 from profet_core.layers.rules import MAX_DIMENSIONS
 
 #: A call: the layer's name and which of its calls it is.

@@ -9,8 +9,6 @@ from typing import Any
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.builder import Builder
-from profet_core.layers.counts import count
-from profet_core.layers.given import Caveats, packing_problem, shown, whole
 from profet_core.layers.keras.kinds import (
     AUGMENTATION,
     FUNCTIONS,
@@ -31,10 +29,9 @@ from profet_core.layers.keras.nodes import (
     model_record,
     recorded_shape,
 )
-from profet_core.layers.network import Network
+from profet_core.layers.network import Caveats, Network, count, packing_problem, shown, whole
 from profet_core.layers.rules import Kind, Layer, Shape, elementwise, resized, shape_text
-from profet_core.profiles.containers.archives import files_in_archive
-from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.unpacking import Content, files_in_archive
 
 MODELS = frozenset({"Sequential", "Functional", "Model"})
 _INPUT = "InputLayer"

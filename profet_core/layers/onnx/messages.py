@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.profiles.decoding.protobuf_wire import (
+from profet_core.profiles.protobuf_wire import (
     FIXED_32,
     LENGTH,
     VARINT,

@@ -10,9 +10,7 @@ import numpy as np
 
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
-from profet_core.layers.counts import count
-from profet_core.layers.given import Caveats, shown, whole
-from profet_core.layers.network import Network
+from profet_core.layers.network import Caveats, Network, count, shown, whole
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
 from profet_core.layers.onnx.operators import MAX_CONSTANT, Value, applied
 from profet_core.layers.rules import Kind, Layer, Shape, check_shape

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypedDict, TypeVar
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, Event, Where
+from profet_core.profiles.chrome_trace import MAX_TIME_US, Event, Where
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_NAMES, MAX_STEPS, MAX_THREADS, NamesKept
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".

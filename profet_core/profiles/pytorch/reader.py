@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.chrome_trace import ChromeTrace, is_chrome_trace
+from profet_core.profiles.chrome_trace import ChromeTrace, is_chrome_trace
+from profet_core.profiles.kernel_names import read_signs
 from profet_core.profiles.limits import is_short_text
 from profet_core.profiles.pytorch.events import Args, PyTorchEvents
 from profet_core.profiles.record import Profile, ProfileMeta, profile_from_totals
-from profet_core.profiles.trace_events.precision_signs import read_signs
+from profet_core.profiles.unpacking import Content
 from profet_core.units import US_PER_MS
 
 if TYPE_CHECKING:

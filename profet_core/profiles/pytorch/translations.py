@@ -14,9 +14,9 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from profet_core.profiles.kernel_names import COLLECTIVE, operation_of_kernel
 from profet_core.profiles.pytorch.events import OPTIMIZER_STEP
 from profet_core.profiles.record import UNKNOWN
-from profet_core.profiles.trace_events.kernel_names import COLLECTIVE, operation_of_kernel
 
 _PUBLIC_NAME = re.compile(r"aten::\w{1,100}", re.ASCII)
 _INPUT_GRADIENT = re.compile(r"dgrad|bwd_?data|backward_?data|backward_input|bwdd", re.IGNORECASE)

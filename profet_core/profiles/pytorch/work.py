@@ -10,6 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from profet_core.arrays import FloatArray
+from profet_core.profiles.kernel_names import COLLECTIVE
+from profet_core.profiles.nested_times import (
+    covered_us,
+    covered_within_us,
+    gaps_us,
+    innermost,
+    self_times,
+)
 from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents
 from profet_core.profiles.pytorch.steps import Rows, StepBounds, find_steps
 from profet_core.profiles.pytorch.translations import (
@@ -29,14 +37,6 @@ from profet_core.profiles.record import (
     UNKNOWN,
     StepsBasis,
     no_times,
-)
-from profet_core.profiles.trace_events.kernel_names import COLLECTIVE
-from profet_core.profiles.trace_events.nested_times import (
-    covered_us,
-    covered_within_us,
-    gaps_us,
-    innermost,
-    self_times,
 )
 
 #: A first step that took longer than this many of the others is one of start-up: libraries load and try their kernels.

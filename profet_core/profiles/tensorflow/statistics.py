@@ -18,10 +18,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
-from profet_core.profiles.decoding.strict_json import parse_json, quote_name
 from profet_core.profiles.limits import MAX_ROWS, MAX_STEPS, MAX_TABLE_BYTES
+from profet_core.profiles.profet_json import parse_json, quote_name
+from profet_core.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
 from profet_core.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -34,6 +33,7 @@ from profet_core.profiles.record import (
 )
 from profet_core.profiles.tensorflow.operation_names import DATASET, label_type, public_type
 from profet_core.profiles.tensorflow.trace import has_gradient, training_refusal, usual_runs
+from profet_core.profiles.unpacking import Content
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
 ROWS_A_SIDE = 500

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.chrome_trace import ChromeTrace, Event, is_chrome_trace
+from profet_core.profiles.chrome_trace import ChromeTrace, Event, is_chrome_trace
 from profet_core.profiles.limits import NamesKept, check_operations
 from profet_core.profiles.record import Profile
 from profet_core.profiles.tensorflow.operation_names import (
@@ -21,6 +20,7 @@ from profet_core.profiles.tensorflow.operation_names import (
 )
 from profet_core.profiles.tensorflow.trace import Gpu, Trace, has_gradient, widest
 from profet_core.profiles.tensorflow.trace_json import Args, times_of
+from profet_core.profiles.unpacking import Content
 
 NAME = "TensorFlow 1 Timeline"
 

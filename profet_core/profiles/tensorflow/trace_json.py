@@ -12,8 +12,7 @@ from collections.abc import Container, Hashable
 from typing import Any, TypeAlias
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.chrome_trace import (
+from profet_core.profiles.chrome_trace import (
     MAX_TIME_US,
     NO_DURATION,
     ChromeTrace,
@@ -21,6 +20,7 @@ from profet_core.profiles.decoding.chrome_trace import (
     Where,
     is_chrome_trace,
 )
+from profet_core.profiles.kernel_names import MAX_KERNEL_CHARACTERS
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
 from profet_core.profiles.record import IDLE, UNKNOWN, Profile
 from profet_core.profiles.tensorflow.operation_names import (
@@ -37,7 +37,7 @@ from profet_core.profiles.tensorflow.trace import (
     Trace,
     is_graph_operation,
 )
-from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_core.profiles.unpacking import Content
 
 NAME = "TensorFlow trace.json"
 Args: TypeAlias = dict[str, object]

@@ -20,8 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
+from profet_core.profiles.kernel_names import MAX_KERNEL_CHARACTERS
 from profet_core.profiles.limits import (
     MAX_KEPT_EVENTS,
     MAX_LINES,
@@ -31,6 +30,7 @@ from profet_core.profiles.limits import (
     NamesKept,
     check_operations,
 )
+from profet_core.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
 from profet_core.profiles.record import IDLE, NO_OPERATION, UNKNOWN, Profile
 from profet_core.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
@@ -49,7 +49,7 @@ from profet_core.profiles.tensorflow.trace import (
     is_forward,
     is_graph_operation,
 )
-from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_core.profiles.unpacking import Content
 
 NAME = "TensorFlow xplane.pb"
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from profet_core import read_profile
 from profet_core.ensemble.members import step_inputs
-from profet_core.features.classes import CHEAP_MS, load_operation_classes
+from profet_core.features.classes import CHEAP_MS, load_operation_classes, repair_factor
+from profet_core.features.operations import is_set_aside, kind_of, load_operation_kinds
+from profet_core.profiles.pytorch.translations import load_translations
 from profet_core.profiles.record import Profile
+from profet_lab.measurements.tables import data_folder
 
 CLASSES = load_operation_classes()
 
@@ -147,3 +154,139 @@ def test_a_network_without_matrix_product_and_softmax_is_not_repaired_if_it_has_
     assert step_inputs(times, device, idle, None, None).repaired.tolist() == [1.0]
     cut, _ = CLASSES.encode([Profile({**CUT, "Host_IDLE": 200_000.0})])
     assert step_inputs(cut, device, idle, None, None).repaired[0] > 1
+
+
+KINDS = load_operation_kinds()
+
+
+def test_every_kind_is_served_by_a_device_class_or_by_none():
+    served = {kind.operation_class for kind in KINDS.kinds.values()}
+    assert served - set(CLASSES.device) == {None}
+    assert [name for name, kind in KINDS.kinds.items() if kind.operation_class is None] == [
+        "files and text",
+        "communication",
+    ]
+    assert {kind.gradient for kind in KINDS.kinds.values()} <= set(KINDS.kinds)
+
+
+def test_every_operation_is_of_a_kind_in_the_table_and_every_kind_has_one():
+    assert len(KINDS.operations) > 2900
+    assert set(KINDS.operations.values()) == set(KINDS.kinds)
+    assert not any(name.startswith(("Device_", "Host_")) for name in KINDS.operations)
+
+
+def test_training_operations_keep_their_class_and_their_kind_says_the_same():
+    """What the models were trained on is written down by name; only the small ones of "rest" are of other kinds."""
+    for operation, column in CLASSES.columns.items():
+        assert CLASSES.place([operation]) == {operation: column}
+        kind = kind_of(operation)
+        assert kind is not None, operation
+        if operation.startswith("Device_") and CLASSES.names[column] != "rest":
+            assert kind.operation_class == CLASSES.names[column], operation
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [
+        ("Host_Conv2D", "convolution"),
+        ("Conv2D", "convolution"),
+        ("Device_MatMulV7", "matrix product"),
+        ("Device__MklNativeLeakyRelu", "activation"),
+        ("Device_MaxPool3DGradGradV2", "pooling gradient"),
+        ("Device_ExpGrad", "elementwise"),
+        ("Device_aten::celu_backward", "activation gradient"),
+        ("Device_aten::addmm_", "matrix product"),
+        ("Device_ncclDevKernel_AllReduce_Sum_f32_RING_LL", "communication"),
+        ("Device_c10d::allreduce_", "communication"),
+        ("Device_Unknown", None),
+        ("Device_UnknownGrad", None),
+        ("Device_MyConv2DGrad", None),
+        ("Device_aten::", None),
+        ("Device_", None),
+        ("Device_Relu" + "Grad" * 49, "activation gradient"),
+        ("Device_Relu" + "Grad" * 50, None),
+        ("Device_aten::" + "_" * 10**6 + "y", None),
+    ],
+)
+def test_kinds_by_table_and_rules(operation, kind):
+    found = kind_of(operation)
+    assert (found and found.name) == kind
+
+
+def test_only_communication_is_set_aside():
+    assert [
+        name for name in KINDS.operations if is_set_aside(name) != (KINDS.operations[name] == "communication")
+    ] == []
+    assert is_set_aside("Device_NcclAllReduce") and not is_set_aside("Device_Unknown")
+
+
+def test_what_the_pytorch_table_translates_is_known_by_both_names():
+    for operation, translation in load_translations().items():
+        if operation.startswith("aten::") and "*" not in operation and translation.types:
+            assert kind_of(operation) is not None, operation
+        assert all(kind_of(kind) is not None for kind in translation.types), operation
+
+
+def test_of_a_profile_of_2021_hardly_anything_is_left_out():
+    profile = read_profile((data_folder() / "real_profiles/pytorch/resnet50-torch1.8.pt.trace.json.gz").read_bytes())
+    busy_us = {name: us for name, us in profile.operations.items() if name.startswith("Device_")}
+    unplaced = [name for name, column in CLASSES.place(list(busy_us)).items() if column is None]
+    assert sum(busy_us[name] for name in unplaced) < 0.005 * profile.busy_total_us
+
+
+STEP_MS, IDLE_MS = 100.0, 10.0
+
+
+def factor_of(device_ms, idle_ms, host_ms, latency_ms=None, truncated=True, severely=False) -> tuple[float, float]:
+    factor, doubt = repair_factor(
+        np.array([float(device_ms)]),
+        np.array([float(idle_ms)]),
+        np.array([float(host_ms)]),
+        np.array([truncated]),
+        np.array([severely]),
+        None if latency_ms is None else np.array([float(latency_ms)]),
+    )
+    return float(factor[0]), float(doubt[0])
+
+
+@pytest.mark.parametrize("severely", [False, True])
+@pytest.mark.parametrize("threads", [1, 1.5, 3.5])
+def test_a_profile_that_lost_30_percent_is_scaled_back(threads, severely):
+    # Complete: device rows of 100 ms, 10 of them idle. 30 ms of 90 busy ones are lost: 90 / 60 = 1.5 restores them.
+    factor, doubt = factor_of(70, IDLE_MS, 1.03 * threads * STEP_MS, latency_ms=95, severely=severely)
+    assert factor == pytest.approx(1.5, rel=0.06)
+    assert 0 < doubt < 0.15
+
+
+def test_with_a_single_plausible_thread_count_the_step_is_exact():
+    # 103 ms of host rows are one thread's 100 ms: the other counts give less than the latency and hardly weigh.
+    factor, _ = factor_of(70, IDLE_MS, 103, latency_ms=95)
+    assert factor == pytest.approx((STEP_MS - IDLE_MS) / 60, rel=1e-3)
+
+
+@pytest.mark.parametrize("latency_ms", [None, 95])
+def test_complete_profiles_and_those_without_host_or_device_time_are_left_exactly_alone(latency_ms):
+    assert factor_of(70, 10, 412, latency_ms, truncated=False) == (1.0, 0.0)
+    for device_ms, idle_ms, host_ms in ((70, 10, 0), (0, 0, 412), (10, 10, 412)):
+        assert factor_of(device_ms, idle_ms, host_ms, latency_ms) == (1.0, 0.0)
+
+
+def test_profiles_are_repaired_each_on_its_own():
+    device, host = np.array([70.0, 70.0, 15.0]), np.array([412.0, 309.0, 100.0])
+    idle, truncated, severely = np.full(3, 5.0), np.array([True, False, True]), np.array([False, False, True])
+    together, _ = repair_factor(device, idle, host, truncated, severely, None)
+    alone = [factor_of(*row)[0] for row in zip(device, idle, host, [None] * 3, truncated, severely, strict=True)]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+
+
+@given(
+    device_ms=st.floats(0, 1e6),
+    idle_share=st.floats(0, 1),
+    host_ms=st.floats(0, 1e7),
+    latency_ms=st.none() | st.floats(1e-3, 1e6),
+    severely=st.booleans(),
+)
+def test_any_factor_is_a_number_between_1_and_2(device_ms, idle_share, host_ms, latency_ms, severely):
+    factor, doubt = factor_of(device_ms, idle_share * device_ms, host_ms, latency_ms, severely=severely)
+    assert 1 <= factor <= 2
+    assert 0 <= doubt < np.inf

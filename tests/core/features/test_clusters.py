@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import Profile
-from profet_core.features.clusters import FeatureSpec, OperationCluster
-from profet_core.features.operations import NO_UNKNOWN_OPERATIONS
+from profet_core.features.operations import NO_UNKNOWN_OPERATIONS, FeatureSpec, OperationCluster
 
 SPEC = FeatureSpec(
     clusters=(OperationCluster(("Conv2D", "Conv3D")), OperationCluster(("IDLE",)), OperationCluster(("Relu", "Relu6"))),

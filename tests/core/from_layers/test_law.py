@@ -9,7 +9,7 @@ import pytest
 
 from profet_core.from_layers.costs import WORK, GpuCosts, KnownSteps, reached_ms, step_amounts
 from profet_core.from_layers.model import BY_LAW, LogLinear, feature_matrix, features_of
-from profet_core.layers.counts import Counts
+from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of
 from profet_core.transfer.targets import Host, host_named
 

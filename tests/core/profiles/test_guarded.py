@@ -17,8 +17,7 @@ from profet_core.errors import BusyError
 from profet_core.profiles import guarded
 from profet_core.profiles.guarded import profile_document, profile_in, read_guarded
 from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.sandbox.process import ReadLimits, taken
-from profet_core.sandbox.waiting import ReadingQueue
+from profet_core.sandbox.process import ReadingQueue, ReadLimits, taken
 
 FORMATS = Path(__file__).resolve().parents[3] / "sample_traces" / "formats"
 

@@ -32,8 +32,8 @@ def test_operations_of_a_trace_have_a_bound(monkeypatch, module, data):
 
 
 def test_a_small_upload_has_less_time(monkeypatch):
-    monkeypatch.setattr("profet_core.profiles.containers.unpacking.MAX_SMALL_SECONDS", -1.0)
+    monkeypatch.setattr("profet_core.profiles.unpacking.MAX_SMALL_SECONDS", -1.0)
     with pytest.raises(ProfileError, match="of processor time and was stopped"):
         read_profile(ONE)
-    monkeypatch.setattr("profet_core.profiles.containers.unpacking.SMALL_BYTES", 10)
+    monkeypatch.setattr("profet_core.profiles.unpacking.SMALL_BYTES", 10)
     assert read_profile(ONE).steps == 1

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core import ProfileError
-from profet_core.profiles.trace_events import nested_times
-from profet_core.profiles.trace_events.nested_times import (
+from profet_core.profiles import nested_times
+from profet_core.profiles.nested_times import (
     covered_us,
     covered_within_us,
     gaps_us,

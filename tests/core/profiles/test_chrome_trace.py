@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import ProfileError
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding import chrome_trace
-from profet_core.profiles.decoding.chrome_trace import ChromeTrace, Event
+from profet_core.profiles import chrome_trace
+from profet_core.profiles.chrome_trace import ChromeTrace, Event
+from profet_core.profiles.unpacking import Content
 
 
 def events_of(data: bytes, keep: tuple[str, ...] = ()) -> tuple[list[Event], dict]:

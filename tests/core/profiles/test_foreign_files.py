@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from profet_core import ProfileError, read_profile
-from profet_core.profiles.containers.foreign_files import refused_sibling, what_it_is
+from profet_core.profiles.reading import refused_sibling, what_it_is
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import gpu_step_2_4, xplane
 

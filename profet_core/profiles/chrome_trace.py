@@ -17,8 +17,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.limits import MAX_ENTRY_CHARACTERS, MAX_EVENTS
+from profet_core.profiles.unpacking import Content
 
 #: Of what is kept: properties of GPUs, numbers of ranks, a version.
 MAX_KEPT_CHARACTERS = 2**16
