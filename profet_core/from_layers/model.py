@@ -199,12 +199,7 @@ class EstimateModel:
         return features_of(self.instances)
 
     def method(self, name: str) -> str:
-        """Validate a method's name; "default" returns the default method.
-
-        Raises
-        ------
-        InputError : not one of `METHODS`.
-        """
+        """Validate a method's name; "default" returns the default method."""
         found = self.default if name == DEFAULT else name
         if found not in self.corrections:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(METHODS)}.")
@@ -235,12 +230,7 @@ _LOADED: WeakKeyDictionary[Models, EstimateModel] = WeakKeyDictionary()
 
 
 def estimate_model_of(models: Models) -> EstimateModel:
-    """Load the estimate model in the folder of these models, once per folder.
-
-    Raises
-    ------
-    ArtifactError : as `load_estimate`.
-    """
+    """Load the estimate model in the folder of these models, once per folder."""
     found = _LOADED.get(models)
     if found is None:
         found = _LOADED[models] = load_estimate(models.folder)

@@ -123,12 +123,7 @@ def shown(value: object) -> str:
 
 
 def whole(value: object, what: str, least: int = 1) -> int:
-    """A whole number of a sensible size.
-
-    Raises
-    ------
-    InputError : it is none.
-    """
+    """A whole number of a sensible size."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_SETTING:

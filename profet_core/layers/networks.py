@@ -135,10 +135,6 @@ def classes_at(pixels: int) -> int:
 def network_name(text: str) -> str:
     """The name in `named_networks` that is meant; case, spaces and marks between don't matter.
 
-    Raises
-    ------
-    InputError : none of them; the message names those that are written most like it.
-
     >>> network_name("resnext50_32x4d"), network_name("vgg16")
     ('ResNeXt-50 32x4d', 'VGG16')
     """

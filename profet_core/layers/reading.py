@@ -163,12 +163,7 @@ def read_network_guarded(
 
 
 def work(file: BinaryIO, arguments: Sequence[str], _: Progress) -> dict[str, Any]:
-    """In the process: read a file of which the end of the name and the pixels, "" for the file's own, are known.
-
-    Raises
-    ------
-    InputError : one line without a name.
-    """
+    """In the process: read a file of which the end of the name and the pixels, "" for the file's own, are known."""
     suffix, pixels = arguments
     name = f"network{suffix}"
     try:
@@ -193,12 +188,7 @@ def network_document(network: Network) -> dict[str, Any]:
 
 
 def network_in(document: object) -> Network:
-    """The network in a document of `network_document`.
-
-    Raises
-    ------
-    ValueError : it is invalid.
-    """
+    """The network in a document of `network_document`."""
     match document:
         case {
             "name": str(name),

@@ -69,10 +69,6 @@ class Row:
 def read_table(data: bytes, name: str, pixels: int | None) -> Network:
     """The network in a layer table.
 
-    Raises
-    ------
-    InputError : one line that names the line of the file.
-
     >>> read_table(b"kind,channels,kernel\\nconvolution,6,5\\nflatten,,\\ndense,10,", "mine.csv", 28).counts.parameters
     35026
     """

@@ -79,10 +79,6 @@ class ChromeTrace(Generic[Args]):
     Attributes
     ----------
     entries : those of `keep` that the file holds beside `traceEvents`; complete when `events` has ended.
-
-    Raises
-    ------
-    ProfileError : from `events`: damaged, cut short, nested too deeply, or an entry that is too long.
     """
 
     def __init__(self, content: Content, args: type[Args], keep: Collection[str] = ()) -> None:

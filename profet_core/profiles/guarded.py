@@ -87,12 +87,7 @@ def read_guarded(
 
 
 def work(file: BinaryIO, arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """In the process: read a file of which the end of the name is known.
-
-    Raises
-    ------
-    ProfileError : one line without a name.
-    """
+    """In the process: read a file of which the end of the name is known."""
     name = f"profile{arguments[0]}"
     try:
         return profile_document(read_profile(file, name, progress=progress))
@@ -107,12 +102,7 @@ def profile_document(profile: Profile) -> dict[str, Any]:
 
 
 def profile_in(document: Any) -> Profile:
-    """The profile in a document of `profile_document`.
-
-    Raises
-    ------
-    ValueError : it is invalid.
-    """
+    """The profile in a document of `profile_document`."""
     match document:
         case {
             "operations": dict(operations),

@@ -22,12 +22,7 @@ _MAX_INTEGER_DIGITS = 18
 
 
 def parse_json(data: bytes) -> object:
-    """The document in `data` (UTF-8, with or without a byte-order mark).
-
-    Raises
-    ------
-    ProfileError : one line that says what is wrong with the file and what to do.
-    """
+    """The document in `data` (UTF-8, with or without a byte-order mark)."""
     text = _decode(data)
     try:
         return json.loads(
@@ -111,10 +106,6 @@ def read(content: Content) -> Profile:
         `{"operations": {...}, "meta": {...}}`, of one step unless `meta.steps` says how many its totals cover, perhaps
         with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object, or a table of one row as pandas
         writes it.
-
-    Raises
-    ------
-    ProfileError : one line that says what is wrong and what to do.
     """
     too_large = (
         f"The file has more than {MAX_TABLE_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
@@ -313,12 +304,7 @@ def write_profile(profile: Profile) -> bytes:
 
 
 def profile_to_link_text(profile: Profile) -> str | None:
-    """Text for an address: totals and meta in the version they were read in, compressed; None if that is too long.
-
-    Raises
-    ------
-    ProfileError : the profile has operations or meta that can't be read back.
-    """
+    """Text for an address: totals and meta in the version they were read in, compressed; None if that is too long."""
     if profile.source_format == VERSION_1:
         # It tells nothing but operations, and its reader takes them for so many steps again.
         data = json.dumps({name: us * profile.steps for name, us in profile.operations.items()}).encode()

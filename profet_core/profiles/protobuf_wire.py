@@ -21,12 +21,7 @@ _WINDOW_BYTES = 64 * 2**10
 
 
 class WireStream:
-    """Fields of nested messages, in order; forwards only.
-
-    Raises
-    ------
-    ProfileError : bytes that are no such message, or more than `MAX_FIELDS` fields in all.
-    """
+    """Fields of nested messages, in order; forwards only."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

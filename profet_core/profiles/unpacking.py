@@ -102,11 +102,6 @@ class Content:
     head : the first bytes, at most `head_bytes` of them; all of a small file.
     size : bytes of the source, packed as they are.
     is_packed : the bytes that are read are not those of the source.
-
-    Raises
-    ------
-    ProfileError : here or while reading: empty, a damaged, truncated or twice-compressed gzip file, over a cap, or over
-        the time.
     """
 
     def __init__(
@@ -137,12 +132,7 @@ class Content:
         self._is_followed = True
 
     def read(self, max_bytes: int = MAX_WHOLE_BYTES, too_large: str | None = None) -> bytes:
-        """Everything, for a format that is parsed whole.
-
-        Raises
-        ------
-        ProfileError : larger than `max_bytes`; `too_large` is its message if given.
-        """
+        """Everything, for a format that is parsed whole."""
         with self.open() as stream:
             data = stream.read(max_bytes + 1)
         if len(data) > max_bytes:
@@ -290,23 +280,13 @@ def _is_zip(content: Content) -> bool:
 
 
 def files_in_archive(content: Content) -> list[ArchivedFile]:
-    """Every file in a zip or tar archive that is not empty, in its order.
-
-    Raises
-    ------
-    ProfileError : damaged, encrypted throughout, or too many files.
-    """
+    """Every file in a zip or tar archive that is not empty, in its order."""
     with reading_archive():
         return list(_zip_files(content) if _is_zip(content) else _tar_files(content))
 
 
 def files_in_folder(folder: Path, watch: Watch) -> list[ArchivedFile]:
-    """Every file in a folder and the folders in it, by name.
-
-    Raises
-    ------
-    ProfileError : too many files, or a folder that can't be read.
-    """
+    """Every file in a folder and the folders in it, by name."""
 
     def fail(error: OSError) -> None:
         raise ProfileError(f"the folder can't be read: {error.strerror}.") from None

@@ -64,12 +64,7 @@ class ModelRecord:
 
 
 def model_record(config: object) -> ModelRecord:
-    """The model that a config describes.
-
-    Raises
-    ------
-    InputError : it has no layers, or one that is not written as Keras writes them.
-    """
+    """The model that a config describes."""
     if not isinstance(config, dict):
         raise InputError("it has no layers: save a model that was built.")
     # A tensor, a list of them, or a record of them.
@@ -78,12 +73,7 @@ def model_record(config: object) -> ModelRecord:
 
 
 def layer_records(layers: object) -> list[LayerRecord]:
-    """The layers of a model's config.
-
-    Raises
-    ------
-    InputError : no list of layers, or two of the same name.
-    """
+    """The layers of a model's config."""
     if not isinstance(layers, list) or not layers:
         raise InputError("it has no layers: save a model that was built.")
     found: dict[str, LayerRecord] = {}
@@ -129,12 +119,7 @@ def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
 
 
 def in_order(layers: list[LayerRecord]) -> list[Call]:
-    """Every call, after those whose tensors it takes.
-
-    Raises
-    ------
-    InputError : a tensor that nothing puts out, or calls in a circle.
-    """
+    """Every call, after those whose tensors it takes."""
     needs: dict[Call, list[Call]] = {}
     for layer in layers:
         for number, tensors in enumerate(layer.calls or ((),)):

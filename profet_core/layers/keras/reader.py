@@ -53,10 +53,6 @@ class KerasModel:
     image : the size of the image: height, width and channels.
     outputs : output shapes of the model.
     caveats : what had to be assumed.
-
-    Raises
-    ------
-    InputError : one line that names the layer that can't be counted.
     """
 
     def __init__(self, document: Mapping[str, Any], pixels: int | None) -> None:
@@ -311,12 +307,7 @@ _EMPTY = "The file is empty"
 
 
 def read_archive(content: Content, name: str, pixels: int | None) -> Network:
-    """The network in a `.keras` file, a zip archive with a model's description in it; its weights are not opened.
-
-    Raises
-    ------
-    InputError : one line.
-    """
+    """The network in a `.keras` file, a zip archive with a model's description in it; its weights are not opened."""
     try:
         files = files_in_archive(content)
         descriptions = [file for file in files if file.name == CONFIG]

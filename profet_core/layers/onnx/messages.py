@@ -145,12 +145,7 @@ def _classes() -> SimpleNamespace:
 
 
 def read_graph(stream: BinaryIO) -> Graph:
-    """The graph of an ONNX model.
-
-    Raises
-    ------
-    InputError : bytes that are no such model.
-    """
+    """The graph of an ONNX model."""
     from google.protobuf.message import DecodeError  # late, as in `message_classes`
 
     try:

@@ -21,12 +21,7 @@ _IMAGE_CHANNELS = frozenset({1, 2, 3, 4})
 
 
 def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
-    """The network in an ONNX file; weights are passed over, and other files that it names are never opened.
-
-    Raises
-    ------
-    InputError : one line.
-    """
+    """The network in an ONNX file; weights are passed over, and other files that it names are never opened."""
     graph = read_graph(stream)
     followed = _Followed(graph, pixels)
     size = followed.caveats.square(*followed.image)

@@ -64,12 +64,7 @@ def _is_execution_trace(head: bytes) -> bool:
 
 
 def read(content: Content) -> Profile:
-    """Read a trace: on a GPU the time of kernels by the operation that started them, on the host self times.
-
-    Raises
-    ------
-    ProfileError : one line that says what is wrong and what to do.
-    """
+    """Read a trace: on a GPU the time of kernels by the operation that started them, on the host self times."""
     if _is_execution_trace(content.head):
         raise ProfileError(
             "This is a PyTorch ExecutionTrace, which has no times: upload the trace of the same step that "

@@ -38,12 +38,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def read(content: Content) -> Profile:
-    """Read a trace of one step.
-
-    Raises
-    ------
-    ProfileError : one line that says what is wrong and what to do.
-    """
+    """Read a trace of one step."""
     found, untimed = Trace(marked=1, framework="TensorFlow 1"), 0
     gpus: dict[str, Gpu] = {}
     devices: dict[object, tuple[str, ...]] = {}

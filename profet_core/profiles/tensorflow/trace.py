@@ -223,10 +223,6 @@ class Trace:
         Parameters
         ----------
         nothing : why a trace without any operation is refused.
-
-        Raises
-        ------
-        ProfileError : it is JAX' or a TPU's, or has no operation.
         """
         worked_us = [(gpu.worked_us, gpu) for gpu in self.gpus if gpu.kernels_us]
         most_us, gpu = max(worked_us, key=lambda each: each[0], default=(0.0, None))

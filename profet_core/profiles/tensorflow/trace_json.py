@@ -65,12 +65,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def read(content: Content) -> Profile:
-    """Read a trace of one step, or of several marked ones.
-
-    Raises
-    ------
-    ProfileError : one line that says what is wrong and what to do.
-    """
+    """Read a trace of one step, or of several marked ones."""
     events = _Events()
     for some in ChromeTrace(content, Args).events():
         for event in some:

@@ -151,12 +151,7 @@ def _after_varint(data: bytes, position: int) -> int:
 
 
 def read(content: Content) -> Profile:
-    """Read a trace of one step, or of several marked ones, in two passes: names, then times.
-
-    Raises
-    ------
-    ProfileError : one line that says what is wrong and what to do.
-    """
+    """Read a trace of one step, or of several marked ones, in two passes: names, then times."""
     from google.protobuf.message import DecodeError  # late, as in `messages`
 
     found = Trace()
