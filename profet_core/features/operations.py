@@ -68,13 +68,7 @@ NO_UNKNOWN_OPERATIONS = UnknownOperations(MappingProxyType({}), (), 0.0)
 def report_unknown(
     profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None], columns: Sequence[str]
 ) -> UnknownOperations:
-    """Report the handling of a profile's unseen operations.
-
-    Parameters
-    ----------
-    placed : operation -> index of the column that its time was added to, None if none.
-    columns : their names.
-    """
+    """Report the handling of a profile's unseen operations."""
     mapped = {name: columns[column] for name in unseen if (column := placed[name]) is not None}
     time_us = sum(profile.operations[name] for name in unseen)
     return UnknownOperations(
@@ -106,13 +100,7 @@ _TALK = re.compile(r"_?(?:[nr]ccl|horovod|collective)\w*", re.IGNORECASE | re.AS
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Kind of operations.
-
-    Attributes
-    ----------
-    operation_class : the models' class for operations of this kind on a GPU; None if there is none.
-    gradient : kind of their gradients.
-    """
+    """Kind of operations."""
 
     name: str
     operation_class: str | None

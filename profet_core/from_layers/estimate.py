@@ -90,13 +90,7 @@ def counted_fit(
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Latency of one instance, from the network's layers and from its profile.
-
-    Attributes
-    ----------
-    estimated_ms, profiled_ms : milliseconds per step.
-    overlap : whether both intervals overlap; None if the profile's latency has none.
-    """
+    """Latency of one instance, from the network's layers and from its profile."""
 
     instance: str
     estimated_ms: float

@@ -83,12 +83,7 @@ def feature_matrix(
 
 @dataclass(frozen=True)
 class LogLinear:
-    """The documented regression: log latency as a weighted sum of features.
-
-    Attributes
-    ----------
-    columns : of the features, in order of selection. weights : by column. law : column of the analytical model.
-    """
+    """The documented regression: log latency as a weighted sum of features."""
 
     columns: tuple[int, ...]
     weights: tuple[float, ...]
@@ -272,10 +267,6 @@ def estimate_model(content: JsonObject, trees: Mapping[str, TreeStack]) -> Estim
     """Parse the model from a file's content.
 
     Raises `ValueError` or similar for invalid content.
-
-    Parameters
-    ----------
-    trees : of the methods that are trees.
     """
     costs = {str(name): _costs(row) for name, row in content["instances"].items()}
     columns = {feature.name: place for place, feature in enumerate(features_of(tuple(costs)))}

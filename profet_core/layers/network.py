@@ -88,16 +88,7 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network at one image size.
-
-    Attributes
-    ----------
-    name : of the network or its file.
-    source_format : what it was read from, for a person.
-    layers : in the order in which they run.
-    counts : their sum.
-    caveats : what counts can't be sure of, a line each.
-    """
+    """A network at one image size."""
 
     name: str
     source_format: str

@@ -61,12 +61,7 @@ def broadcast(first: Shape, second: Shape) -> Shape:
 def window_output(
     sides: Shape, kernel: Shape, strides: Shape, padding: Padding, dilation: Shape, round_up: bool = False
 ) -> Shape:
-    """Output sides of a window that moves over `sides`: convolution and pooling.
-
-    Parameters
-    ----------
-    round_up : whether a window that reaches past the end counts, as PyTorch's and ONNX' `ceil_mode` has it.
-    """
+    """Output sides of a window that moves over `sides`: convolution and pooling."""
     output = []
     for axis, side in enumerate(sides):
         stride, reach = strides[axis], (kernel[axis] - 1) * dilation[axis] + 1

@@ -188,12 +188,7 @@ Description = Mapping[str, Mapping[str, tuple[int, str, bool]]]
 
 
 def message_classes(name: str, description: Description) -> SimpleNamespace:
-    """The message classes by name: `classes.Line.FromString(data)`.
-
-    Parameters
-    ----------
-    name : of the format, one word.
-    """
+    """The message classes by name: `classes.Line.FromString(data)`."""
     # Here, because every command loads this module and few read such a trace: protobuf takes 50 ms.
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 

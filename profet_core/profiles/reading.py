@@ -121,13 +121,7 @@ _KERNEL = re.compile(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x80-\xff]?[\x01-\x7f])
 
 
 def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
-    """What the file is, for "this is ...", and what to do ("" for nothing special); None if nothing is known of it.
-
-    Parameters
-    ----------
-    head : its first unpacked bytes.
-    name : its name; used only where the content is of no known kind.
-    """
+    """What the file is, for "this is ...", and what to do ("" for nothing special); None if nothing is known of it."""
     for mark, what, instead in _MARKS:
         if head.startswith(mark):
             return what, instead
@@ -145,12 +139,7 @@ def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
 
 
 def refused_sibling(head: bytes) -> str:
-    """One line that says what a file is that TensorFlow's profiler writes beside a trace; empty if it is none.
-
-    Parameters
-    ----------
-    head : the first bytes of the file, unpacked.
-    """
+    """One line that says what a file is that TensorFlow's profiler writes beside a trace; empty if it is none."""
     what = ""
     if head[:1] in (b"\x0a", b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"):
         what = next((what for text, what in _SIBLINGS if text in head), "")
@@ -216,10 +205,6 @@ def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progr
 
 def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Profile:
     """Read the file that tells most in a folder, such as the `plugins/profile/<run>` that TensorFlow writes.
-
-    Parameters
-    ----------
-    progress : as for `read_profile`, of the file that is read.
 
     Raises
     ------
@@ -304,12 +289,7 @@ class _Candidate(NamedTuple):
 
 
 def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
-    """Read the file that tells most, and note which one it was; of several runs the last, of several ranks the first.
-
-    Parameters
-    ----------
-    where : "archive" or "folder", for messages.
-    """
+    """Read the file that tells most, and note which one it was; of several runs the last, of several ranks the first."""
     candidates, failed = _candidates(files, watch)
     if not candidates:
         raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))

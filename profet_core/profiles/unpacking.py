@@ -90,13 +90,6 @@ class Watch:
 class Content:
     """The unpacked content of one upload, or of one file in an archive, for readers.
 
-    Parameters
-    ----------
-    source : the bytes, or a binary file.
-    watch : that of the upload; progress is reported to it from `follow` on.
-    head_bytes : length of `head`, at most.
-    size : bytes of the source, where finding out would read it.
-
     Attributes
     ----------
     head : the first bytes, at most `head_bytes` of them; all of a small file.
@@ -258,13 +251,7 @@ _ENCRYPTED = 0x1
 
 
 class ArchivedFile(NamedTuple):
-    """One file of an archive or a folder.
-
-    Attributes
-    ----------
-    name : its path inside, for choosing and for messages.
-    open : makes its content, given the number of bytes of the head; ProfileError if it can't be read.
-    """
+    """One file of an archive or a folder."""
 
     name: str
     open: Callable[[int], Content]

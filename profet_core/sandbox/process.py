@@ -44,11 +44,6 @@ class ReadingQueue:
     def turn(self, size: int, waiting: Waiting | None = None) -> Iterator[None]:
         """Wait for one's turn, and have it until the block ends.
 
-        Parameters
-        ----------
-        size : bytes that are held while waiting.
-        waiting : called with the place in the queue, 1 for the next one, several times a second; it raises to leave.
-
         Raises
         ------
         BusyError : the queue is full.
@@ -148,13 +143,6 @@ class Task(Generic[T]):
         progress: Progress | None = None,
     ) -> T:
         """Start the process, and wait for its result.
-
-        Parameters
-        ----------
-        file : standard input of the process.
-        shown : the file's name in messages; the process does not get it.
-        progress : called with the share that is read, several times a second even where that stands still. What it
-            raises ends the process.
 
         Raises
         ------

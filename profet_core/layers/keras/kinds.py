@@ -15,12 +15,7 @@ from profet_core.layers.rules import MAX_DIMENSIONS, Layer, Padding, Shape, elem
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The `config` of one layer; each method raises `InputError` where what it asks for isn't there or makes no sense.
-
-    Attributes
-    ----------
-    values : as the file has them.
-    """
+    """The `config` of one layer; each method raises `InputError` where what it asks for isn't there or makes no sense."""
 
     values: Mapping[str, Any]
 

@@ -17,14 +17,7 @@ Call = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor that a layer is called on.
-
-    Attributes
-    ----------
-    call : which puts it out.
-    index : which of that call's outputs.
-    recorded : its shape with the batch as the file has it; None in files of Keras 2.
-    """
+    """A tensor that a layer is called on."""
 
     call: Call
     index: int
@@ -33,14 +26,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class LayerRecord:
-    """One layer of a model.
-
-    Attributes
-    ----------
-    config : its settings.
-    record : all that the file has of it.
-    calls : the tensors of each of its calls.
-    """
+    """One layer of a model."""
 
     name: str
     class_name: str
@@ -51,12 +37,7 @@ class LayerRecord:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """One model.
-
-    Attributes
-    ----------
-    inputs, outputs : tensors of a graph; a sequence names none.
-    """
+    """One model."""
 
     layers: list[LayerRecord]
     inputs: list[Tensor]

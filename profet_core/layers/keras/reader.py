@@ -40,20 +40,7 @@ _Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
 
 
 class KerasModel:
-    """One model at one image size.
-
-    Parameters
-    ----------
-    document : class and config, as `model.to_json` writes them.
-    pixels : height and width of the image, None for the file's own.
-
-    Attributes
-    ----------
-    layers : what was counted, in order.
-    image : the size of the image: height, width and channels.
-    outputs : output shapes of the model.
-    caveats : what had to be assumed.
-    """
+    """One model at one image size."""
 
     def __init__(self, document: Mapping[str, Any], pixels: int | None) -> None:
         self.caveats = Caveats()

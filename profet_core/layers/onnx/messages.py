@@ -75,14 +75,7 @@ _MESSAGES: Description = {
 
 @dataclass(frozen=True, slots=True)
 class TensorRecord:
-    """A tensor in the file.
-
-    Attributes
-    ----------
-    dimensions : its shape.
-    is_float : whether its values may be weights.
-    values : of a small one; None of weights, and where they lie in another file.
-    """
+    """A tensor in the file."""
 
     name: str
     dimensions: tuple[int, ...]

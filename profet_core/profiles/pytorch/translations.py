@@ -102,14 +102,7 @@ def translation_of(operation: str) -> Translation:
 
 
 def update_operation(label: str, operations: Collection[str]) -> str:
-    """TensorFlow's type of the update that an optimizer's step makes.
-
-    Parameters
-    ----------
-    label : "Optimizer.step#Adam.step".
-    operations : names of PyTorch's operations inside: a running mean of the gradients takes a product, the mean of
-        their squares a root.
-    """
+    """TensorFlow's type of the update that an optimizer's step makes."""
     name = label.removeprefix(OPTIMIZER_STEP).partition(".")[0].lower()
     if known := next((kind for part, kind in _UPDATES.items() if part in name), None):
         return known

@@ -100,12 +100,7 @@ class StepTotals:
 
 
 def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda: None) -> StepTotals:
-    """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times.
-
-    Parameters
-    ----------
-    check_time : called now and then, raises what ends a reading that takes too long.
-    """
+    """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times."""
     rows, calls = Rows.of(events.host), Rows.of(events.calls)
     device, number, gpus = _busiest_gpu(Rows.of(events.device))
     steps = find_steps(events, rows, device)
@@ -314,14 +309,7 @@ class _GpuWork:
         kernels: list[Kernel],
         shares_of: Callable[[int, Kernel], dict[str, float]],
     ) -> None:
-        """Add the mean of the steps kept.
-
-        Parameters
-        ----------
-        kept : (steps,), which steps count.
-        alone_us : (steps,), length of each on the host, for steps that follow no other one.
-        kernels : what the names of `keys` tell.
-        """
+        """Add the mean of the steps kept."""
         inside = (self._steps >= 0) & kept[np.maximum(self._steps, 0)]
         if not inside.any():
             return

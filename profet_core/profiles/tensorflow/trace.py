@@ -218,12 +218,7 @@ class Trace:
         self.has_jax = self.has_jax or _JAX_NAME.match(name) is not None
 
     def profile(self, source_format: str, nothing: str) -> Profile:
-        """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long.
-
-        Parameters
-        ----------
-        nothing : why a trace without any operation is refused.
-        """
+        """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long."""
         worked_us = [(gpu.worked_us, gpu) for gpu in self.gpus if gpu.kernels_us]
         most_us, gpu = max(worked_us, key=lambda each: each[0], default=(0.0, None))
         if self.has_jax and {*self.host_us, *(gpu.operations_us if gpu else ())} <= {UNKNOWN, IDLE}:
