@@ -62,7 +62,8 @@ answers
 #: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
 limits
-unpacking, record
+record
+unpacking
 chrome_trace, protobuf_wire, kernel_names, nested_times
 profet_json
 pytorch, tensorflow

@@ -104,8 +104,7 @@ def read(content: Content) -> Profile:
     ----------
     content : one object of microseconds per operation type (version 1, read as two steps), or version 2,
         `{"operations": {...}, "meta": {...}}`, of one step unless `meta.steps` says how many its totals cover, perhaps
-        with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object, or a table of one row as pandas
-        writes it.
+        with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object.
     """
     too_large = (
         f"The file has more than {MAX_TABLE_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
@@ -225,43 +224,12 @@ Record = TypeVar("Record")
 
 
 def _single_record(document: object) -> Mapping[str, object]:
-    """The one record of a document: itself, a list of it, or what `DataFrame.to_json` writes of a table of one row."""
+    """The one record of a document: itself, or a list of it."""
     if isinstance(document, list):
         document = _only(document)
     if not isinstance(document, dict):
         raise ProfileError('This JSON is not a profile: expected {"Device_Conv2D": 51425.8, ...} in microseconds.')
-    if isinstance(document.get("columns"), list) and isinstance(document.get("data"), list):
-        return _from_split(document["columns"], _only(document["data"]))
-    named = [value for name, value in document.items() if _is_operation(name)]
-    values = named or list(document.values())
-    records = [value for value in values if isinstance(value, dict)]
-    if not records or len(records) < len(values):
-        return document
-    if named:
-        return _from_columns(document, records[0])
-    if any(_is_operation(name) for record in records for name in record) and "operations" not in document:
-        return _only(records)
     return document
-
-
-def _from_columns(document: Mapping[str, object], first: Mapping[str, object]) -> Mapping[str, object]:
-    """{"Device_Conv2D": {"0": 1.0}, "Host_IDLE": {"0": 2.0}}."""
-    row = _only(list(first))
-    if any(isinstance(value, dict) and list(value) != [row] for value in document.values()):
-        raise ProfileError(
-            "The columns of this table have different rows: upload the profile of one step as one record."
-        )
-    return {name: value[row] if isinstance(value, dict) else value for name, value in document.items()}
-
-
-def _from_split(names: list[object], values: object) -> Mapping[str, object]:
-    """{"columns": ["Device_Conv2D", "Host_IDLE"], "index": [0], "data": [[1.0, 2.0]]}."""
-    texts = [name for name in names if isinstance(name, str)]
-    if not isinstance(values, list) or not len(values) == len(names) == len(texts):
-        raise ProfileError('"columns" and the row of "data" have different lengths: write the table again.')
-    if len(set(texts)) < len(texts):
-        raise ProfileError('A name appears twice in "columns": keep one total per operation.')
-    return dict(zip(texts, values, strict=True))
 
 
 def _only(records: list[Record]) -> Record:

@@ -16,8 +16,9 @@ from profet_core.profiles import profet_json
 from profet_core.profiles.kernel_names import forget_names
 from profet_core.profiles.pytorch import reader as pytorch
 from profet_core.profiles.record import Profile
-from profet_core.profiles.tensorflow import timeline, trace_json, xplane
+from profet_core.profiles.tensorflow import trace_json, xplane
 from profet_core.profiles.tensorflow.statistics import CSV, JSON, STATS
+from profet_core.profiles.tensorflow.trace_json import TIMELINE
 from profet_core.profiles.unpacking import (
     HEAD_BYTES,
     SHORT_HEAD_BYTES,
@@ -51,7 +52,7 @@ READERS: tuple[Reader, ...] = (
     JSON,
     STATS,
     xplane,
-    timeline,
+    TIMELINE,
     trace_json,
     pytorch,
     profet_json,
@@ -59,7 +60,7 @@ READERS: tuple[Reader, ...] = (
 
 #: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
 #: format that is not here comes last.
-MOST_TELLING_FIRST: tuple[Reader, ...] = (xplane, trace_json, timeline, STATS, CSV, JSON, pytorch, profet_json)
+MOST_TELLING_FIRST: tuple[Reader, ...] = (xplane, trace_json, TIMELINE, STATS, CSV, JSON, pytorch, profet_json)
 
 
 def reader_of(head: bytes) -> Reader | None:
@@ -289,7 +290,7 @@ class _Candidate(NamedTuple):
 
 
 def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
-    """Read the file that tells most, and note which one it was; of several runs the last, of several ranks the first."""
+    """Read the file that tells most, and note which; of several runs the last, of several ranks the first."""
     candidates, failed = _candidates(files, watch)
     if not candidates:
         raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))

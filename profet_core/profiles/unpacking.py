@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -28,6 +29,8 @@ from profet_core.profiles.limits import (
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+    from profet_core.profiles.record import Profile
 
 #: What a reader sees to tell its format.
 HEAD_BYTES = 2**20
@@ -152,6 +155,15 @@ class Content:
         if self._is_followed:
             self.watch.report((position + len(data)) / max(self.size, 1))
         return data
+
+
+@dataclass(eq=False, slots=True)
+class Format:
+    """One of several formats that a module reads: what `Reader` has."""
+
+    NAME: str
+    looks_like: Callable[[bytes], bool]
+    read: Callable[[Content], Profile]
 
 
 class _Unpacked(io.RawIOBase):

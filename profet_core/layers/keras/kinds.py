@@ -15,7 +15,7 @@ from profet_core.layers.rules import MAX_DIMENSIONS, Layer, Padding, Shape, elem
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The `config` of one layer; each method raises `InputError` where what it asks for isn't there or makes no sense."""
+    """The `config` of one layer; each method raises `InputError` where what it asks for is missing or senseless."""
 
     values: Mapping[str, Any]
 

@@ -11,7 +11,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ from profet_core.profiles.record import (
 )
 from profet_core.profiles.tensorflow.operation_names import DATASET, label_type, public_type
 from profet_core.profiles.tensorflow.trace import has_gradient, training_refusal, usual_runs
-from profet_core.profiles.unpacking import Content
+from profet_core.profiles.unpacking import Content, Format
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
 ROWS_A_SIDE = 500
@@ -47,15 +47,6 @@ _REPLICA = re.compile(r"(?:gradient_tape/|gradients/)?replica_(\d{1,4})/", re.AS
 _PREFIXES = {"device": DEVICE_PREFIX, "host": HOST_PREFIX}
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
-
-
-@dataclass(eq=False, slots=True)
-class Table:
-    """A format of the statistics: what `Reader` has."""
-
-    NAME: str
-    looks_like: Callable[[bytes], bool]
-    read: Callable[[Content], Profile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +182,7 @@ def _read_csv(content: Content) -> Profile:
         raise ProfileError(f"Line {rows.line_num} of the table is damaged: download the statistics again.") from None
 
 
-CSV = Table("statistics CSV", _is_csv, _read_csv)
+CSV = Format("statistics CSV", _is_csv, _read_csv)
 
 
 # --- JSON: XProf's framework_op_stats, earlier tensorflow_stats -------------------------------------------------------
@@ -221,7 +212,7 @@ def _read_json(content: Content) -> Profile:
     return _profile(columns, rows, JSON.NAME)
 
 
-JSON = Table("XProf framework_op_stats JSON", _is_json, _read_json)
+JSON = Format("XProf framework_op_stats JSON", _is_json, _read_json)
 
 
 # --- *.tensorflow_stats.pb, which TensorFlow 2.2 to 2.6 writes beside a trace -----------------------------------------
@@ -286,4 +277,4 @@ def _records(wire: WireStream) -> Iterator[list[object]]:
         return
 
 
-STATS = Table("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)
+STATS = Format("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)
