@@ -74,7 +74,6 @@ def reader_of(head: bytes) -> Reader | None:
 
 _TENSORFLOW = "upload the xplane.pb or trace.json.gz in plugins/profile/<run> beside it"
 _PROFILER = "record the step with TensorFlow's or PyTorch's profiler and upload its trace"
-_TRACE = "upload the trace itself"
 _PICKLE = ("a Python pickle", _PROFILER)
 _ARCHIVE = "upload the profile inside, or a zip archive"
 _UNPACK = "unpack it, or pack it with gzip"
@@ -86,16 +85,8 @@ _MARKS = (
     (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a PyTorch checkpoint", _PROFILER),
     *((b"\x80" + protocol, *_PICKLE) for protocol in (b"\x02", b"\x03", b"\x04", b"\x05")),
     (b"SQLite format 3\x00", "a database (such as an Nsight Systems export)", _PROFILER),
-    (b"PAR1", "a Parquet table", _TRACE),
-    (b"\x93NUMPY", "a NumPy array", _TRACE),
-    (b"\x7fELF", "an executable", _TRACE),
-    (b"\x89PNG\r\n\x1a\n", "an image", _TRACE),
-    (b"\xff\xd8\xff", "an image", _TRACE),
-    (b"GIF8", "an image", _TRACE),
-    (b"%PDF-", "a PDF", _TRACE),
     (b"PK\x03\x04", "a nested archive", "unpack it and upload the profile inside"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _ARCHIVE),
-    (b"Rar!", "a RAR archive", _ARCHIVE),
     (b"BZh", "packed with bzip2", _UNPACK),
     (b"\xfd7zXZ\x00", "packed with xz", _UNPACK),
     (b"\x28\xb5\x2f\xfd", "packed with Zstandard", _UNPACK),

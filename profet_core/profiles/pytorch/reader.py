@@ -32,10 +32,6 @@ _NOTHING = (
     "This Chrome trace has no PyTorch operation (cpu_op) and no kernel: record a training step with "
     "torch.profiler, activities CPU and CUDA."
 )
-_OLD_EXPORT = (
-    "This is a list of PyTorch's function events (the export of torch.autograd.profiler up to 1.8, or of "
-    "prof.events()), which has no kernels: upload what the export_chrome_trace() of torch.profiler.profile writes."
-)
 #: Above this share of GPU time without an operation the profile says so.
 _UNLINKED_SHARE = 0.1
 #: Above this share of a step in one operation that loads a library, while the GPU is idle for as much, the step is a
@@ -75,7 +71,7 @@ def read(content: Content) -> Profile:
     for some in trace.events():
         events.add(some)
     if not len(events.host.keys) and not len(events.device.keys):
-        raise ProfileError(_NOTHING if not events.old_exports else _OLD_EXPORT)
+        raise ProfileError(_NOTHING)
     content.check_time()
     return _profile(events, trace.entries, content.check_time)
 

@@ -45,7 +45,6 @@ _SIDE_COLUMN = re.compile(rb'"host_or_device"|"Host/device"')
 #: TensorFlow's name for the part of a step that one GPU does, of several.
 _REPLICA = re.compile(r"(?:gradient_tape/|gradients/)?replica_(\d{1,4})/", re.ASCII)
 _PREFIXES = {"device": DEVICE_PREFIX, "host": HOST_PREFIX}
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -138,10 +137,9 @@ def _profile(columns: _Columns, rows: Iterable[Sequence[object]], source_format:
 
 
 def _number(value: object, row: int) -> float:
-    """A cell as a number of 0 or more; a person's spreadsheet may have put "1,012.5" there."""
+    """A cell as a number of 0 or more."""
     if isinstance(value, str):
         text = value.strip()
-        text = text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
         number = float(text) if len(text) <= 40 and _NUMBER.fullmatch(text) else math.nan
     else:
         number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan

@@ -212,7 +212,7 @@ def without_number(name: str) -> str:
 
 
 # --- TensorFlow 1's `Timeline`: one `session.run` with `RunMetadata`, so one step -------------------------------------
-# A process is a device: "/job:.../device:GPU:0/stream:all Compute" holds every kernel of a GPU, ".../memcpy Compute" its
+# A process is a device: "/job:.../device:GPU:0/stream:all Compute" holds all kernels of a GPU, ".../memcpy Compute" its
 # copies, each named "name:Type"; processes of a device without a stream hold the operations as the host ran them.
 
 _TIMELINE = "TensorFlow 1 Timeline"

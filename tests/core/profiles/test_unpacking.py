@@ -18,7 +18,7 @@ import pytest
 from profet_core import Profile, ProfileError, read_profile
 from profet_core.profiles import read_profile_folder, unpacking
 from profet_core.profiles.unpacking import Content, Watch
-from tests.fuzz.hostile import hostile_files
+from tests.fuzz.damage import hostile_files
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import gpu_step, xplane

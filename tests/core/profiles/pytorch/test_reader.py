@@ -530,9 +530,6 @@ def test_strides_of_a_convolutions_input_tell_its_layout(strides, dims, channels
     assert profile.meta.channels_last is channels_last
 
 
-# --- the table ------------------------------------------------------------------------------------------------------
-
-
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 WHOLE = trace(cuda_step(1, 0))
@@ -544,16 +541,10 @@ REFUSED = {
         json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [{"id": 2, "name": "aten::mm"}]}).encode(),
         "This is a PyTorch ExecutionTrace, which has no times: upload the trace of",
     ),
-    "function events": (
-        json.dumps([{"name": "aten::mm", "ph": "X", "ts": 1, "dur": 5, "tid": 1, "pid": "CPU functions", "args": {}}]),
-        "This is a list of PyTorch's function events",
-    ),
-    "deep nesting": (trace([]).replace(b"[]", b'[{"ph": "X", "a": ' + b"[" * 200_000, 1), "nested too deeply"),
     "quotation marks in a name": (
         WHOLE.replace(b"aten::relu", b'a"b'),
         "not valid JSON, or has an entry that is too long",
     ),
-    "an entry without end": (b'{"traceEvents": [], "a": "' + b"a" * 5_000_000, "entry that is too long"),
     "an endless time": (trace([op("aten::mm", 0, 5)]).replace(b'"dur": 5', b'"dur": 1e999'), "no PyTorch operation"),
     "a time beyond reason": (trace([op("aten::mm", 0, 1e17)]), "adds up to an implausible time"),
     "all zero": (trace([op("aten::mm", 5, 0)]), "took 0 microseconds"),
@@ -561,7 +552,6 @@ REFUSED = {
         trace([op(f"aten::op{i}", i, 1) for i in range(1_000)]),
         "More than 1,000 operation types",
     ),
-    "too many names": (trace([op(f"x{i}", i, 1) for i in range(20_100)]), "20,000 different names"),
     "too many kernels": (trace([kernel(f"x{i}", i, i, 1) for i in range(5_100)]), "5,000 different names"),
     "too many steps": (trace([step(i, i, 1) for i in range(10_100)]), "more than 10,000 steps"),
 }
@@ -584,11 +574,3 @@ def test_an_operation_without_a_valid_time_or_name_is_left_out_and_counted(chang
     profile = read_profile(trace([op("aten::mm", 500, 5) | change, *cuda_step(1, 0)]))
     assert dict(profile.operations) == operations(cuda_step(1, 0))
     assert profile.ignored[-1] == "1 events without a valid time"
-
-
-def test_line_breaks_in_names_are_read_as_pytorch_writes_them():
-    data = trace(cuda_step(1, 0)).replace(b"aten::relu", b"aten::relu\n\xff")
-    assert dict(read_profile(data).operations)["Host_Unknown"] == 10
-
-
-# --- size -----------------------------------------------------------------------------------------------------------

@@ -84,11 +84,6 @@ def test_the_json_table_gives_the_same_and_may_stand_alone_and_lack_labels():
     assert dict(read_profile(json.dumps(table).encode()).operations) == EXPECTED
 
 
-def test_numbers_may_be_written_with_thousands():
-    for cell, us in (('"1,012.5"', 1012.5), ('"12,345,678"', 12345678), ("1.5e3", 1500)):
-        assert read_profile(csv_of(f"1,Host,IDLE,IDLE,0,{cell},0")).operations == {"Host_IDLE": us}
-
-
 def test_steps_are_counted_from_how_often_operations_ran():
     rows = ["1,Device,IDLE,IDLE,0,300,300", "2,Device,Conv2D,a,3,90,90", "4,Host,Dataset,Iterator::Root,16,60,10"]
     profile = read_profile(csv_of(*rows))
@@ -154,7 +149,6 @@ def test_a_table_without_idle_time_says_so():
         (csv_of("1,Host,Mul"), "Row 2 of the table is truncated"),
         (csv_of('1,Host,"Mul'), "of the table is damaged"),
         (csv_of("1,Host,Mul,\xff,1,2,2").replace(b"\xc3\xbf", b"\xff"), "not UTF-8"),
-        (csv_of(*["1,Host,Mul,a,1,2,2"] * 20_001), "more than 20,000 rows"),
         (csv_of(header=NEW.replace("Total time (us)", "Time")), "lacks a column"),
         (csv_of("1,Host,Mul," + "a" * 200_000 + ",1,2,2"), "of the table is damaged"),
         (b'{"cols": [{"id": "host_or_device"}]}', 'not a table of "cols" and "rows"'),
