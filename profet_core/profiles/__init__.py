@@ -4,12 +4,4 @@ from profet_core.profiles.profet_json import write_profile
 from profet_core.profiles.reading import READERS, Reader, read_profile, read_profile_folder
 from profet_core.profiles.record import Profile, ProfileMeta
 
-__all__ = [
-    "READERS",
-    "Profile",
-    "ProfileMeta",
-    "Reader",
-    "read_profile",
-    "read_profile_folder",
-    "write_profile",
-]
+__all__ = ["READERS", "Profile", "ProfileMeta", "Reader", "read_profile", "read_profile_folder", "write_profile"]

@@ -146,13 +146,7 @@ class KerasModel:
 
     # --- layers -------------------------------------------------------------------------------------------------------
 
-    def _call(
-        self,
-        layer: LayerRecord,
-        shapes: list[Shape],
-        path: tuple[str, ...],
-        recorded: _Recorded,
-    ) -> list[Shape]:
+    def _call(self, layer: LayerRecord, shapes: list[Shape], path: tuple[str, ...], recorded: _Recorded) -> list[Shape]:
         """Outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
         here = (*path, layer.name)
         if layer.class_name in MODELS:
@@ -179,12 +173,7 @@ class KerasModel:
             return replace(counted, trainable=0)
         return counted
 
-    def _layers(
-        self,
-        layer: LayerRecord,
-        shapes: tuple[Shape, ...],
-        recorded: _Recorded,
-    ) -> list[Layer]:
+    def _layers(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
         name = layer.class_name
         if name == "Lambda" and _keeps_shape(shapes, recorded):
             self.caveats.add("Code that is not run, counted as elementwise", shown(layer.name))

@@ -11,13 +11,7 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.profiles.kernel_names import COLLECTIVE
-from profet_core.profiles.nested_times import (
-    covered_us,
-    covered_within_us,
-    gaps_us,
-    innermost,
-    self_times,
-)
+from profet_core.profiles.nested_times import covered_us, covered_within_us, gaps_us, innermost, self_times
 from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents
 from profet_core.profiles.pytorch.steps import Rows, StepBounds, find_steps
 from profet_core.profiles.pytorch.translations import (

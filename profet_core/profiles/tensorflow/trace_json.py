@@ -11,14 +11,7 @@ from collections.abc import Container, Hashable
 from typing import Any, TypeAlias
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.chrome_trace import (
-    MAX_TIME_US,
-    NO_DURATION,
-    ChromeTrace,
-    Event,
-    Where,
-    is_chrome_trace,
-)
+from profet_core.profiles.chrome_trace import MAX_TIME_US, NO_DURATION, ChromeTrace, Event, Where, is_chrome_trace
 from profet_core.profiles.kernel_names import MAX_KERNEL_CHARACTERS
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept, check_operations
 from profet_core.profiles.record import IDLE, UNKNOWN, Profile
@@ -30,15 +23,7 @@ from profet_core.profiles.tensorflow.operation_names import (
     operation_type,
     public_type,
 )
-from profet_core.profiles.tensorflow.trace import (
-    Gpu,
-    Stream,
-    Thread,
-    Trace,
-    has_gradient,
-    is_graph_operation,
-    widest,
-)
+from profet_core.profiles.tensorflow.trace import Gpu, Stream, Thread, Trace, has_gradient, is_graph_operation, widest
 from profet_core.profiles.unpacking import Content, Format
 
 NAME = "TensorFlow trace.json"

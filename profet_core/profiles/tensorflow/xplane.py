@@ -40,15 +40,7 @@ from profet_core.profiles.tensorflow.operation_names import (
     kernel_operation,
     operation_type,
 )
-from profet_core.profiles.tensorflow.trace import (
-    MAX_PAIRS,
-    Gpu,
-    Stream,
-    Thread,
-    Trace,
-    is_forward,
-    is_graph_operation,
-)
+from profet_core.profiles.tensorflow.trace import MAX_PAIRS, Gpu, Stream, Thread, Trace, is_forward, is_graph_operation
 from profet_core.profiles.unpacking import Content
 
 NAME = "TensorFlow xplane.pb"

@@ -69,11 +69,7 @@ def test_an_operation_of_a_kind_the_models_saw_counts_as_that_and_is_not_unknown
 
 @pytest.mark.parametrize(
     ("operation", "served_by"),
-    [
-        ("TopKV2", "elementwise"),
-        ("aten::_fft_r2c", "elementwise"),
-        ("CudnnRNNV3", "matrix product"),
-    ],
+    [("TopKV2", "elementwise"), ("aten::_fft_r2c", "elementwise"), ("CudnnRNNV3", "matrix product")],
 )
 def test_a_kind_the_models_never_saw_is_served_by_the_nearest_and_told_where_it_is_notable(operation, served_by):
     name = f"Device_{operation}"

@@ -66,10 +66,7 @@ def test_a_file_reads_as_in_this_process(name):
 
 
 def test_a_refusal_is_the_same_line(started):
-    for name, data in {
-        "a\n.json": b"[" * 90_000,
-        "trace.json": b'{"traceEvents":[',
-    }.items():
+    for name, data in {"a\n.json": b"[" * 90_000, "trace.json": b'{"traceEvents":['}.items():
         with pytest.raises(ProfileError) as here:
             read_profile(data, name)
         with pytest.raises(ProfileError) as there:

@@ -401,11 +401,7 @@ def test_no_machine_name_path_or_address_is_in_them(files):
 def test_raw_traces_name_layers_and_profiles_do_not(files):
     assert {
         name for name, data in files.items() if b"secret" not in data and name.startswith(("tensorflow", "profet"))
-    } == {
-        "profet-version-1.json",
-        "profet-version-2.json",
-        "tensorflow_cpu_profile.json",
-    }
+    } == {"profet-version-1.json", "profet-version-2.json", "tensorflow_cpu_profile.json"}
 
 
 def test_version_2_is_what_convert_makes_of_the_step(files, repository, capsys):

@@ -14,18 +14,7 @@ from profet_core.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_core.profiles.pytorch.translations import kernel_of, shares, translation_of
 from profet_core.profiles.record import NO_WORK
 from profet_lab.measurements.tables import data_folder
-from tests.made.chrome_traces import (
-    CUDA_STEP_US,
-    call,
-    cuda_step,
-    event,
-    kernel,
-    loop_step,
-    op,
-    step,
-    trace,
-    update,
-)
+from tests.made.chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, loop_step, op, step, trace, update
 
 RECORDED = Path(__file__).parent / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
 GPU = [{"id": 0, "name": "Tesla T4", "computeMajor": 7, "computeMinor": 5}]
@@ -548,10 +537,7 @@ REFUSED = {
     "an endless time": (trace([op("aten::mm", 0, 5)]).replace(b'"dur": 5', b'"dur": 1e999'), "no PyTorch operation"),
     "a time beyond reason": (trace([op("aten::mm", 0, 1e17)]), "adds up to an implausible time"),
     "all zero": (trace([op("aten::mm", 5, 0)]), "took 0 microseconds"),
-    "too many operations": (
-        trace([op(f"aten::op{i}", i, 1) for i in range(1_000)]),
-        "More than 1,000 operation types",
-    ),
+    "too many operations": (trace([op(f"aten::op{i}", i, 1) for i in range(1_000)]), "More than 1,000 operation types"),
     "too many kernels": (trace([kernel(f"x{i}", i, i, 1) for i in range(5_100)]), "5,000 different names"),
     "too many steps": (trace([step(i, i, 1) for i in range(10_100)]), "more than 10,000 steps"),
 }
@@ -566,10 +552,7 @@ def test_what_can_not_be_read_is_refused_in_one_line(case):
     assert str(caught.value).isprintable() and len(str(caught.value)) < 250
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"ts": None}, {"dur": -1}, {"name": 5}],
-)
+@pytest.mark.parametrize("change", [{"ts": None}, {"dur": -1}, {"name": 5}])
 def test_an_operation_without_a_valid_time_or_name_is_left_out_and_counted(change):
     profile = read_profile(trace([op("aten::mm", 500, 5) | change, *cuda_step(1, 0)]))
     assert dict(profile.operations) == operations(cuda_step(1, 0))

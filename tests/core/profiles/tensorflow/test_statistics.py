@@ -22,13 +22,7 @@ ROWS = [
     "5,Host,IDLE,IDLE,0,7,7",
     "6,Host,Conv2D,secret_net/a/Conv2D,1,1e-1,0.1",
 ]
-EXPECTED = {
-    "Device_Conv2D": 120.5,
-    "Device_IDLE": 300.0,
-    "Host_Conv2D": 0.1,
-    "Host_Dataset": 50.0,
-    "Host_IDLE": 7.0,
-}
+EXPECTED = {"Device_Conv2D": 120.5, "Device_IDLE": 300.0, "Host_Conv2D": 0.1, "Host_Dataset": 50.0, "Host_IDLE": 7.0}
 
 
 def csv_of(*rows: str, header: str = NEW) -> bytes:
