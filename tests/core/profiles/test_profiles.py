@@ -135,7 +135,6 @@ HOSTILE = {
     "empty file": (b"", "empty: upload the profile"),
     "white space": (b" \n\t\r\n", "empty: upload the profile"),
     "byte-order mark alone": (b"\xef\xbb\xbf", "not a supported profile"),
-    "empty gzip": (gzip.compress(b""), "empty: upload the profile"),
     "gzip bomb, 100 MB of JSON": (_gzip_bomb(100 * 2**20, b'{"Device_A": 1', b" "), "more than 4 MB; a profile has a"),
     "truncated gzip": (gzip.compress(V1)[:-12], "truncated: compress or download it again"),
     "damaged gzip": (gzip.compress(V1)[:12] + b"\xff\xff\xff\xff" + gzip.compress(V1)[16:], "damaged: compress"),
@@ -146,47 +145,33 @@ HOSTILE = {
     "zip in gzip": (gzip.compress(_zip(V1)), "a nested archive, not a supported profile: unpack it"),
     "NaN": (b'{"Device_Conv2D": NaN}', "holds NaN, which is not a time: remove that operation or correct it"),
     "Infinity": (b'{"Device_Conv2D": Infinity}', "holds Infinity, which is not a time"),
-    "1e999": (b'{"Device_Conv2D": 1e999}', "too large to be the microseconds of one step: correct it"),
     "beyond eleven days": (v1(Host_IDLE=1.1e12), "'Host_IDLE' is too large"),
     "negative": (v1(Device_Relu=-0.001), "'Device_Relu' is negative: times are 0 or more microseconds"),
     "bool": (v1(Device_Relu=True), "'Device_Relu' is true/false: every operation needs a number of microseconds"),
-    "null": (v1(Device_Relu=None), "'Device_Relu' is null: every operation needs a number"),
-    "number as a string": (v1(Device_Relu="12.5"), "'Device_Relu' is text: every operation needs a number"),
     "object for a number": (v1(Device_Relu={"us": 1}), "'Device_Relu' is dict: every operation needs a number"),
     "nested arrays": (b"[" * 200_000 + b"]" * 200_000, "nested too deeply"),
-    "nested objects": (b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "nested too deeply"),
     "10,000-digit fraction": (b'{"Device_Conv2D": 9' + b"9" * 9_999 + b".5}", "too large to be the microseconds"),
     "two records": (b"[" + V1 + b"," + V1 + b"]", "holds 2 records: upload the profile of one step"),
-    "no record": (b"[]", "holds 0 records: upload the profile of one step"),
-    "list in a list": (b"[[" + V1 + b"]]", "This JSON is not a profile: expected"),
     "JSON lines": (V1 + b"\n" + V1 + b"\n", "several JSON documents (JSON lines?): upload a single document"),
     "UTF-16 LE with mark": (b"\xff\xfe" + V1.decode().encode("utf-16-le"), "save it as UTF-8"),
-    "UTF-16 BE without mark": (V1.decode().encode("utf-16-be"), "save it as UTF-8"),
     "UTF-32": (V1.decode().encode("utf-32"), "save it as UTF-8"),
     "Latin-1": (b'{"Device_Conv2D": 1, "caf\xe9": 2}', "not UTF-8 text: save it as UTF-8"),
     "duplicate key": (b'{"Device_Conv2D": 1, "Device_Conv2D": 2}', "'Device_Conv2D' appears twice: keep one"),
     "duplicate key, escaped": (b'{"Device_A": 1, "Device_\\u0041": 2}', "'Device_A' appears twice: keep one"),
     "1,001 operations": (json.dumps({f"Device_Op{i}": 1 for i in range(1_001)}).encode(), "1,000 operation types are"),
     "cut short": (V1[:-5], "not valid JSON (line 1, column"),
-    "single quotes": (b"{'Device_Conv2D': 1}", "not valid JSON (line 1, column 2): save the profile again"),
     "lone surrogate in the only name": (b'{"Device_\\ud800": 1}', "No operation was found: names look like"),
     "no operation": (b'{"a": 1}', "No operation was found: names look like Device_Conv2D"),
-    "all zero": (b'{"Device_Conv2D": 0, "Host_IDLE": 0.0}', "took 0 microseconds: profile a training step"),
     "less than half a picosecond": (b'{"Device_Conv2D": 5e-7}', "took 0 microseconds: profile a training step"),
     "a number": (b"5", "not a supported profile: upload PROFET JSON"),
     "list of a number": (b"[5]", "This JSON is not a profile: expected"),
     "operations that are a list": (b'{"operations": [1]}', '"operations" must be an object of microseconds'),
     "meta that is a list": (v2_with_meta([]), '"meta" must be an object such as'),
-    "meta that is false": (v2_with_meta(False), '"meta" must be an object such as'),
     "batch size 0": (v2_with_meta({"batch_size": 0}), "batch_size must be a whole number of at least 1, not 0"),
     "batch size beyond reason": (v2_with_meta({"batch_size": 10**17}), "batch_size must be at most 1e+15"),
     "pixels true": (v2_with_meta({"pixels": True}), "pixels must be a whole number"),
-    "parameters negative": (v2_with_meta({"parameters": -1}), "parameters must be a whole number"),
     "latency 0": (v2_with_meta({"step_latency_ms": 0}), "step_latency_ms must be a number above 0, not 0"),
-    "memory as a list": (v2_with_meta({"peak_memory_mib": []}), "peak_memory_mib must be a number above 0"),
     "compiled as a number": (v2_with_meta({"compiled": 1}), '"meta": compiled must be true or false'),
-    "channels_last as text": (v2_with_meta({"channels_last": "yes"}), '"meta": channels_last must be true or false'),
-    "GPU that is a number": (v2_with_meta({"gpu": 60}), '"meta": gpu must be a short text'),
     "GPU with a line break": (v2_with_meta({"gpu": "T4\nT4"}), '"meta": gpu must be a short text'),
     "GPU of 1,000 letters": (v2_with_meta({"gpu": "T" * 1000}), '"meta": gpu must be a short text'),
 }
@@ -217,9 +202,6 @@ def test_the_files_name_can_not_break_the_line(name):
 def test_a_long_or_unprintable_key_is_shortened_and_escaped_in_the_message():
     assert "Device_" + "x" * 100 not in refusal(v1(**{"Device_" + "x" * 100: -1}))
     assert "\\u202e" in refusal(b'{"\xe2\x80\xae": 1, "\xe2\x80\xae": 2}')
-
-
-# --- properties -----------------------------------------------------------------------------------------------------
 
 
 FULL = Profile(

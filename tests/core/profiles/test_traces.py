@@ -136,24 +136,13 @@ def test_the_format_of_most_16_bit_kernels_or_of_all_inputs_counts():
 #: Kernels of torch.compile in today's and older releases, of TorchScript, and of XLA, as published traces have them.
 COMPILED = (
     "triton_poi_fused__native_batch_norm_legit_functional_relu_63",
-    "triton_per_fused_native_layer_norm_0",
-    "triton_red_fused_add_mean_2",
-    "triton_poi_fused__to_copy__unsafe_index_put_add_div",
-    "triton_poi_fused_convolution_9",
-    "triton_tem_fused_mm_3",
-    "triton_for_fused_1",
     "triton__0d1d2de",
-    "triton__0d1d2d3d4d5d6d78d9d",
     "CudaCodeGen::kernel1(CudaCodeGen::Tensor<float, int=2>, CudaCodeGen::Tensor<float, int=2>)",
     "nvfuser_pointwise_f0_c1_r0_g0",
     "fusion_268",
     "loop_convert_fusion_4",
-    "loop_transpose_fusion.7",
-    "loop_multiply_fusion_1",
     "input_reduce_fusion_92",
-    "input_pad_reduce_fusion",
     "gemm_fusion_dot_general_1",
-    "gemm_fusion_dot_265",
     "wrapped_transpose",
     "triton_softmax_3",
 )
@@ -177,14 +166,11 @@ def test_operations_on_the_host_tell_of_autocast_and_compilers():
 NHWC_TENSORS = (
     "void cudnn::batchnorm_fwtr_nhwc_semiPersist<__half, float, float, float, 1, 512, 4>",
     "void at::native::batch_norm_collect_statistics_channels_last_kernel<at::native::InvStd, float, float, 4>",
-    "void at::native::batch_norm_transform_input_channels_last_kernel<float, float, float, 4>",
     "void at::native::(anonymous namespace)::max_pool_forward_nhwc<float, float>(float const*, int)",
-    "void at::native::(anonymous namespace)::max_pool_backward_nhwc<float, float>(float const*, int)",
     "void at::native::(anonymous namespace)::adaptive_average_gradinput_nhwc<int, float>(float*)",
 )
 NHWC_KERNELS = (
     "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_warpsize2x2x1_g1",
-    "sm90_xmma_dgrad_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x64x32_warpgroupsize1x1x1_g1",
     "turing_h1688cudnn_256x64_ldg8_relu_exp_small_nhwc_tn_v1",
     "cutlass_tensorop_f16_s16816fprop_optimized_f16_128x128_32x4_nhwc_align8",
     "igemm_wrw_gtcx3_nhwc_bf16_bx0_ex1_bt64x256x32_wt32x32x8",
