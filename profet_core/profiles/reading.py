@@ -108,8 +108,6 @@ _SIBLINGS = (
 )
 _MEMORY = re.compile(rb'\s*\{\s*"(?:memoryProfilePerAllocator|numHosts|memoryIds)"')
 _POD = re.compile(rb'\s*\{\s*"(?:podStatsSequence|podStatsMap|deviceType)"')
-#: A list of messages, each of which opens with a kernel's name and goes on with its numbers.
-_KERNEL = re.compile(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x80-\xff]?[\x01-\x7f])")
 
 
 def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
@@ -135,8 +133,6 @@ def refused_sibling(head: bytes) -> str:
     what = ""
     if head[:1] in (b"\x0a", b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"):
         what = next((what for text, what in _SIBLINGS if text in head), "")
-        if not what and _opens_with_kernel(head):
-            what = "kernel_stats.pb, kernels of single operations without the step"
     elif _MEMORY.match(head):
         what = "memory profile, which holds no times"
     elif _POD.match(head):
@@ -144,16 +140,6 @@ def refused_sibling(head: bytes) -> str:
     return (
         what and f"This is TensorFlow's {what}: upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it."
     )
-
-
-def _opens_with_kernel(head: bytes) -> bool:
-    found = _KERNEL.match(head)
-    if found is None:
-        return False
-    length = found[1]
-    end = found.end() + (length[0] & 0x7F) + (length[1] << 7 if len(length) > 1 else 0)
-    # The registers of a thread, or the memory of a block, follow.
-    return head[found.end() : end].isascii() and head[end : end + 1] in (b"\x10", b"\x18")
 
 
 #: If the best file is damaged, the next ones are tried.

@@ -218,18 +218,12 @@ JSON = Format("XProf framework_op_stats JSON", _is_json, _read_json)
 #: A TfStatsDatabase of two tables, with idle time and without; names and numbers are those of `tf_stats.proto`.
 _WITH_IDLE, _WITHOUT_IDLE, _TABLE_RECORDS = 4, 5, 1
 _MESSAGES = {
-    "Record": {
-        "rank": (1, "uint64", False),
-        "host_or_device": (2, "bytes", False),
-        "op_type": (3, "bytes", False),
-        "op_name": (4, "bytes", False),
-        "occurrences": (5, "int64", False),
-        "total_time_in_us": (6, "double", False),
-        "avg_time_in_us": (7, "double", False),
-        "total_self_time_in_us": (8, "double", False),
-    },
-    "Table": {"records": (_TABLE_RECORDS, "Record", True)},
-    "Database": {"with_idle": (_WITH_IDLE, "Table", False), "without_idle": (_WITHOUT_IDLE, "Table", False)},
+    "Record": """
+        uint64 rank = 1; bytes host_or_device = 2; bytes op_type = 3; bytes op_name = 4; int64 occurrences = 5;
+        double total_time_in_us = 6; double avg_time_in_us = 7; double total_self_time_in_us = 8
+    """,
+    "Table": "repeated Record records = 1",
+    "Database": "Table with_idle = 4; Table without_idle = 5",
 }
 #: A table with its length, a record with its, perhaps a rank, and the side.
 _START = re.compile(

@@ -372,7 +372,6 @@ def field(number: int, content: bytes) -> bytes:
 
 RECOMMENDATION = b"type.googleapis.com/tensorflow.profiler.GenericRecommendation"
 STEP = b"type.googleapis.com/tensorflow.profiler.PerGenericStepDetails"
-KERNEL = field(1, b"volta_sgemm_128x64_nt") + b"\x10\x7f\x18\x00"
 
 
 @pytest.mark.parametrize(
@@ -380,8 +379,6 @@ KERNEL = field(1, b"volta_sgemm_128x64_nt") + b"\x10\x7f\x18\x00"
     [
         (field(2, field(4, field(1, STEP))) + field(4, field(6, field(1, RECOMMENDATION))), "overview_page.pb"),
         (field(4, field(1, STEP)), "input_pipeline.pb"),
-        (field(1, KERNEL) * 5, "kernel_stats.pb"),
-        (b"\x0a\x95\x02" + b"\x0a\x90\x02" + b"k" * 272 + b"\x10\x20", "kernel_stats.pb"),
         (json.dumps({"memoryProfilePerAllocator": {"GPU_0_bfc": {}}, "numHosts": 1}).encode(), "memory profile"),
         (json.dumps({"podStatsSequence": {}}).encode(), "pod_viewer.json"),
     ],
