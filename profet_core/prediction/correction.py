@@ -104,9 +104,9 @@ def _error(prediction: Prediction, reference: Prediction, target: str, measured_
 def _corrected(row: InstancePrediction, factors: Mapping[str, float]) -> InstancePrediction:
     if row.relative and (row.instance in factors or row.relative.instance in factors):
         # One of the two errors is new, so the error of the ratio is unknown.
-        row = replace(row, relative=None)
+        row = row.changed(relative=None)
     factor = factors.get(row.instance)
     if factor is None or row.latency_ms is None:
         return row
     # The parts determine scaling with size, so they stay in proportion.
-    return replace(row, latency_ms=row.latency_ms * factor)
+    return row.changed(latency_ms=row.latency_ms * factor)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -56,8 +55,6 @@ _FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN)
 _CAST = DEVICE_PREFIX + "Cast"
 _NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
 FP32_FROM_TF32 = Note(Code.FP32_FROM_TF32)
-
-Row = TypeVar("Row", bound=Estimate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,15 +280,15 @@ def _shares(parts: StepParts, batch: ProfileBatch) -> Shares:
     return shares_within(float(parts.compute_share[0]), float(product), float(normalization), float(depthwise))
 
 
-def faster_step(row: Row, log_speedup: float, log_sd: float, *notes: Note) -> Row:
-    """Speed up a row's step by exp(log_speedup), with uncertainty; launch time stays."""
-    if row.latency_ms is None:
-        return row
+def faster_step(step: Estimate, log_speedup: float, log_sd: float, *notes: Note) -> Estimate:
+    """Speed up a step by exp(log_speedup), with uncertainty; launch time stays."""
+    if step.latency_ms is None:
+        return step
     factor = math.exp(-log_speedup)
-    reach = row.reach
+    reach = step.reach
     return replace(
-        row.widened(log_sd).noted(*notes),
-        latency_ms=row.latency_ms * factor,
+        step.widened(log_sd).noted(*notes),
+        latency_ms=step.latency_ms * factor,
         reach=reach and Reach(reach.weights, reach.free_ms * factor, reach.launch_ms),
     )
 
@@ -336,7 +333,7 @@ class _In:
         elif is_half(self.precision) or self.base.log_slower != 0:
             precision_of(self.models)
         if log_sd := _other_kernels_log_sd(self.profile):
-            rows = tuple(_with_other_kernels(row, log_sd) for row in rows)
+            rows = _with_other_kernels(rows, log_sd)
         return replace(
             predicted,
             anchor_latency_ms=self.latency_ms,
@@ -374,9 +371,9 @@ class _In:
         made: dict[Hashable, InstancePrediction] = {}
         for row in rows:
             offer = row.offer
-            key = offer.gpu, offer.gpu_memory_gib, offer.host, row.basis, row.latency_ms, id(row.reach)
+            key = offer.gpu, offer.gpu_memory_gib, offer.host, id(row.estimate)
             if key in made:
-                yield priced_row(offer, made[key], made[key].members)
+                yield priced_row(offer, made[key].estimate, made[key].members)
             else:
                 made[key] = self._row(row, in_tf32[row.instance], work, log_gain)
                 yield made[key]
@@ -389,7 +386,7 @@ class _In:
         if gpu is None or row.latency_ms is None:
             return row
         if row.basis is Basis.GIVEN and self._same_precision and self._given_as_recorded(gpu):
-            return replace(row, latency_ms=self.latency_ms)
+            return row.changed(latency_ms=self.latency_ms)
         if is_half(self.precision):
             factors, sign = model.amp(gpu, self.precision), 1.0
         elif self.asked == FP32 and self._fp32_unknown(transfer, gpu, row):
@@ -430,7 +427,8 @@ class _In:
         if basis is Basis.GIVEN:
             basis = Basis.MEASURED if self.anchor.gpu is None else Basis.CARRIED_BACK
         members = {name: ms * math.exp(-log_speedup) for name, ms in row.members.items()}
-        return replace(faster_step(row, log_speedup, log_sd, *notes), basis=basis, members=members)
+        step = faster_step(row.estimate, log_speedup, log_sd, *notes)
+        return priced_row(row.offer, replace(step, basis=basis), members)
 
     def _given_as_recorded(self, gpu: Gpu) -> bool:
         """Whether the anchor's latency is in the requested precision."""
@@ -485,7 +483,8 @@ def _other_kernels_log_sd(profile: Profile) -> float:
     return float(OTHER_KERNELS_LOG_SD) * math.hypot(bool(profile.meta.compiled), bool(profile.meta.channels_last))
 
 
-def _with_other_kernels(row: InstancePrediction, log_sd: float) -> InstancePrediction:
+def _with_other_kernels(rows: Sequence[InstancePrediction], log_sd: float) -> tuple[InstancePrediction, ...]:
     # The ratio to another instance's latency stays because both are of the same step.
-    known = row.log_sd is not None and row.basis is not Basis.GIVEN
-    return replace(row, log_sd=combined_sd(row.log_sd, log_sd)) if known else row
+    found = {id(row.estimate): row.estimate for row in rows if row.log_sd is not None and row.basis is not Basis.GIVEN}
+    wider = {key: replace(one, log_sd=combined_sd(one.log_sd, log_sd)) for key, one in found.items()}
+    return tuple(replace(row, estimate=wider.get(id(row.estimate), row.estimate)) for row in rows)

@@ -16,7 +16,7 @@ from profet_core.ensemble.members import ProfileBatch, StepInputs, member_latenc
 from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
 from profet_core.features.operations import UnknownOperations
-from profet_core.latency import Basis, Estimate, StepTime
+from profet_core.latency import Estimate, StepTime
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.profiles.record import Profile
@@ -138,7 +138,7 @@ class Estimates:
             log_sds = self.log_sd[:, number].tolist()
         return ProfileEstimates(
             steps=tuple(
-                StepTime(instance=target, latency_ms=value_ms, log_sd=log_sd, basis=Basis.MEASURED)
+                StepTime(target, Estimate(latency_ms=value_ms, log_sd=log_sd))
                 for target, value_ms, log_sd in zip(self.targets, latency_ms, log_sds, strict=True)
             ),
             member_ms={

@@ -25,7 +25,7 @@ from profet_core import (
 from profet_core.answers.predict import RecordedProfile, answer_compare
 from profet_core.answers.questions import Context
 from profet_core.features.operations import NO_UNKNOWN_OPERATIONS
-from profet_core.latency import Basis, StepTime
+from profet_core.latency import Estimate, StepTime
 from profet_core.messages import Code, Note
 from profet_core.prediction.in_precision import predict
 from profet_core.prediction.members import Estimates, combine
@@ -358,8 +358,8 @@ def test_one_profile_s_estimates_are_its_column():
     log_sd = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
     found = estimates(log_sd).of(1)
     assert found.steps == (
-        StepTime(instance="a", latency_ms=20.0, basis=Basis.MEASURED, log_sd=0.2),
-        StepTime(instance="b", latency_ms=4.0, basis=Basis.MEASURED, log_sd=0.5),
+        StepTime("a", Estimate(latency_ms=20.0, log_sd=0.2)),
+        StepTime("b", Estimate(latency_ms=4.0, log_sd=0.5)),
     )
     assert found.member_ms == {"a": {"line": 19.0, "trees": 21.0}, "b": {"line": 2.0, "trees": 4.0}}
     assert (found.at_floor, found.interval_level) == (("b",), 0.9)
