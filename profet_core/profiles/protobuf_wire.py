@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from types import SimpleNamespace
 from typing import BinaryIO
 
@@ -189,7 +188,6 @@ def damaged() -> ProfileError:
 Description = Mapping[str, str]
 
 
-@cache
 def fields_of(message: str) -> list[tuple[str, str, int, bool]]:
     """Type, name, number and whether it is repeated of each field; a type may be another message of the description.
 

@@ -46,6 +46,8 @@ _MESSAGES = {
     "Shape": "repeated Side sides = 1",
     "Side": "int64 number = 1",
 }
+#: message -> number of each field -> its type.
+_KINDS = {message: {number: kind for kind, _, number, _ in fields_of(fields)} for message, fields in _MESSAGES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def read_graph(stream: BinaryIO) -> Graph:
 
 def _without_weights(wire: WireStream, size: int | None, message: str) -> bytes:
     """The next `size` bytes, a message, with the described fields that are not too long."""
-    kinds = {number: kind for kind, _, number, _ in fields_of(_MESSAGES[message])}
+    kinds = _KINDS[message]
     found = bytearray()
     for number, kind, value in wire.entries(size):
         if number not in kinds:
