@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-from profet_core.answers.questions import Context
-from profet_core.answers.served import load_served
+from profet_core.answers.questions import Context, load_served
 from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import load_samples
 from profet_core.documents.records import Document

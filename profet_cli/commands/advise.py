@@ -10,8 +10,8 @@ from profet_cli.inputs import COMMAND_LINE, given_values, open_context
 from profet_cli.offers import Column, add_question, gpus_cell, print_offers, print_old_prices
 from profet_cli.output import MISSING, cell, print_json, print_warnings, write_output
 from profet_core.advice.advise import Advice
-from profet_core.advice.certainty import Comparison, format_certainty
 from profet_core.advice.plans import Plan
+from profet_core.advice.recommend import Comparison, format_certainty
 from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.answers.advise import answer_advise
 from profet_core.documents.advice import ADVICE

@@ -7,7 +7,7 @@ import argparse
 from profet_cli.inputs import COMMAND_LINE, given_values, open_context
 from profet_cli.offers import Column, add_question, fit_words, gpus_cell, print_offers, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_warnings
-from profet_core.answers.cost import answer_cost
+from profet_core.answers.advise import answer_cost
 from profet_core.cost import CostRow
 from profet_core.documents.answers import COSTS
 from profet_core.fields.questions import COST, TrainingQuestion

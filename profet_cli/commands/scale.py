@@ -7,7 +7,7 @@ import argparse
 from profet_cli.arguments import add_format, add_models
 from profet_cli.inputs import open_context, read_profile_file
 from profet_cli.output import print_json
-from profet_core.answers.scale import ScaleQuestion, answer_scale
+from profet_core.answers.sizes import ScaleQuestion, answer_scale
 from profet_core.documents.answers import SCALED
 from profet_core.units import format_ms
 

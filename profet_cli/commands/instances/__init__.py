@@ -77,8 +77,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
     """Offers with their basis; without readable models the catalog is listed too, which is said."""
-    from profet_core.answers.instances import answer_instances
-    from profet_core.answers.questions import Context
+    from profet_core.answers.questions import Context, answer_instances
     from profet_core.artifacts.models import load_models
 
     gpus = load_gpus()

@@ -12,8 +12,7 @@ from datetime import date
 from typing import Any
 
 from profet_core.catalog import Catalog, Gpu, load_gpus
-from profet_core.catalog.clouds import machine_facts, market_of, offer_name
-from profet_core.catalog.refresh import PublishedPrice
+from profet_core.catalog.clouds import PublishedPrice, machine_facts, market_of, offer_name
 from profet_core.errors import CatalogError, InputError
 
 #: The catalog's clouds -> gpuhunt's names of them.

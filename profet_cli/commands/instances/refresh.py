@@ -15,14 +15,14 @@ from profet_cli.commands.instances.published_prices import (
 )
 from profet_cli.output import cell, print_json, print_table, print_warnings
 from profet_core.catalog import HOME_REGION, Catalog, load_catalog, load_shipped, own_path
-from profet_core.catalog.own import OWN_VARIABLE, changing_own, checked_text, laid_over, read_own, writable, write_own
-from profet_core.catalog.refresh import (
+from profet_core.catalog.clouds import (
     PriceChange,
     PublishedPrice,
     check_believable,
     price_changes,
     usable_prices,
 )
+from profet_core.catalog.own import OWN_VARIABLE, changing_own, checked_text, laid_over, read_own, writable, write_own
 from profet_core.documents.parts import OFFER
 from profet_core.errors import InputError, ProfetError
 from profet_core.fields.field import names
