@@ -15,9 +15,8 @@ from profet_core.answers.questions import Context
 from profet_http.app import Api
 from profet_http.context import SharedContext
 from profet_http.headers import OwnOrigin, SecurityHeaders
-from ui.delivery.page import CompressedPage, content_policy
 from ui.recorder import recorder_route
-from ui.server import bounded_uploads, keep_to_itself, warm_up
+from ui.server import CompressedPage, bounded_uploads, content_policy, keep_to_itself, warm_up
 
 
 def _context() -> Context:

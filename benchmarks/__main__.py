@@ -21,11 +21,11 @@ from benchmarks.code import (
     TRACE,
     WARM,
     answer_calls,
+    answers,
     measured,
     predict_process,
     training_process,
 )
-from benchmarks.endpoint import answers
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.served_app import SCRIPT, chromium_path, served, served_endpoint
 from profet_core.files import default_models_folder
@@ -56,13 +56,15 @@ class Figure:
         return f"{self.name:<52} {value:>8.3g} {self.unit:<9} {target:>7} {ratio:>6} {len(self.values):>5}{mark}"
 
 
+def _p95(values: Sequence[float]) -> float:
+    return statistics.quantiles(values, n=20)[-1]
+
+
 def code(options: argparse.Namespace) -> Iterator[Figure]:
     """The library and the command, beside `--against`."""
     checkouts = [Path(__file__).parents[1], *([options.against] if options.against else [])]
 
-    def in_turns(
-        name: str, run: Callable[[Path], tuple[float, float]], target_s: float, most_mb: float
-    ) -> list[Figure]:
+    def in_turns(name: str, run: Run, target_s: float, most_mb: float) -> list[Figure]:
         rounds = [[run(checkout) for checkout in checkouts] for _ in range(options.rounds)]
         seconds, megabytes = ([[one[what] for one in runs] for runs in zip(*rounds, strict=True)] for what in (0, 1))
         return [
@@ -83,12 +85,8 @@ def code(options: argparse.Namespace) -> Iterator[Figure]:
             with path.open("w", encoding="utf-8") as file:
                 steps = write_pytorch_trace(file, megabytes * 1_000_000)
             arguments = (TRACE, str(path), str(steps))
-            yield from in_turns(
-                f"PyTorch trace of {megabytes} MB",
-                lambda checkout, arguments=arguments: measured(*arguments, checkout=checkout),
-                target_s,
-                most_mb,
-            )
+            read = lambda checkout, arguments=arguments: measured(*arguments, checkout=checkout)  # noqa: E731
+            yield from in_turns(f"PyTorch trace of {megabytes} MB", read, target_s, most_mb)
     size = sum(path.stat().st_size for path in default_models_folder().rglob("*") if path.is_file())
     yield Figure("models/ on disk", [size / 1e6], "MB", 25)
 
@@ -105,7 +103,7 @@ def app(options: argparse.Namespace) -> Iterator[Figure]:
     if chromium_path() is None:
         print("app: skipped, no Chromium was found", file=sys.stderr)
         return
-    from benchmarks.first_page import MBIT_PER_S, ROUND_TRIP_MS, chromium, opened, p95
+    from benchmarks.first_page import MBIT_PER_S, ROUND_TRIP_MS, chromium, opened
 
     with chromium() as browser:
         found, bare = (opened(browser, options.rounds, script) for script in (SCRIPT, BARE_PAGE))
@@ -119,7 +117,7 @@ def app(options: argparse.Namespace) -> Iterator[Figure]:
         yield Figure(name, seconds, "s", target_s, of_bare)
     yield Figure(f"{line}: first answer", [page.answer_s for page in found.slow], "s", 3)
     yield Figure("app: first page, over the line", [page.wire_mb for page in found.slow], "MB", 3)
-    yield Figure("app: slider to bars, p95", [p95(found.moves_ms)], "ms", 350, [p95(bare.moves_ms)])
+    yield Figure("app: slider to bars, p95", [_p95(found.moves_ms)], "ms", 350, [_p95(bare.moves_ms)])
 
 
 def http(options: argparse.Namespace) -> Iterator[Figure]:
@@ -130,8 +128,8 @@ def http(options: argparse.Namespace) -> Iterator[Figure]:
             for connections in (1, 8):
                 found = [asyncio.run(answers(port, question, connections, 4.0)) for _ in range(options.rounds)]
                 name = f"POST /v1/{question}, {connections} connection{'s' if connections > 1 else ''}"
-                yield Figure(name, [one.per_s for one in found], "/s", per_s if connections > 1 else None)
-                yield Figure(f"{name}: p95", [one.p95_ms for one in found], "ms", 40)
+                yield Figure(name, [one for one, _ in found], "/s", per_s if connections > 1 else None)
+                yield Figure(f"{name}: p95", [p95_ms for _, p95_ms in found], "ms", 40)
 
 
 def visitors(options: argparse.Namespace) -> Iterator[Figure]:
@@ -149,10 +147,9 @@ def visitors(options: argparse.Namespace) -> Iterator[Figure]:
         seen, bare = found
         if lost := {*seen.failures, *bare.failures}:
             print(f"lost: {sorted(lost)[:3]}", file=sys.stderr)
-        late_s, bare_late_s = (statistics.quantiles(level.action_s, n=20)[-1] for level in found)
         name = f"{number} visitors: an action"
         yield Figure(f"{name}, median", seen.action_s, "s", None, bare.action_s)
-        yield Figure(f"{name}, p95", [late_s], "s", 0.4, [bare_late_s])
+        yield Figure(f"{name}, p95", [_p95(seen.action_s)], "s", 0.4, [_p95(bare.action_s)])
         yield Figure(f"{name}, processor time", [1000 * seen.server_s / len(seen.action_s)], "ms", 30)
         yield Figure(f"{number} visitors: memory of the server", [seen.server_mib], "MiB", 300)
 

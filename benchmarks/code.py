@@ -1,11 +1,15 @@
-"""Speed and memory of the library, each figure in a fresh process; modules and functions of one answer."""
+"""Speed and memory of the library in fresh processes, modules and functions of one answer, answers over HTTP."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from types import FrameType
 
@@ -97,11 +101,9 @@ def answer_calls() -> dict[str, tuple[int, int]]:
         "predict": lambda: answer_predict(known, PredictQuestion(**asked), PYTHON),
         "advise": lambda: answer_advise(known, AdviseQuestion(**asked, images=50_000), PYTHON),
     }
-    found = {}
-    for name, call in calls.items():
+    for call in calls.values():
         call()
-        found[name] = _counted(call)
-    return found
+    return {name: _counted(call) for name, call in calls.items()}
 
 
 def _counted(call: Callable[[], object]) -> tuple[int, int]:
@@ -120,3 +122,48 @@ def _counted(call: Callable[[], object]) -> tuple[int, int]:
     finally:
         sys.setprofile(None)
     return len({module for module, _ in found}), len(found)
+
+
+async def answers(port: int, question: str, connections: int, seconds: float) -> tuple[float, float]:
+    """Ask "predict" or "advise" about every sample in turn, each connection again at once.
+
+    Returns answers a second, and the 95th percentile of their latencies, milliseconds.
+    """
+    requests = cycle(_requests(question))
+    found_ms: list[float] = []
+    started = time.perf_counter()
+
+    async def ask() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while (asked := time.perf_counter()) < started + seconds:
+            writer.write(next(requests))
+            await _take_answer(reader)
+            found_ms.append(1000 * (time.perf_counter() - asked))
+        writer.close()
+
+    await asyncio.gather(*(ask() for _ in range(connections)))
+    took_s = time.perf_counter() - started
+    return len(found_ms) / took_s, sorted(found_ms)[int(0.95 * len(found_ms))]
+
+
+def _requests(question: str) -> list[bytes]:
+    """A request about every sample, as bytes on the wire."""
+    more = {"advise": {"images": 50_000}}.get(question, {})
+    found = []
+    for sample in load_samples():
+        asked = {"profile": json.loads(sample.data), "anchor": sample.anchor, "latency_ms": sample.latency_ms, **more}
+        body = json.dumps(asked).encode()
+        head = (
+            f"POST /v1/{question} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        found.append(head.encode() + body)
+    return found
+
+
+async def _take_answer(reader: asyncio.StreamReader) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+    body = await reader.readexactly(int(length))
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(body.decode(errors="replace")[:300])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +14,9 @@ from benchmarks.served_app import FLAGS, SCRIPT, chromium_path, served
 
 #: A slow line at home, or a good one on the way.
 MBIT_PER_S, ROUND_TRIP_MS = 10, 40
-PATIENCE_MS = 120_000
+_PATIENCE_MS = 120_000
 #: Between two moves of the slider, and how many there are.
-REST_MS, MOVES = 700, 30
+_REST_MS, _MOVES = 700, 30
 #: The values behind the bars.
 _VALUES = ".st-key-cost-bars :is(.textpoint text, .bartext)"
 _WIDE = {"width": 1280, "height": 800}
@@ -43,67 +42,47 @@ class FirstPage:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A headless browser; raises SystemExit where none is installed."""
-    path = chromium_path()
-    if path is None:
-        raise SystemExit("No Chromium is installed: sudo apt-get install chromium.")
+    """A headless browser."""
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=list(FLAGS))
+        browser = driver.chromium.launch(executable_path=chromium_path(), args=list(FLAGS))
         yield browser
         browser.close()
 
 
-def over_slow_line(browser: Browser, url: str) -> FirstPage:
-    """Open a served page in a new browser profile, whose line is made slow."""
-    page = new_page(browser)
-    line = page.context.new_cdp_session(page)
+def _first_page(browser: Browser, url: str, *, is_slow: bool = False) -> FirstPage:
+    """Open a served page in a new browser profile, over a line that may be made slow."""
+    page = _new_page(browser)
     received: list[float] = []
-    line.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
-    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
-    line.send("Network.enable")
-    bytes_per_s = MBIT_PER_S * 125_000
-    line.send(
-        "Network.emulateNetworkConditions",
-        {
-            "offline": False,
-            "latency": ROUND_TRIP_MS,
-            "downloadThroughput": bytes_per_s,
-            "uploadThroughput": bytes_per_s,
-        },
-    )
-    times = _opened(page, url)
-    page.wait_for_load_state("networkidle")
+    if is_slow:
+        line, bytes_per_s = page.context.new_cdp_session(page), MBIT_PER_S * 125_000
+        line.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
+        line.send("Network.enable")
+        rates = {"downloadThroughput": bytes_per_s, "uploadThroughput": bytes_per_s}
+        line.send("Network.emulateNetworkConditions", {"offline": False, "latency": ROUND_TRIP_MS, **rates})
+    started = time.perf_counter()
+    # Its fonts and pictures may come later.
+    page.goto(url, wait_until="commit")
+    page.wait_for_function(_ANSWER)
+    answer_s = time.perf_counter() - started
+    _wait_until_drawn(page)
+    complete_s = time.perf_counter() - started
+    if is_slow:
+        page.wait_for_load_state("networkidle")
     page.context.close()
-    return FirstPage(*times, sum(received) / 1e6)
+    return FirstPage(answer_s, complete_s, sum(received) / 1e6)
 
 
-def on_cold_server(browser: Browser, script: Path = SCRIPT) -> FirstPage:
-    """On a server that has just begun to answer."""
-    page = new_page(browser)
-    with served(script) as url:
-        times = _opened(page, url)
-        page.context.close()
-    return FirstPage(*times, 0.0)
-
-
-def on_warm_server(browser: Browser, url: str) -> FirstPage:
-    """In a new browser profile, on a server that has shown the page before."""
-    page = new_page(browser)
-    times = _opened(page, url)
-    page.context.close()
-    return FirstPage(*times, 0.0)
-
-
-def slider_ms(browser: Browser, url: str, repeats: int) -> list[float]:
+def _slider_ms(browser: Browser, url: str) -> list[float]:
     """Milliseconds from the release of the batch-size slider until the bars show other values, one per move."""
-    page = new_page(browser)
+    page = _new_page(browser)
     page.goto(url)
-    wait_until_drawn(page)
+    _wait_until_drawn(page)
     page.wait_for_selector(_VALUES, state="attached")
     page.get_by_role("slider", name="Batch size").focus()
     found = []
-    for move in range(repeats):
-        page.wait_for_timeout(REST_MS)
+    for move in range(_MOVES):
+        page.wait_for_timeout(_REST_MS)
         before = page.locator(_VALUES).first.text_content()
         started = time.perf_counter()
         page.keyboard.press("ArrowRight" if move % 2 == 0 else "ArrowLeft")
@@ -117,24 +96,14 @@ def slider_ms(browser: Browser, url: str, repeats: int) -> list[float]:
     return found
 
 
-def new_page(browser: Browser) -> Page:
+def _new_page(browser: Browser) -> Page:
     """In a browser profile of its own: nothing is kept from before."""
     page = browser.new_context(viewport=_WIDE).new_page()
-    page.set_default_timeout(PATIENCE_MS)
+    page.set_default_timeout(_PATIENCE_MS)
     return page
 
 
-def _opened(page: Page, url: str) -> tuple[float, float]:
-    started = time.perf_counter()
-    # Its fonts and pictures may come later.
-    page.goto(url, wait_until="commit")
-    page.wait_for_function(_ANSWER)
-    answer_s = time.perf_counter() - started
-    wait_until_drawn(page)
-    return answer_s, time.perf_counter() - started
-
-
-def wait_until_drawn(page: Page) -> None:
+def _wait_until_drawn(page: Page) -> None:
     """Until the script has run and every element stands where its place was."""
     page.wait_for_selector("h1")
     page.wait_for_selector('[data-testid=stApp][data-test-script-state="notRunning"]')
@@ -153,14 +122,12 @@ class Opened:
 
 def opened(browser: Browser, repeats: int, script: Path = SCRIPT) -> Opened:
     """Measure the app, or another script that has the same slider and bars."""
-    cold = [on_cold_server(browser, script) for _ in range(repeats)]
+    cold = []
+    for _ in range(repeats):
+        with served(script) as url:
+            cold.append(_first_page(browser, url))
     with served(script) as url:
-        on_warm_server(browser, url)
-        warm = [on_warm_server(browser, url) for _ in range(repeats)]
-        slow = [over_slow_line(browser, url) for _ in range(repeats)]
-        return Opened(cold, warm, slow, slider_ms(browser, url, MOVES))
-
-
-def p95(values: list[float]) -> float:
-    """The 95th percentile."""
-    return statistics.quantiles(values, n=20)[-1]
+        _first_page(browser, url)
+        warm = [_first_page(browser, url) for _ in range(repeats)]
+        slow = [_first_page(browser, url, is_slow=True) for _ in range(repeats)]
+        return Opened(cold, warm, slow, _slider_ms(browser, url))

@@ -13,58 +13,39 @@ _START_US = 4386231492080.627
 class Layer(NamedTuple):
     """Operations inside each other and the kernel that the innermost launches, with self times, microseconds."""
 
-    outer: tuple[str, ...]
-    inner: str
+    operations: tuple[str, ...]
     kernel: str
     cpu_us: float
     gpu_us: float
 
 
+_GEMM = "sm80_xmma_{}_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x{}x8_stage3_execute_kernel__5x_cudnn"
+_NORM = "void cudnn::bn_{}<float, float, {}, 512, true, 1{}>({})"
+_ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, {}>(int)"
+_CONVOLUTION = ("aten::conv2d", "aten::convolution", "aten::_convolution", "aten::cudnn_convolution")
+_NORMALIZATION = ("aten::batch_norm", "aten::_batch_norm_impl_index", "aten::cudnn_batch_norm")
+
+
+def _backward(node: str, operation: str) -> tuple[str, ...]:
+    return f"autograd::engine::evaluate_function: {node}", node, operation
+
+
 _FORWARD = [
+    Layer(_CONVOLUTION, _GEMM.format("fprop", 128), 31.5, 120.25),
     Layer(
-        ("aten::conv2d", "aten::convolution", "aten::_convolution"),
-        "aten::cudnn_convolution",
-        "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x128x8_stage3_execute_kernel__5x_cudnn",
-        31.5,
-        120.25,
+        _NORMALIZATION, _NORM.format("fw_tr_1C11_kernel_NCHW", "int", ", true", "cudnn::cudnnTensorStruct"), 12.25, 22.5
     ),
-    Layer(
-        ("aten::batch_norm", "aten::_batch_norm_impl_index"),
-        "aten::cudnn_batch_norm",
-        "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 512, true, 1, true>(cudnn::cudnnTensorStruct)",
-        12.25,
-        22.5,
-    ),
-    Layer(
-        ("aten::relu",),
-        "aten::clamp_min",
-        "void at::native::vectorized_elementwise_kernel<4, clamp_min>(int)",
-        6.0,
-        8.5,
-    ),
+    Layer(("aten::relu", "aten::clamp_min"), _ELEMENTWISE.format("clamp_min"), 6.0, 8.5),
 ]
 _BACKWARD = [
+    Layer(_backward("ReluBackward0", "aten::threshold_backward"), _ELEMENTWISE.format("threshold"), 6.5, 9.75),
     Layer(
-        ("autograd::engine::evaluate_function: ReluBackward0", "ReluBackward0"),
-        "aten::threshold_backward",
-        "void at::native::vectorized_elementwise_kernel<4, threshold>(int)",
-        6.5,
-        9.75,
-    ),
-    Layer(
-        ("autograd::engine::evaluate_function: CudnnBatchNormBackward0", "CudnnBatchNormBackward0"),
-        "aten::cudnn_batch_norm_backward",
-        "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>(float)",
+        _backward("CudnnBatchNormBackward0", "aten::cudnn_batch_norm_backward"),
+        _NORM.format("bw_1C11_kernel_new", "float2", "", "float"),
         14.0,
         40.0,
     ),
-    Layer(
-        ("autograd::engine::evaluate_function: ConvolutionBackward0", "ConvolutionBackward0"),
-        "aten::convolution_backward",
-        "sm80_xmma_dgrad_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x64x8_stage3_execute_kernel__5x_cudnn",
-        44.0,
-        131.5,
-    ),
+    Layer(_backward("ConvolutionBackward0", "aten::convolution_backward"), _GEMM.format("dgrad", 64), 44.0, 131.5),
 ]
 #: How many such layers a step has; a ResNet-18 has 20 convolutions.
 LAYERS = 20
@@ -108,41 +89,20 @@ def _step(number: int, begin_us: float) -> Iterator[dict]:
 
 
 def _operation(tid: int, begin_us: float, layer: Layer, link: int) -> Iterator[dict]:
-    names = [*layer.outer, layer.inner]
+    names = layer.operations
     for depth, name in enumerate(names):
         left = len(names) - 1 - depth
         args = {"External id": link + depth, "Record function id": 0, "Sequence number": 432, "Ev Idx": link + depth}
         yield _event("cpu_op", name, _PID, tid, begin_us + 2.0 * depth, layer.cpu_us + 4.0 * left, args)
     call_us = begin_us + 2.0 * len(names)
-    yield _event(
-        "cuda_runtime",
-        "cudaLaunchKernel",
-        _PID,
-        tid,
-        call_us,
-        3.0,
-        {"External id": link, "cbid": 211, "correlation": link},
-    )
+    args = {"External id": link, "cbid": 211, "correlation": link}
+    yield _event("cuda_runtime", "cudaLaunchKernel", _PID, tid, call_us, 3.0, args)
     args = {"External id": link, "device": 0, "context": 1, "stream": _STREAM, "correlation": link, "queued": 0}
-    args |= {
-        "registers per thread": 128,
-        "shared memory": 0,
-        "blocks per SM": 3.4,
-        "grid": [1, 1, 1],
-        "block": [64, 1, 1],
-    }
+    args |= {"registers per thread": 128, "shared memory": 0, "blocks per SM": 3.4, "grid": [1, 1, 1]}
+    args |= {"block": [64, 1, 1]}
     yield _event("kernel", layer.kernel, 0, _STREAM, call_us + 8.0, layer.gpu_us, args)
 
 
 def _event(category: str, name: str, pid: int, tid: int, begin_us: float, duration_us: float, args: dict) -> dict:
-    begin_us, duration_us = round(begin_us, 3), round(duration_us, 3)
-    return {
-        "ph": "X",
-        "cat": category,
-        "name": name,
-        "pid": pid,
-        "tid": tid,
-        "ts": begin_us,
-        "dur": duration_us,
-        "args": args,
-    }
+    times = {"ts": round(begin_us, 3), "dur": round(duration_us, 3)}
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, **times, "args": args}

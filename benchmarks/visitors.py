@@ -19,7 +19,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-from ui.inputs.training import STOPS
+from ui.inputs.fields import STOPS
 
 #: Visitors come one by one, so that the load is that of actions and not of first pages.
 ARRIVAL_S = 0.4
@@ -33,12 +33,7 @@ class RunFailedError(Exception):
 
 @dataclass
 class Visitor:
-    """One browser tab.
-
-    Attributes
-    ----------
-    widgets : of the page shown, by their key, as the server described them.
-    """
+    """One browser tab; `widgets` are those of the page shown, by their key, as the server described them."""
 
     socket: ClientConnection
     widgets: dict[str, Any] = field(default_factory=dict)
@@ -116,42 +111,28 @@ def slide(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
     return visitor.change("slider:batch", string_array_value={"data": [stop]})
 
 
-def choose_sample(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
-    """Choose another sample."""
-    return visitor.change("sample", string_value=chance.choice(visitor.widgets["sample"].options))
-
-
-def enter_epochs(visitor: Visitor, chance: random.Random) -> Awaitable[float]:
-    """Change the number of epochs."""
-    return visitor.change("epochs", double_value=chance.randint(1, 200))
-
-
-def page(name: str) -> Action:
-    """Go to a page."""
+def _page(name: str) -> Action:
     return lambda visitor, _: visitor.open_page(name)
 
 
 #: A visitor does one after the other, again and again.
 ACTIONS: Mapping[str, Action] = {
-    "predict": page("predict"),
-    "another sample": choose_sample,
+    "predict": _page("predict"),
+    "another sample": lambda visitor, chance: visitor.change(
+        "sample", string_value=chance.choice(visitor.widgets["sample"].options)
+    ),
     "a slider": slide,
     "another slider": slide,
-    "epochs": enter_epochs,
-    "sizes": page("sizes"),
+    "epochs": lambda visitor, chance: visitor.change("epochs", double_value=chance.randint(1, 200)),
+    "sizes": _page("sizes"),
     "a slider there": slide,
-    "about": page("about"),
+    "about": _page("about"),
 }
 
 
 @dataclass
 class Level:
-    """What visitors saw under one load; times in seconds.
-
-    Attributes
-    ----------
-    server_s : processor time of the server while actions were timed. server_mib : its memory at the end.
-    """
+    """What visitors saw under one load, the server's processor time meanwhile, and its memory at the end."""
 
     first_page_s: list[float] = field(default_factory=list)
     action_s: list[float] = field(default_factory=list)

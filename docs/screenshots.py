@@ -96,7 +96,8 @@ def take(browser: Browser, url: str, picture: Picture, path: Path, *, whole: boo
 def _complete(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-    # Charts and fonts load their code when first shown.
+    # Widgets, charts and fonts load their code when first shown.
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
     for chart in page.locator("[data-testid=stPlotlyChart]:visible").all():
         expect(chart.locator(".main-svg").first).to_be_visible()
     page.evaluate("document.fonts.ready")

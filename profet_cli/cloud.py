@@ -7,8 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from profet_cli.output import print_json, print_table
-from profet_collect.cloud.files import bucket_of, check_new, fetch_text, launch_text, task_text, write_folder
-from profet_collect.cloud.fleet import MARKETS, CloudTask, accelerator_of, cheapest_of, cloud_tasks, named
+from profet_collect.fleet import (
+    MARKETS,
+    CloudTask,
+    accelerator_of,
+    bucket_of,
+    cheapest_of,
+    check_new,
+    cloud_tasks,
+    fetch_text,
+    instances_named,
+    launch_text,
+    task_text,
+    write_folder,
+)
 from profet_collect.grid import Grid
 from profet_collect.run import Protocol
 from profet_core.catalog import load_catalog
@@ -65,7 +77,7 @@ def run_cloud(options: argparse.Namespace, grid: Grid, protocol: Protocol) -> No
     market = options.market or SPOT
     catalog = load_catalog()
     if options.instance is not None:
-        fleet = named(catalog, names(options.instance), market)
+        fleet = instances_named(catalog, names(options.instance), market)
     else:
         fleet = cheapest_of(catalog, options.gpu, market, [name.lower() for name in options.provider or ()])
     if not fleet:

@@ -30,22 +30,12 @@ _SAME = ("instance", "device", "gpu", "threads")
 
 
 class Store:
-    """An open collection; `open_store` makes it.
+    """An open collection; `finished` are the cells that are on the disk. `open_store` makes it."""
 
-    Attributes
-    ----------
-    finished : cells that are on the disk.
-    """
-
-    def __init__(self, folder: Path, handle: int, results: Mapping[Cell, CellResult]) -> None:
+    def __init__(self, folder: Path, handle: int, finished: dict[Cell, CellResult]) -> None:
         self._folder = folder
-        self._handle = handle
-        self._results = dict(results)
-
-    @property
-    def finished(self) -> Mapping[Cell, CellResult]:
-        """What is on the disk."""
-        return self._results
+        self.handle = handle
+        self.finished = finished
 
     def retry(self) -> None:
         """Forget the cells that did not run, so that they are measured again; the others' lines are written anew.
@@ -54,8 +44,8 @@ class Store:
         ------
         InputError : the disk is full or can't be written; what was there is untouched.
         """
-        kept = {cell: result for cell, result in self._results.items() if result.status == "ok"}
-        if len(kept) == len(self._results):
+        kept = {cell: result for cell, result in self.finished.items() if result.status == "ok"}
+        if len(kept) == len(self.finished):
             return
         path = self._folder / CELLS_NAME
         try:
@@ -63,12 +53,8 @@ class Store:
             handle = _opened(path)
         except OSError as error:
             raise InputError(f"{self._folder} can't be written: {error.strerror}; nothing was changed.") from None
-        os.close(self._handle)
-        self._handle, self._results = handle, kept
-
-    def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._handle)
+        os.close(self.handle)
+        self.handle, self.finished = handle, kept
 
     def append(self, result: CellResult) -> None:
         """Put a finished cell on the disk.
@@ -77,20 +63,22 @@ class Store:
         ------
         InputError : the disk is full or can't be written (existing data is untouched), or the cell exists.
         """
-        if result.cell in self._results:
+        if result.cell in self.finished:
             raise InputError(f"{result.cell} is already in {self._folder}.")
-        before = os.fstat(self._handle).st_size
+        before, data = os.fstat(self.handle).st_size, line_of(result)
         try:
-            _write_all(self._handle, line_of(result))
-            os.fsync(self._handle)
+            # A full disk takes a part before it refuses.
+            while data:
+                data = data[os.write(self.handle, data) :]
+            os.fsync(self.handle)
         except OSError as error:
             with suppress(OSError):
-                os.ftruncate(self._handle, before)
+                os.ftruncate(self.handle, before)
             raise InputError(
-                f"{self._folder} can't be written: {error.strerror}; its {len(self._results)} finished cells are "
+                f"{self._folder} can't be written: {error.strerror}; its {len(self.finished)} finished cells are "
                 "kept. Free some space and run the same command again."
             ) from None
-        self._results[result.cell] = result
+        self.finished[result.cell] = result
 
 
 @contextmanager
@@ -126,13 +114,10 @@ def only_collector(folder: Path) -> Iterator[None]:
 def open_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
     """Open a collection, a new one or one to go on with, which no other program may collect into.
 
-    Parameters
-    ----------
-    manifest : of what is at hand, without `layout_version`; the folder's must be of the same machine.
-
     Raises
     ------
-    InputError : another program collects into the folder, it holds another machine's cells, or can't be written.
+    InputError : another program collects into the folder, it holds another machine's cells (not of `manifest`, what is
+        at hand without `layout_version`), or can't be written.
     """
     with only_collector(folder), locked_store(folder, manifest) as store:
         yield store
@@ -145,17 +130,25 @@ def locked_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
     found = list(whole_lines(read_cells(folder), CELLS_NAME))
     try:
         written = {"layout_version": LAYOUT_VERSION, **manifest, "frameworks": frameworks}
-        write_whole(folder / MANIFEST_NAME, _json(written))
+        write_whole(folder / MANIFEST_NAME, json.dumps(written, indent=1).encode() + b"\n")
         handle = _opened(folder / CELLS_NAME)
     except OSError as error:
         raise InputError(f"{folder} can't be written: {error.strerror}; name another --out.") from None
     store = Store(folder, handle, {result.cell: result for result, _ in found})
     try:
-        _cut(handle, found[-1][1] if found else 0, folder)
-        _sync_folder(folder)
+        try:
+            # What a killed program left of its last line: the next one would be written behind it.
+            os.ftruncate(handle, found[-1][1] if found else 0)
+        except OSError as error:
+            raise InputError(f"{folder / CELLS_NAME} can't be truncated to complete lines: {error.strerror}.") from None
+        with suppress(OSError):
+            # The new file's name must be on the disk too, where the system can be asked for that.
+            names = os.open(folder, os.O_RDONLY)
+            os.fsync(names)
+            os.close(names)
         yield store
     finally:
-        store.close()
+        os.close(store.handle)
 
 
 def _opened(path: Path) -> int:
@@ -163,12 +156,7 @@ def _opened(path: Path) -> int:
 
 
 def _checked_frameworks(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The versions at hand and those of frameworks that were measured before.
-
-    Raises
-    ------
-    InputError : the folder is of another machine, or of another version of a framework.
-    """
+    """The versions at hand and those of frameworks that were measured before; refuses another machine or version."""
     at_hand = dict(manifest.get("frameworks", {}))
     there = read_manifest(folder)
     if there is None:
@@ -180,37 +168,8 @@ def _checked_frameworks(folder: Path, manifest: Mapping[str, Any]) -> dict[str, 
             raise InputError(
                 f"{folder} holds cells of {key} {there.get(key)!r}, not {manifest.get(key)!r}: name another --out."
             )
-    before = there.get("frameworks")
-    before = before if isinstance(before, dict) else {}
+    before = there.get("frameworks") or {}
     for name in at_hand.keys() & before.keys():
         if at_hand[name] != before[name]:
             raise InputError(f"{folder} holds cells of {name} {before[name]}, not {at_hand[name]}: name another --out.")
     return {**before, **at_hand}
-
-
-def _cut(handle: int, end: int, folder: Path) -> None:
-    """Take away what a killed program left of its last line: the next one would be written behind it."""
-    try:
-        os.ftruncate(handle, end)
-    except OSError as error:
-        raise InputError(f"{folder / CELLS_NAME} can't be truncated to complete lines: {error.strerror}.") from None
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    """A full disk takes a part before it refuses."""
-    while data:
-        data = data[os.write(handle, data) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    """The new file's name must be on the disk too, where the system can be asked for that."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _json(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, indent=1).encode() + b"\n"

@@ -17,15 +17,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from profet_recorder.errors import RecorderError
     from profet_recorder.keras_callback import ProfileCallback
     from profet_recorder.loops import StepRecorder, record_step, record_steps
+    from profet_recorder.plan import RecorderError
 
 __all__ = ["ProfileCallback", "RecorderError", "StepRecorder", "record_step", "record_steps"]
 
 _WHERE = {
     "ProfileCallback": "keras_callback",
-    "RecorderError": "errors",
+    "RecorderError": "plan",
     "StepRecorder": "loops",
     "record_step": "loops",
     "record_steps": "loops",

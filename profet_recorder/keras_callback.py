@@ -9,29 +9,15 @@ from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from profet_recorder.engines.choose import choose_engine
-from profet_recorder.engines.frameworks import keras_flavour
-from profet_recorder.errors import RecorderError, print_progress, say_and_go_on
-from profet_recorder.plan import RecordPlan, record_plan
-from profet_recorder.recording import Recording
+from profet_recorder.engine import keras_flavour
+from profet_recorder.plan import RecorderError, RecordPlan, print_progress, record_plan, say_and_go_on
+from profet_recorder.recording import Recording, choose_engine
 
 if TYPE_CHECKING:
-    from profet_recorder.engines.choose import Engine
+    from profet_recorder.recording import Engine
 
-if TYPE_CHECKING:
-
-    class _Callback:
-        """What `keras.callbacks.Callback` and tf_keras' have in common, as far as it is used here."""
-
-        model: Any
-
-        def set_params(self, params: Mapping[str, Any] | None) -> None: ...
-
-        def set_model(self, model: Any) -> None: ...
-
-else:
-    # Keras need not be there: the true base is added when a callback is made.
-    _Callback = object
+#: Keras need not be there: the true base is added when a callback is made.
+_Callback: Any = object
 
 
 def ProfileCallback(  # noqa: N802 - a class to its users
@@ -69,16 +55,12 @@ def recording_callback(
     begin : makes the recording of a model, or begins it again with that model; None: the callback's own.
     on_error : takes what the recording fails with, so that `fit` goes on; None: `fit` ends with it.
     """
-    bases = tuple(
-        sys.modules[name].callbacks.Callback
-        for name in ("keras", "tf_keras")
-        if hasattr(sys.modules.get(name), "callbacks")
-    )
+    kerases: list[Any] = [sys.modules.get(name) for name in ("keras", "tf_keras")]
+    bases = [keras.callbacks.Callback for keras in kerases if hasattr(keras, "callbacks")]
     if not bases:
         raise RecorderError("Import keras (or tf_keras) before making a ProfileCallback.")
     # One class for whichever Keras calls it: both call the same hooks.
-    kind = type("ProfileCallback", (RecordingCallback, *bases), {})
-    return kind(plan, when_done, begin, on_error)
+    return type("ProfileCallback", (RecordingCallback, *bases), {})(plan, when_done, begin, on_error)
 
 
 def _goes_on(hook: Callable[..., None]) -> Callable[..., None]:
@@ -100,7 +82,12 @@ def _goes_on(hook: Callable[..., None]) -> Callable[..., None]:
 
 
 class RecordingCallback(_Callback):
-    """What Keras calls on the way; `set_model` comes before every other hook."""
+    """What Keras calls on the way; `set_model` comes before every other hook.
+
+    Attributes
+    ----------
+    recording : what was recorded so far; None before the first fit.
+    """
 
     # tf_keras: logs need not be fetched from the device for this callback.
     _supports_tf_logs = True
@@ -118,7 +105,7 @@ class RecordingCallback(_Callback):
         self._begin = begin or self._begin_own
         self.on_error = on_error
         self.failed = False
-        self._recording: Recording | None = None
+        self.recording: Recording | None = None
         self._recorded: tuple[object, object] | None = None
         self._batches_an_epoch: int | None = None
 
@@ -139,39 +126,41 @@ class RecordingCallback(_Callback):
         check_model(model)
         trained = (model, getattr(model, "optimizer", None))
         if self._recorded is None or any(a is not b for a, b in zip(self._recorded, trained, strict=True)):
-            self._recording = self._begin(model)
+            self.recording = self._begin(model)
         self._recorded = trained
         # Here and not at the first batch: fit makes its train function in between.
-        assert self._recording is not None
-        self._recording.prepare()
+        assert self.recording is not None
+        self.recording.prepare()
 
     def _begin_own(self, model: object) -> Recording:
-        if self._recording is None:
+        if self.recording is None:
             return Recording(self._plan, choose_engine(None, model))
         print_progress("fit was called with another network or optimizer: the recording starts over")
-        self._recording.start_over(choose_engine(None, model))
-        return self._recording
+        self.recording.start_over(choose_engine(None, model))
+        return self.recording
 
     def forget(self) -> None:
         """Something else trains now: the next fit begins the recording again."""
-        self._recorded = self._recording = None
+        self._recorded = self.recording = None
 
     @property
     def finished(self) -> bool:
         """The profile is written."""
-        return self._recording is not None and self._recording.finished
-
-    @property
-    def recording(self) -> Recording | None:
-        """What was recorded so far; None before the first fit."""
-        return self._recording
+        return self.recording is not None and self.recording.finished
 
     @_goes_on
     def on_train_begin(self, logs: object = None) -> None:
         """Have the first batch observed."""
         if recording := self._unfinished():
-            self._check_epoch(recording)
-            observe_first_batch(self.model, recording.engine)
+            # The last batch of an epoch is skipped.
+            in_a_row = recording.profiled_steps
+            if self._batches_an_epoch is not None and 1 < self._batches_an_epoch <= in_a_row:
+                raise RecorderError(
+                    f"An epoch of {self._batches_an_epoch} batches is too short: {in_a_row} steps in a row are "
+                    "profiled, and the last batch is skipped. Take fewer profiled steps, or dataset.repeat() and "
+                    "steps_per_epoch."
+                )
+            _observe_first_batch(self.model, recording.engine)
 
     @_goes_on
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
@@ -209,16 +198,7 @@ class RecordingCallback(_Callback):
 
     def _unfinished(self) -> Recording | None:
         """The recording while there is something left to record."""
-        return None if self.finished else self._recording
-
-    def _check_epoch(self, recording: Recording) -> None:
-        """Refuse epochs too short for the profiled steps, since the last batch is skipped."""
-        in_a_row = recording.profiled_steps
-        if self._batches_an_epoch is not None and 1 < self._batches_an_epoch <= in_a_row:
-            raise RecorderError(
-                f"An epoch of {self._batches_an_epoch} batches is too short: {in_a_row} steps in a row are profiled, "
-                "and the last batch is skipped. Take fewer profiled steps, or dataset.repeat() and steps_per_epoch."
-            )
+        return None if self.finished else self.recording
 
     def _is_last(self, batch: int) -> bool:
         """The last batch of an epoch may be smaller than the others."""
@@ -235,7 +215,7 @@ def check_model(model: Any) -> None:
         )
 
 
-def observe_first_batch(model: Any, engine: Engine) -> None:
+def _observe_first_batch(model: Any, engine: Engine) -> None:
     """Show the next batch to `engine` on its way into `model.train_function`, which is then as before."""
     train_function = model.train_function
 
@@ -262,10 +242,9 @@ def _observed(batches: Any, engine: Engine) -> object:
         engine.observe_batch(batch)
     if isinstance(batches, tensorflow.data.Iterator):
         # Of the same specification, so that the train function is not traced a second time.
+        one = tensorflow.data.Dataset.from_generator
         with suppress(TypeError, ValueError):
-            return iter(
-                tensorflow.data.Dataset.from_generator(lambda: iter([batch]), output_signature=batches.element_spec)
-            )
+            return iter(one(lambda: iter([batch]), output_signature=batches.element_spec))
     return _OneBatch(batch)
 
 

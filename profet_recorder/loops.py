@@ -12,10 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from profet_recorder.engines.choose import choose_engine
-from profet_recorder.errors import print_progress, say_and_go_on
-from profet_recorder.plan import absolute, record_plan
-from profet_recorder.recording import Recording
+from profet_recorder.plan import absolute, print_progress, record_plan, say_and_go_on
+from profet_recorder.recording import Recording, choose_engine
 
 Batch = TypeVar("Batch")
 
@@ -37,19 +35,14 @@ class StepRecorder:
 
     def step(self, batch: object = None) -> bool:
         """A training step has ended; with `batch`, what it was fed, batch and pixel size are found. True once done."""
-        self.end(batch)
-        self.begin()
+        self._try(self._recording.end_step, batch)
+        self._begin()
         return self.done
 
-    def begin(self) -> None:
-        """A training step begins."""
+    def _begin(self) -> None:
         self._try(self._recording.begin_step)
 
-    def end(self, batch: object = None) -> None:
-        """The training step has ended."""
-        self._try(self._recording.end_step, batch)
-
-    def leave(self, where: str) -> None:
+    def _leave(self, where: str) -> None:
         """The loop has ended: say so if it was too short, and undo every switch until the next one."""
         if not self.done:
             self._try(self._recording.abort)
@@ -69,7 +62,11 @@ class StepRecorder:
 
 
 def _recorder(
-    output: str | PathLike[str], model: object, optimizer: object, framework: str | None, options: dict[str, Any]
+    output: str | PathLike[str],
+    model: object = None,
+    optimizer: object = None,
+    framework: str | None = None,
+    **options: Any,
 ) -> StepRecorder:
     """The recorder of this output, in its first loop a new one."""
     path = absolute(output)
@@ -80,14 +77,7 @@ def _recorder(
 
 
 @contextmanager
-def record_step(
-    output: str | PathLike[str] = "profile.json",
-    *,
-    model: object = None,
-    optimizer: object = None,
-    framework: str | None = None,
-    **options: Any,
-) -> Iterator[StepRecorder]:
+def record_step(output: str | PathLike[str] = "profile.json", **options: Any) -> Iterator[StepRecorder]:
     """Record the loop inside the `with` block; its step latency includes all that the loop does between two steps.
 
     >>> with record_step("profile.json", model=model) as recorder:  # doctest: +SKIP
@@ -102,29 +92,23 @@ def record_step(
     model : Keras or torch model: parameters and precision are read off it.
     optimizer : for PyTorch: parameters are read off it where no module is called.
     framework : "tensorflow" or "pytorch", where both are loaded.
-    options : fields of `RecordPlan`: warm_up, timed, profiled, batch_size, pixels, parameters, precision,
+    options : also fields of `RecordPlan`: warm_up, timed, profiled, batch_size, pixels, parameters, precision,
         as_device, force, keep_trace.
 
     Raises
     ------
     RecorderError : the output can't be written; nothing is raised later.
     """
-    recorder = _recorder(output, model, optimizer, framework, options)
-    recorder.begin()
+    recorder = _recorder(output, **options)
+    recorder._begin()
     try:
         yield recorder
     finally:
-        recorder.leave("The block")
+        recorder._leave("The block")
 
 
 def record_steps(
-    loader: Iterable[Batch],
-    output: str | PathLike[str] = "profile.json",
-    *,
-    model: object = None,
-    optimizer: object = None,
-    framework: str | None = None,
-    **options: Any,
+    loader: Iterable[Batch], output: str | PathLike[str] = "profile.json", **options: Any
 ) -> Iterator[Batch]:
     """The batches of `loader`, one training step each; the profile is written on the way.
 
@@ -134,19 +118,19 @@ def record_steps(
     A step's latency includes waiting for its batch. Parameters and errors as in `record_step`; what can be refused is
     refused here, not at the first batch.
     """
-    return _recorded(loader, _recorder(output, model, optimizer, framework, options))
+    return _recorded(loader, _recorder(output, **options))
 
 
 def _recorded(loader: Iterable[Batch], recorder: StepRecorder) -> Iterator[Batch]:
     try:
         batches = iter(loader)
         while True:
-            recorder.begin()
+            recorder._begin()
             try:
                 batch = next(batches)
             except StopIteration:
                 break
             yield batch
-            recorder.end(batch)
+            recorder._try(recorder._recording.end_step, batch)
     finally:
-        recorder.leave("The loop")
+        recorder._leave("The loop")

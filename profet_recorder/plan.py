@@ -1,22 +1,53 @@
-"""What is to be recorded and where it goes; everything that can be refused is refused before the training starts."""
+"""What is recorded and where it goes, checked before the training starts; progress lines and errors."""
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from profet_core.errors import ProfetError
 from profet_core.profiles.limits import is_short_text
 from profet_core.units import whole_number
 from profet_core.whole_files import write_whole
-from profet_recorder.errors import RecorderError, is_first_process
+
+
+class RecorderError(ProfetError):
+    """The step can't be recorded; the message says in one line what to do."""
+
+
+class RecordingDone(SystemExit):
+    """Ends a script whose recording is complete: no `except Exception` catches it, and a thread ends in silence."""
+
+
+def is_first_process() -> bool:
+    """False in all but the first of the processes that a launcher such as torchrun started: one speaks and writes."""
+    return os.environ.get("RANK", "0") in ("", "0")
+
+
+def print_progress(text: str) -> None:
+    """One line on stderr: stdout belongs to the user's training."""
+    if is_first_process():
+        print(f"profet: {text}", file=sys.stderr, flush=True)
+
+
+def said(error: Exception) -> str:
+    """One line: why there will be no profile."""
+    return str(error) if isinstance(error, RecorderError) else f"The recorder failed ({type(error).__name__}: {error})."
+
+
+def say_and_go_on(error: Exception) -> None:
+    """Say why nothing is recorded while the training goes on."""
+    print_progress(f"{said(error)} The training goes on without it.")
 
 
 @dataclass(frozen=True)
 class RecordPlan:
-    """How one recording goes; made by `record_plan`.
+    """How one recording goes; made by `record_plan`. Raises ProfetError for what can't be meant or written.
 
     Attributes
     ----------
@@ -28,10 +59,6 @@ class RecordPlan:
     as_device : a CPU's operations count as a device's: a stand-in, to try out what needs a GPU's profile.
     force : overwrite `output`.
     keep_trace : folder that gets a copy of the raw trace, which names layers; None: the trace is deleted.
-
-    Raises
-    ------
-    ProfetError : a number below its least, a precision that is not a short text, or an output that can't be written.
     """
 
     output: Path
@@ -59,18 +86,33 @@ class RecordPlan:
                 whole_number(name, number)
         if self.precision is not None and not (is_short_text(self.precision) and self.precision.strip()):
             raise RecorderError("The precision must be a short text: fp32, tf32, mixed fp16 ...")
-        _check_writable(self.output, force=self.force)
+        self._check_output()
         if self.keep_trace is not None:
-            _make_folder(self.keep_trace)
+            try:
+                self.keep_trace.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise RecorderError(f"The folder {self.keep_trace} can't be made: {error.strerror}.") from None
+
+    def _check_output(self) -> None:
+        output = self.output
+        if output.is_dir():
+            raise RecorderError(f"{output} is a folder: name a file, such as {output / 'profile.json'}.")
+        if output.exists() and not self.force:
+            raise RecorderError(f"{output} exists: name another file, or overwrite it with --force (force=True).")
+        if not output.parent.is_dir():
+            raise RecorderError(f"Folder {output.parent} not found: make it, or name another file.")
+        try:
+            tempfile.NamedTemporaryFile(dir=output.parent, prefix=".profet-").close()
+        except OSError as error:
+            raise RecorderError(f"Can't write into {output.parent}: {error.strerror}.") from None
 
     def write(self, data: bytes) -> None:
         """Write the profile, whole or not at all; of processes that train together the first one does."""
-        if not is_first_process():
-            return
-        try:
-            write_whole(self.output, data)
-        except OSError as error:
-            raise RecorderError(f"{self.output} can't be written: {error.strerror}.") from None
+        if is_first_process():
+            try:
+                write_whole(self.output, data)
+            except OSError as error:
+                raise RecorderError(f"{self.output} can't be written: {error.strerror}.") from None
 
 
 def record_plan(
@@ -83,24 +125,3 @@ def record_plan(
 def absolute(path: str | PathLike[str]) -> Path:
     """`path` as it is now: a script may change its folder."""
     return Path(path).expanduser().absolute()
-
-
-def _check_writable(output: Path, *, force: bool) -> None:
-    if output.is_dir():
-        raise RecorderError(f"{output} is a folder: name a file, such as {output / 'profile.json'}.")
-    if output.exists() and not force:
-        raise RecorderError(f"{output} exists: name another file, or overwrite it with --force (force=True).")
-    if not output.parent.is_dir():
-        raise RecorderError(f"Folder {output.parent} not found: make it, or name another file.")
-    try:
-        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=".profet-"):
-            pass
-    except OSError as error:
-        raise RecorderError(f"Can't write into {output.parent}: {error.strerror}.") from None
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecorderError(f"The folder {folder} can't be made: {error.strerror}.") from None

@@ -4,23 +4,85 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from profet_core.profiles import write_profile
-from profet_core.units import MS_PER_S
-from profet_recorder.errors import RecorderError, print_progress
-from profet_recorder.plan import RecordPlan
-from profet_recorder.recorded_profile import TimedSteps, recorded_profile, summary
+from profet_core.profiles import Profile, ProfileMeta, read_profile, write_profile
+from profet_core.profiles.record import (
+    DEVICE_PREFIX,
+    HOST_PREFIX,
+    IDLE_OPERATIONS,
+    NO_DEVICE,
+    NO_WORK,
+    holds_work,
+)
+from profet_core.units import MS_PER_S, format_ms
+from profet_recorder.engine import PYTORCH, TENSORFLOW, StepFacts, framework_of, imported_framework
+from profet_recorder.plan import RecorderError, RecordPlan, print_progress
 
 if TYPE_CHECKING:
-    from profet_recorder.engines.choose import Engine
+    from profet_recorder.pytorch import PyTorchEngine
+    from profet_recorder.tensorflow import ObservedKeras, TensorFlowEngine
+
+    #: Its methods are called on the thread that trains, in the order in which they are defined.
+    Engine: TypeAlias = PyTorchEngine | TensorFlowEngine
 
 #: A profiled step that turns out to be another than the timed ones (validation, a smaller last batch) is taken again.
 _ATTEMPTS = 4
 #: A profiler of the script's own may be on for some steps; after so many it is on for good.
 _PATIENCE = 20
+#: What the recorder itself asks the framework to do.
+_OWN_OPERATIONS = ("Host_SyncDevice", "Device_SyncDevice")
+#: What matters first about a profile of a CPU.
+ON_CPU = "Recorded on a CPU: run this on the GPU you want to use as anchor."
+STAND_IN = (
+    "The processor's operations count as a device's: a stand-in to try things out with, not a measurement of a GPU."
+)
+
+
+def choose_engine(
+    framework: str | None = None,
+    model: object = None,
+    optimizer: object = None,
+    keras_calls: ObservedKeras | None = None,
+) -> Engine:
+    """The engine of `framework` ("tensorflow", "pytorch"), `model`, `optimizer`, or the imported framework.
+
+    Parameters
+    ----------
+    keras_calls : what is observed of Keras already; None: the engine observes it itself.
+
+    Raises
+    ------
+    RecorderError : it is not known, or not supported.
+    """
+    framework = framework or framework_of(model) or framework_of(optimizer) or imported_framework()
+    if framework == TENSORFLOW:
+        from profet_recorder.tensorflow import TensorFlowEngine
+
+        return TensorFlowEngine(model, optimizer, keras_calls)
+    if framework == PYTORCH:
+        from profet_recorder.pytorch import PyTorchEngine
+
+        return PyTorchEngine(model, optimizer)
+    raise RecorderError(f"Steps of {framework!r} can't be recorded: use framework='tensorflow' or 'pytorch'.")
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSteps:
+    """Latencies of steps that ran without the profiler, and the peak memory by then, None on a CPU."""
+
+    latencies_ms: tuple[float, ...]
+    peak_memory_mib: float | None
+
+    @property
+    def latency_ms(self) -> float:
+        """The step latency: their median."""
+        return round(median(self.latencies_ms), 4)
 
 
 class Recording:
@@ -94,7 +156,7 @@ class Recording:
             if self._folder is None and not self._starts_profiler():
                 return
             self.engine.begin_profiled_step(self.steps_seen)
-        elif self._is_timing():
+        elif self.steps_seen >= self.plan.warm_up:
             self.engine.synchronize()
         self._began = perf_counter()
 
@@ -105,18 +167,16 @@ class Recording:
         if self._is_profiling():
             self.engine.end_profiled_step()
             self._profiler_steps += 1
-        elif self._is_timing():
+        elif self.steps_seen >= self.plan.warm_up:
             self.engine.synchronize()
             self._latencies_ms.append((perf_counter() - self._began) * MS_PER_S)
-        if batch is not None:
-            self.engine.observe_batch(batch)
-        self.steps_seen += 1
+        self.pass_step(batch)
         if self._folder is not None and self._profiler_steps == self.profiled_steps:
             self._take_or_try_again(Path(self._folder.name))
         return self.finished
 
     def pass_step(self, batch: object = None) -> None:
-        """End a step whose start was not observed: the first of a warm-up."""
+        """End a step, whether its start was observed or, as of the first of a warm-up, not."""
         self.prepare()
         if batch is not None:
             self.engine.observe_batch(batch)
@@ -142,9 +202,6 @@ class Recording:
             self.engine.restore()
             self._prepared, self._began = False, None
 
-    def _is_timing(self) -> bool:
-        return self.steps_seen >= self.plan.warm_up and len(self._latencies_ms) < self.plan.timed
-
     def _is_profiling(self) -> bool:
         return len(self._latencies_ms) == self.plan.timed
 
@@ -165,11 +222,11 @@ class Recording:
             raise RecorderError(f"The training runs {what}, and two can't run at once: switch it off to record a step.")
 
     def _starts_profiler(self) -> bool:
-        # The profiler's own buffers must not count.
-        self._peak_memory_mib = self.engine.peak_memory_mib() if not self._attempts else self._peak_memory_mib
+        if not self._attempts:
+            # The profiler's own buffers must not count.
+            self._peak_memory_mib = self.engine.peak_memory_mib()
         print_progress(f"profiling {self.plan.profiled} step{'s' if self.plan.profiled > 1 else ''}")
         self._folder = tempfile.TemporaryDirectory(prefix="profet-")
-        self._profiler_steps = 0
         try:
             self.engine.start_profiler(Path(self._folder.name), self.plan.profiled)
         except Exception as error:  # each framework has its own for a profiler that runs already
@@ -183,25 +240,28 @@ class Recording:
         trace = self.engine.stop_profiler(folder)
         self._attempts += 1
         odd = self.engine.odd_step()
-        if odd and self._attempts < _ATTEMPTS:
-            print_progress(f"that step was not like the others ({odd}); profiling again")
-            self._drop_folder()
-            return
-        self.engine.restore()
         try:
-            self._finish(trace, odd)
+            if odd and self._attempts < _ATTEMPTS:
+                print_progress(f"that step was not like the others ({odd}); profiling again")
+            else:
+                self.engine.restore()
+                self._finish(trace, odd)
         finally:
             self._drop_folder()
 
     def _finish(self, trace: Path, odd: str | None) -> None:
-        timed = self.timed
-        profile = recorded_profile(trace, self.engine.facts(), self.plan, timed, odd)
+        profile = recorded_profile(trace, self.engine.facts(), self.plan, self.timed, odd)
         self.plan.write(write_profile(profile))
         self.finished = True
-        for line in summary(profile, self.plan, timed):
+        for line in summary(profile, self.plan, self.timed):
             print_progress(line)
         if self.plan.keep_trace is not None:
-            _keep(trace, self.plan.keep_trace)
+            # The framework's own file name holds the machine's name.
+            kept = self.plan.keep_trace / f"step.{trace.name.partition('.')[2]}"
+            try:
+                shutil.copyfile(trace, kept)
+            except OSError as error:
+                print_progress(f"{kept} can't be written: {error.strerror}; the profile is")
 
     def _drop_folder(self) -> None:
         if self._folder is not None:
@@ -210,10 +270,99 @@ class Recording:
         self._profiler_steps = 0
 
 
-def _keep(trace: Path, folder: Path) -> None:
-    # The framework's own file name holds the machine's name.
-    kept = folder / f"step.{trace.name.partition('.')[2]}"
-    try:
-        shutil.copyfile(trace, kept)
-    except OSError as error:
-        print_progress(f"{kept} can't be written: {error.strerror}; the profile is")
+def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: TimedSteps, odd: str | None) -> Profile:
+    """What the trace holds, with all that is known of the step; what the user knows goes before what was found.
+
+    Parameters
+    ----------
+    odd : why the profiled step is not like the others; None if it is.
+
+    Raises
+    ------
+    RecorderError : the step ran on a GPU of which the profiler saw nothing, or which a CPU was to stand in for.
+    """
+    if plan.as_device and facts.gpu is not None:
+        raise RecorderError(
+            f"The step ran on {facts.gpu}: leave --device cpu (as_device=True) out; nothing was written."
+        )
+    with trace.open("rb") as file:
+        read = read_profile(file, "the recorded trace")
+    operations = {name: us for name, us in read.operations.items() if name not in _OWN_OPERATIONS}
+    if facts.gpu is not None and not any(name.startswith(DEVICE_PREFIX) for name in operations):
+        raise RecorderError(
+            f"The profiler saw nothing of what {facts.gpu} did: allow profiling to all users (NVIDIA's driver option "
+            "NVreg_RestrictProfilingToAdminUsers=0; in a container also --cap-add=SYS_ADMIN), install CUPTI, or run as "
+            "root; nothing was written."
+        )
+    compiled = facts.compiled or read.meta.compiled or any("Xla" in name for name in operations)
+    precision = facts.precision
+    if precision in (None, "fp32"):
+        # The kernels in the trace may show that it was less than the settings say.
+        precision = read.meta.precision or precision
+    return Profile(
+        operations={_device_name(name): us for name, us in operations.items()} if plan.as_device else operations,
+        meta=ProfileMeta(
+            gpu=facts.gpu,
+            framework=facts.framework,
+            precision=plan.precision or precision,
+            compiled=True if compiled else None,
+            channels_last=read.meta.channels_last,
+            # Where no network is called as a module, a trace of PyTorch's may show its first convolution.
+            batch_size=plan.batch_size or facts.sizes.batch_size or read.meta.batch_size,
+            pixels=plan.pixels or facts.sizes.pixels or read.meta.pixels,
+            parameters=plan.parameters or facts.parameters or None,
+            step_latency_ms=timed.latency_ms,
+            peak_memory_mib=None if timed.peak_memory_mib is None else round(timed.peak_memory_mib, 1),
+            onednn=facts.onednn,
+        ),
+        source_format=read.source_format,
+        steps=read.steps,
+        steps_basis=read.steps_basis,
+        warnings=tuple(_warnings(read, facts, plan, odd)),
+        refusal=read.refusal,
+    )
+
+
+def _device_name(name: str) -> str:
+    """A CPU's operation as if the CPU, which has no device's operations, were the device."""
+    is_work = name.startswith(HOST_PREFIX) and name not in IDLE_OPERATIONS
+    return DEVICE_PREFIX + name.removeprefix(HOST_PREFIX) if is_work else name
+
+
+def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None) -> Iterator[str]:
+    if facts.gpu is None:
+        yield STAND_IN if plan.as_device else NO_DEVICE
+        if not holds_work(read.operations):
+            yield NO_WORK
+    yield from read.warnings
+    yield from facts.warnings
+    if odd:
+        yield f"The profiled step was not like the others: {odd}."
+
+
+def summary(profile: Profile, plan: RecordPlan, timed: TimedSteps) -> Iterator[str]:
+    """Lines for whoever watches: warnings, what could not be found out, and what was written."""
+    meta, known = profile.meta, []
+    if meta.gpu is None and not plan.as_device:
+        yield ON_CPU
+    for warning in profile.warnings:
+        if warning != NO_DEVICE:
+            yield f"warning: {warning}"
+    if profile.refusal:
+        yield f"warning: {profile.refusal}"
+    if meta.batch_size is None:
+        yield "the batch size is unknown: set it with --batch-size N (batch_size=N)"
+        if meta.pixels is None and any("Conv2" in name for name in profile.operations):
+            yield "the image size is unknown: set its side with --pixels N (pixels=N)"
+    low, high = format_ms(min(timed.latencies_ms)), format_ms(max(timed.latencies_ms))
+    step = f"step {format_ms(timed.latency_ms)} (median of {len(timed.latencies_ms)}, {low} to {high})"
+    if meta.batch_size is not None:
+        known.append(f"batch {meta.batch_size}")
+    if meta.pixels is not None:
+        known.append(f"pixels {meta.pixels}")
+    if meta.parameters is not None:
+        known.append(f"parameters {meta.parameters:,}")
+    if meta.peak_memory_mib is not None:
+        known.append(f"peak memory {meta.peak_memory_mib:,.0f} MiB")
+    described = ", ".join(filter(None, [step, *known, meta.precision, meta.gpu or "CPU", meta.framework]))
+    yield f"wrote {plan.output}: {len(profile.operations)} operation types, {described}"

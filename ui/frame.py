@@ -1,51 +1,56 @@
-"""The frame every page runs in: settings from the link, the page's body, one line if it fails, settings to the link."""
+"""The frame of every page: settings from the link, its body, one line if it fails, settings to the link.
+
+Streamlit's own `bind="query-params"` writes the labels of a select box, not its values, and drops what the page
+doesn't render; pages depend on settings of each other, so links are read and written here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui.notices import one_line_errors, show_error, show_warning
-from ui.state.link import follow_link, keep_fields, link_keys, turned_to_another_page, write_link
-from ui.state.own_catalog import visitors_resources
-from ui.state.profiles import (
+from ui.server import in_turn
+from ui.state.own import (
     carried,
     held_in,
     linked_profile_is_missing,
     profile_defaults,
     remember_recorded,
     take_carried,
+    visitors_resources,
 )
 from ui.state.resources import Resources
-from ui.state.session import Part, PerInstance, session
-from ui.turns import in_turn
+from ui.state.session import EMPTY, LINKED, PARAMETER, Part, session
+from ui.words import one_line_errors, show_error, show_warning
 
-#: What a page's link carries, see `link_keys`; asked after the page is drawn, when it is final.
-Linked = Callable[[], Iterable[Part | PerInstance | str]]
+#: What a page's link carries: parts of the session, or single keys; asked after the page is drawn, when it is final.
+Linked = Callable[[], Iterable[Part | str]]
+Draw = Callable[[Resources], None]
+#: What a link of one page may ask another page to show: settings that follow no profile.
+_ASKED_FOR = ("view", "inspect", "open", "part")
 
 
-def run_page(
-    body: Callable[[Resources], None], linked: Linked, main: Callable[[Resources], None] | None = None
-) -> None:
+def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
     """Run a page.
 
-    Parameters
-    ----------
-    body : draws the page, or what stands beside and above `main`.
-    main : draws the rest; what is chosen in it draws it alone, so that a slider is followed at once.
+    `main`: draws what is below the title; where it is drawn `alone`, what is chosen in it draws nothing else, so that a
+    slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
-        if turned := turned_to_another_page():
-            keep_fields()
-        if follow_link(linked(), resources, turned=turned):
+        page = getattr(get_script_run_ctx(), "page_script_hash", "")
+        turned, session.own.link_page = page != session.own.link_page, page
+        if turned:
+            _keep_fields()
+        if _follow_link(linked, resources, turned=turned):
             session.profile.shown = session.second.shown = None
             if problem := take_carried(resources):
                 show_error(problem)
         for slot in session.slots:
             held_in(resources, slot)
-        session.link.link_given = frozenset()
+        session.own.link_given = frozenset()
         if linked_profile_is_missing():
             show_warning(
                 "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
@@ -60,15 +65,20 @@ def run_page(
         if served is not None and served.is_outdated:
             show_warning("This server has newer models or lists than it shows: start it again.")
         with one_line_errors():
-            body(resources)
+            if sidebar is not None:
+                with st.sidebar:
+                    sidebar(resources)
             remember_recorded(session.profile)
-            if main is not None:
+            st.title(title, anchor=False)
+            if alone:
                 _draw_alone(main, linked, _beside())
-        _write(linked, resources)
+            else:
+                main(resources)
+        _write_link(linked, resources)
 
 
 @st.fragment
-def _draw_alone(main: Callable[[Resources], None], linked: Linked, beside: tuple[object, ...]) -> None:
+def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
     """Draw a page's main part; all of the page where what was done in it changes what stands `beside` it."""
     with in_turn(), one_line_errors():
         if beside != _beside():
@@ -76,23 +86,103 @@ def _draw_alone(main: Callable[[Resources], None], linked: Linked, beside: tuple
         resources = visitors_resources()
         with one_line_errors():
             main(resources)
-        _write(linked, resources)
+        _write_link(linked, resources)
 
 
 def _beside() -> tuple[object, ...]:
     """What is shown outside of a page's main part: the visitor's own, the profile with its fields, and which view."""
-    own, slots = session.own, session.slots
-    fields = (*(slot.latency for slot in slots), *(slot.unit for slot in slots), *(slot.steps for slot in slots))
-    return (
-        own.own_profiles,
-        own.own_gpus,
-        own.own_instances,
-        session.network.anchor,
-        session.sizes.sizes_view,
-        *fields,
-    )
+    own, fields = session.own, ((slot.latency, slot.unit, slot.steps) for slot in session.slots)
+    catalog = own.own_profiles, own.own_gpus, own.own_instances
+    return (*catalog, session.network.anchor, session.sizes.sizes_view, *fields)
 
 
-def _write(linked: Linked, resources: Resources) -> None:
+def _keep_fields() -> None:
+    """Give the fields of the page that was turned to the values of those that the former page had.
+
+    Streamlit takes two fields of one key on two pages for two, and hands a value on only once the first run of the
+    other page is over: until then every field that both pages have would be empty.
+    """
+    own = (key for slot in session.slots for key in (slot.key("chosen"), slot.key("pasted")))
+    for key in (*LINKED, *own, "carry_profile"):
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
+
+
+def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
+    """Take the settings from the URL when a session opens, and again when the visitor goes back or forward.
+
+    A value that makes no sense counts as not given. Returns True if the URL was read.
+    """
+    opening = session.own.link_given is None
+    if opening or getattr(get_script_run_ctx(), "is_history_navigation", False):
+        given = _given(resources)
+        for key in {*(LINKED if opening else _keys(linked)), *given}:
+            if key in given or not LINKED[key].follows_profile:
+                st.session_state[key] = given[key] if key in given else LINKED[key].default_in(resources, key)
+        session.own.link_given = frozenset(given)
+        return True
+    if turned:
+        given = _given(resources)
+        st.session_state.update({key: given[key] for key in _ASKED_FOR if key in given})
+    for key, one in LINKED.items():
+        if not one.follows_profile:
+            st.session_state.setdefault(key, one.default_in(resources, key))
+    return False
+
+
+def _keys(linked: Linked) -> list[str]:
+    """Of the settings that a page's link carries."""
+    found = ([part] if isinstance(part, str) else part.fields for part in linked())
+    return [key for keys in found for key in keys if key in LINKED]
+
+
+def _key_of(parameter: str) -> tuple[str, str]:
+    """Key of the setting that a parameter is; and of "price_p3.2xlarge" the instance."""
+    key, _, instance = parameter.partition("_")
+    return (key, instance) if parameter not in LINKED and key in LINKED and LINKED[key].each else (parameter, "")
+
+
+def _given(resources: Resources) -> dict[str, object]:
+    """What the URL says and makes sense."""
+    found: dict[str, object] = {}
+    each: dict[str, dict[str, object]] = {}
+    for parameter, text in st.query_params.items():
+        key, instance = _key_of(parameter)
+        one = LINKED.get(key)
+        if one is None or one.parse is None or one.each > (instance in resources.catalog):
+            continue
+        try:
+            value = one.parse(text, resources)
+        except (ValueError, OverflowError):
+            continue
+        if not one.each:
+            found[key] = value
+        elif value is not None:
+            each.setdefault(key, {})[instance] = value
+    return found | each
+
+
+def _write_link(linked: Linked, resources: Resources) -> None:
+    """Write what differs from the defaults to the URL, and the carried profile; parameters that are not ours stay."""
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
-    write_link(link_keys(linked(), resources), resources, defaults, carried())
+    wanted = carried()
+    for key in _keys(linked):
+        one = LINKED[key]
+        default = defaults.get(key) if one.follows_profile else one.default_in(resources, key)
+        value = st.session_state.get(key, default)
+        if one.each:
+            wanted |= {f"{key}_{name}": _text(each) for name, each in value.items() if name in resources.catalog}
+        elif value != default:
+            wanted[key] = _text(value)
+    shown = {key: st.query_params.get_all(key) for key in st.query_params}
+    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER)}
+    if {key: values[-1] for key, values in shown.items() if key not in others} != wanted:
+        st.query_params.from_dict({**others, **wanted})
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return EMPTY
+    if isinstance(value, list):
+        return ",".join(value)
+    return format(value, ".12g") if isinstance(value, float) else str(value)

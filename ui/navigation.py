@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.notices import page_path
+from ui.words import page_path
 
 _PAGES = "navigation:pages"
 _GROUPS = {

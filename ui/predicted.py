@@ -12,10 +12,9 @@ from profet_core.errors import OptionalInputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.record import ProfileMeta
-from ui.state.profiles import held_in
-from ui.state.records import Held
-from ui.state.resources import Resources
-from ui.state.session import MEASURED, session
+from ui.state.own import held_in
+from ui.state.resources import Held, Resources
+from ui.state.session import session
 
 #: The box in which a visitor says where a profile was recorded.
 ANCHOR_LABEL = "1 · Anchor"
@@ -73,14 +72,9 @@ class Predicted:
 
 
 def current_network(resources: Resources) -> Predicted:
-    """The training as the settings have it, without the inputs that can't be used.
-
-    Raises
-    ------
-    NoPredictionError : nothing can be predicted from its profile.
-    """
+    """The training as the settings have it, without the inputs that can't be used; NoPredictionError: none is left."""
     slot, doubt, problems = session.profile, None, []
-    question = training_question(resources)
+    question = _training_question(resources)
     try:
         latency_ms = slot.typed_ms
         question = replace(question, latency_ms=latency_ms, trust_latency=slot.trusted == _trust(question, latency_ms))
@@ -105,14 +99,6 @@ def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object,
     return tuple(question.profile.operations.items()), question.profile.steps, question.anchor, latency_ms
 
 
-def _no_anchor(resources: Resources, recorded: str | None) -> str:
-    """Why a profile has no anchor yet, and what to do."""
-    if recorded is not None and (reason := unknown_gpu(resources.models, recorded)):
-        return reason
-    says = "the file doesn't say" if recorded is None else f"{recorded} may be more than one GPU"
-    return f'Choose the GPU that this profile was recorded on, under "{ANCHOR_LABEL}": {says}.'
-
-
 #: Field that can't be used -> what to ask without it.
 _WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "second": {"second": None, "measured_trace": None, "measured_trace_latency_ms": None},
@@ -120,14 +106,9 @@ _WITHOUT: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def training_question(resources: Resources) -> AdviseQuestion:
-    """The settings of network and training as one question, but for the anchor's latency and the offers.
-
-    Raises
-    ------
-    NoPredictionError : nobody has said where the profile was recorded.
-    """
-    network, training, limits = session.network, session.training, session.limits
+def _training_question(resources: Resources) -> AdviseQuestion:
+    """The settings of network and training, but for the anchor's latency; NoPredictionError: there is no anchor."""
+    network, training = session.network, session.training
     held, anchor = held_in(resources, session.profile), network.anchor
     if held.sample is not None and held.anchor not in resources.anchors:
         # Beside models of other machines alone, the anchor that stands there recorded something else.
@@ -135,7 +116,10 @@ def training_question(resources: Resources) -> AdviseQuestion:
             f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
         )
     if anchor is None:
-        raise NoPredictionError(_no_anchor(resources, held.profile.meta.gpu))
+        gpu = held.profile.meta.gpu
+        says = "the file doesn't say" if gpu is None else f"{gpu} may be more than one GPU"
+        choose = f'Choose the GPU that this profile was recorded on, under "{ANCHOR_LABEL}": {says}.'
+        raise NoPredictionError((gpu and unknown_gpu(resources.models, gpu)) or choose)
     recorded = _recorded(held.profile.meta, "profiled")
     batch_known = (held.profile.meta.batch_size or recorded["profiled_batch"]) is not None
     pixels_known = (held.profile.meta.pixels or recorded["profiled_pixels"]) is not None
@@ -153,7 +137,8 @@ def training_question(resources: Resources) -> AdviseQuestion:
         values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
         values |= _recorded(second.profile.meta, "second")
     # A field of what is now the anchor doesn't count.
-    measured = {name: value for name, value in MEASURED.given(resources).items() if name != anchor}
+    known = (name for name in network.measured if name in resources.catalog and name != anchor)
+    measured = {name: network.measured[name] for name in known}
     if measured and network.second and network.measured_at == "other":
         values |= {"measured_trace": values["second"], "measured_trace_latency_ms": values["second_latency_ms"]}
     return AdviseQuestion(
@@ -167,9 +152,9 @@ def training_question(resources: Resources) -> AdviseQuestion:
         at_pixels=training.pixels if pixels_known else None,
         measured=measured,
         with_loading=training.loading,
-        deadline_hours=limits.deadline_h,
-        budget_usd=limits.budget_usd,
-        certainty=limits.certainty / 100,
+        deadline_hours=training.deadline_h,
+        budget_usd=training.budget_usd,
+        certainty=training.certainty / 100,
     )
 
 

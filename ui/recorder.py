@@ -6,7 +6,6 @@ import base64
 import hashlib
 import io
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -75,11 +74,16 @@ class Wheel:
 @cache
 def recorder_wheel() -> Wheel:
     """The wheel, made once a process."""
-    contents = {path: (_ROOT / path).read_bytes() for path in sorted(_source_files())}
+    kept = (path for source in SOURCES for path in (_ROOT / source, *(_ROOT / source).rglob("*")))
+    paths = {path.relative_to(_ROOT).as_posix(): path for path in kept if path.suffix in (".py", ".csv")}
+    contents = {name: paths[name].read_bytes() for name in sorted(paths)}
     texts = {"METADATA": _METADATA, "WHEEL": _WHEEL, "entry_points.txt": _ENTRY_POINTS}
     contents |= {f"{_INFO}/{name}": (_APP / name).read_bytes() for name in ("LICENSE", "NOTICE")}
     contents |= {f"{_INFO}/{name}": text.encode() for name, text in texts.items()}
-    lines = [f"{path},sha256={_urlsafe_sha256(data)},{len(data)}" for path, data in contents.items()]
+    lines = []
+    for path, data in contents.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        lines.append(f"{path},sha256={digest},{len(data)}")
     contents[f"{_INFO}/RECORD"] = "\n".join([*lines, f"{_INFO}/RECORD,,", ""]).encode()
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w") as archive:
@@ -89,17 +93,6 @@ def recorder_wheel() -> Wheel:
             entry.external_attr, entry.create_system = 0o100644 << 16, 3
             archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
     return Wheel(f"profet_recorder-{VERSION}-py3-none-any.whl", whole.getvalue())
-
-
-def _source_files() -> Iterator[str]:
-    for source in SOURCES:
-        path = _ROOT / source
-        files = [path] if path.is_file() else (each for each in path.rglob("*") if each.suffix in (".py", ".csv"))
-        yield from (each.relative_to(_ROOT).as_posix() for each in files)
-
-
-def _urlsafe_sha256(data: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 
 PREFIX = "/recorder"

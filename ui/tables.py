@@ -1,4 +1,4 @@
-"""Columns of result tables, their rows in order, plain tables, and exports."""
+"""Result tables and plain ones: columns, rows in order, and exports of just what is shown."""
 
 from __future__ import annotations
 
@@ -7,33 +7,28 @@ import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pandas as pd
 import streamlit as st
+from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
+from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 
-from profet_core import Instance
-from profet_core.advice.plans import Plan, plan_confidence
-from profet_core.catalog.instance import OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, gpu_words, machine_words, price_age_years
-from profet_core.latency import HOST_LIMITED, Basis
-from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
-from profet_core.units import format_ms, format_significant, format_usd, format_usd_range
-from ui.charts.gpu_look import gpu_look
-from ui.words import SHORT_BASIS
+from ui.state.session import Table
 
 Row = TypeVar("Row")
 #: Contravariant: a column of all rows with a plan is one of any page's rows.
 ColumnRow = TypeVar("ColumnRow", contravariant=True)
 #: A figure with full digits, a word, or None where there is none.
 Value = float | int | str | bool | None
-MISSING = "–"
+#: What stands in a cell without a value, and between the ends of a range.
+MISSING = DASH = "–"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """What stands in a cell.
 
     Attributes
@@ -59,7 +54,7 @@ class Column(Generic[ColumnRow]):
     key : its name in links and exports, with the unit: "total_s".
     value : what it is sorted by. words : the value as read.
     cell : as read, where that is more than the value's words.
-    data : name with unit -> full digits, for export; None: `key` and `value`.
+    export : the value's name in exports, if not the key. data : where exports have more: name with unit -> full digits.
     tip : what the title means, one line.
     narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
     """
@@ -69,6 +64,7 @@ class Column(Generic[ColumnRow]):
     value: Callable[[ColumnRow], Value]
     words: Callable[[Any], str] = str
     cell: Callable[[ColumnRow], str | Cell] | None = None
+    export: str = ""
     data: Callable[[ColumnRow], Mapping[str, Value]] | None = None
     by_default: bool = True
     tip: str = ""
@@ -81,10 +77,6 @@ class Column(Generic[ColumnRow]):
             return Cell(MISSING if value is None else self.words(value))
         found = self.cell(row)
         return found if isinstance(found, Cell) else Cell(found)
-
-    def exported(self, row: ColumnRow) -> Mapping[str, Value]:
-        """What an export has of a row."""
-        return {self.key: self.value(row)} if self.data is None else self.data(row)
 
     def is_numeric(self, rows: Sequence[ColumnRow]) -> bool:
         """Whether its values are numbers, which stand flush right; a mark's place in line is none."""
@@ -102,9 +94,7 @@ def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple
 
 
 def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], order: str) -> list[Row]:
-    """Rows by a column's values, what has none last; as they came without an order or for a column that is not there.
-
-    Equal rows stay as they came.
+    """Rows by a column's values, what has none last; equal rows, and all without such a column, stay as they came.
 
     Parameters
     ----------
@@ -119,11 +109,6 @@ def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], order: str)
     return [row for _, row in known] + [row for value, row in valued if value is None]
 
 
-def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[dict[str, Value]]:
-    """One mapping a row, of all that its columns export."""
-    return [{name: value for column in columns for name, value in column.exported(row).items()} for row in rows]
-
-
 def _comparable(value: Value) -> tuple[bool, float, str] | None:
     """Numbers before words; None for what is missing or no number."""
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
@@ -131,7 +116,13 @@ def _comparable(value: Value) -> tuple[bool, float, str] | None:
     return (True, 0.0, value.casefold()) if isinstance(value, str) else (False, float(value), "")
 
 
-_DASH = "–"  # between the ends of a range
+def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[dict[str, Value]]:
+    """One mapping a row, of all that its columns export."""
+
+    def exported(column: Column[Row], row: Row) -> Mapping[str, Value]:
+        return {column.export or column.key: column.value(row)} if column.data is None else column.data(row)
+
+    return [{name: value for column in columns for name, value in exported(column, row).items()} for row in rows]
 
 
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
@@ -143,62 +134,8 @@ def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
 def _unbroken(value: str) -> str:
     """A short value that never wraps into a tall row on a phone; a range breaks after its dash, if at all."""
     if value != MISSING and len(value.replace("\\", "")) <= 16:
-        return value.replace(" ", "\N{NO-BREAK SPACE}").replace(_DASH, f"{_DASH}\N{WORD JOINER}")
-    return f" {_DASH} ".join(map(_unbroken, value.split(f" {_DASH} "))) if f" {_DASH} " in value else value
-
-
-def format_range_ms(low_ms: float, high_ms: float) -> str:
-    """An interval of latencies: '190–205 ms'; the unit once."""
-    return f"{format_significant(low_ms)}{_DASH}{format_ms(high_ms)}"
-
-
-def fit_cell(answer: FitAnswer | None) -> str:
-    """For a table, with the largest batch that fits: 'fits, ≤ 512', 'does not fit, ≤ 16', 'can't tell'."""
-    if answer is None:
-        return MISSING
-    return f"{answer.verdict}, ≤ {answer.largest_batch:,}" if answer.largest_batch else answer.verdict
-
-
-def fit_sentence(answer: FitAnswer) -> str:
-    """Whether it fits, up to which batch, how sure that is, and why."""
-    sure, fits = "", answer.probability
-    if fits is not None and answer.verdict is Verdict.CANT_TELL:
-        sure = f" ({fits:.0%} that it fits)"
-    elif fits is not None:
-        sure = f" ({min(fits if answer.verdict is Verdict.FITS else 1 - fits, 0.99):.0%} sure)"
-    largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
-    return f"{answer.verdict}{largest}{sure}: {answer.why}."
-
-
-def gpu_cell(entry: Instance) -> str:
-    """'T4, AWS'; of a node 'A100 (1 of 8), GCP': the speed is that of one GPU."""
-    gpu = gpu_words(entry) if entry.gpu_count == 1 else f"{gpu_words(entry)} (1 of {entry.gpu_count})"
-    return gpu if entry.provider == OWN_PROVIDER else f"{gpu}, {cloud_words(entry.provider)}"
-
-
-def plan_gpus(plan: Plan) -> str:
-    """As `gpu_cell`; where all GPUs of a node train '8 × A100, GCP'."""
-    return plan.gpu_words if plan.gpus > 1 else gpu_cell(plan.offer)
-
-
-def price_cell(offer: Instance) -> Cell:
-    """'$1.29', with its year where it is old: '$1.29 · 2024'; beneath a node's what one of its GPUs comes to."""
-    share = "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} a GPU"
-    return Cell(price_words(offer), beneath=share)
-
-
-def price_words(offer: Instance) -> str:
-    """US dollars an hour of the whole machine, with the year where the price is more than a year old."""
-    old = f" · {offer.as_of[:4]}" if price_age_years(offer.as_of) else ""
-    return f"{format_usd(offer.usd_per_hour)}{old}"
-
-
-def price_source(entry: Instance) -> str:
-    """Where a price is from: '2026, us-east-1, on-demand', on one line."""
-    if not entry.as_of:
-        return entry.market
-    text = f"{entry.as_of}, {entry.region}, {entry.market}"
-    return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{NON-BREAKING HYPHEN}")
+        return value.replace(" ", "\N{NO-BREAK SPACE}").replace(DASH, f"{DASH}\N{WORD JOINER}")
+    return f" {DASH} ".join(map(_unbroken, value.split(f" {DASH} "))) if f" {DASH} " in value else value
 
 
 def download_buttons(rows: Sequence[Mapping[str, object]], stem: str) -> None:
@@ -234,133 +171,99 @@ def as_json(rows: Sequence[Mapping[str, object]]) -> str:
     return json.dumps(list(rows), indent=2, allow_nan=False)
 
 
-class PlanRow(Protocol):
-    """A row of such a table."""
-
-    @property
-    def plan(self) -> Plan:
-        """The training on one offer."""
-
-    @property
-    def fit(self) -> FitAnswer | None:
-        """Whether a step fits in the GPU's memory; None where that is not known."""
+def _mounted() -> Any:
+    """What mounts the table in the browser: `assets/result_table.js` and `.css`."""
+    name, package, manager = "result_table", "profet", get_bidi_component_manager()
+    if manager.get_component_asset_root(f"{package}.{name}") is None:
+        # Streamlit finds only components of installed packages by itself.
+        manifest = ComponentManifest(package, "1", [ComponentConfig(name, asset_dir="assets")])
+        manager.register_from_manifest(manifest, Path(__file__).parent)
+    return st.components.v2.component(f"{package}.{name}", js=f"{name}.js", css=f"{name}.css", isolate_styles=False)
 
 
-def hidden(column: Column[Row], **changes: Any) -> Column[Row]:
-    """The column, shown only where it is chosen."""
-    return replace(column, by_default=False, **changes)
-
-
-def machine_cell(row: PlanRow, name: str, gpus: str) -> Cell:
-    """A machine by its name, in its GPU's color; beneath it its GPUs and what is special about it."""
-    plan, said = row.plan, [gpus]
-    said += ["retired"] if plan.offer.status == "retired" else []
-    said += ["does not fit"] if does_not_fit(row.fit) else []
-    said += [SHORT_BASIS[plan.basis]] if plan.basis is Basis.CALIBRATED else []
-    said += [HOST_LIMITED] if plan.limited_by_host else []
-    return Cell(name, beneath=", ".join(said), color=gpu_look(plan.offer.gpu).color)
-
-
-def range_column(
-    key: str,
-    title: str,
-    ends: Callable[[Row], tuple[float, float] | None],
-    words: Callable[[float, float], str],
-    names: tuple[str, str],
+def result_table(
+    rows: Sequence[Row],
+    columns: Sequence[Column[Row]],
     *,
-    beneath: str,
-    tip: str = "90% prediction interval. Sorted by its upper end.",
-) -> Column[Row]:
-    """An interval, sorted by its upper end.
+    choices: Table,
+    stem: str,
+    title: str,
+    row_key: Callable[[Row], str],
+    beside: Callable[[], None] | None = None,
+) -> Row | None:
+    """Show the table; returns the row that the visitor opened, None without one.
 
     Parameters
     ----------
-    ends : the lower and the upper one; None for a row without.
-    names : of both in exports, with their unit.
-    beneath : key of the column that it is the interval of.
+    rows : in the order that they have until the visitor sorts them.
+    columns : all that can be shown; the first names the row and is always there.
+    choices : of the visitor. stem : of the names of its exports.
+    title : its name for screen readers. row_key : what tells a row from the others, in links too.
+    beside : draws more buttons beside those of the exports.
     """
+    key = f"{choices.prefix}:table"
+    shown_rows = sorted_rows(rows, columns, choices.sort)
+    shown = chosen_columns(columns, choices.columns)
 
-    def cell(row: Row) -> str:
-        return MISSING if (found := ends(row)) is None else words(*found)
+    def sort() -> None:
+        # What a browser sends may be anything.
+        if (column := st.session_state[key].get("sort")) in [one.key for one in columns]:
+            # The smallest first, asked again the largest first, and a third time as the rows come.
+            choices.sort = {column: f"-{column}", f"-{column}": ""}.get(choices.sort, column)
 
-    def upper(row: Row) -> float | None:
-        return (found := ends(row)) and found[1]
+    def open_row() -> None:
+        if (row := st.session_state[key].get("open")) in [row_key(one) for one in rows]:
+            choices.open = "" if row == choices.open else row
 
-    def data(row: Row) -> dict[str, Value]:
-        return dict(zip(names, ends(row) or (None, None), strict=True))
-
-    return Column(key, title, upper, cell=cell, data=data, tip=tip, narrow_under=beneath)
-
-
-def cost_range_column(of: str) -> Column[PlanRow]:
-    """The interval of the plan's cost, which is of an "epoch" or the "training"."""
-
-    return range_column(
-        "cost_range_usd",
-        "Cost range",
-        lambda row: row.plan.interval and (row.plan.interval.low_usd, row.plan.interval.high_usd),
-        format_usd_range,
-        (f"{of}_low_usd", f"{of}_high_usd"),
-        beneath=f"{of}_usd",
-    )
-
-
-def fit_data(row: PlanRow) -> dict[str, Value]:
-    """What exports say of whether a step fits."""
-    return {"fits_in_memory": None if row.fit is None else row.fit.verdict.value}
-
-
-def _largest_batch(row: PlanRow) -> int | None:
-    return None if row.fit is None else row.fit.largest_batch
-
-
-#: An instance that one GPU trains on, by its name.
-INSTANCE: Column[PlanRow] = Column(
-    "instance",
-    "Instance",
-    lambda row: row.plan.instance,
-    cell=lambda row: machine_cell(row, machine_words(row.plan.offer), gpu_cell(row.plan.offer)),
-    data=lambda row: {
-        "instance": row.plan.instance,
-        "gpu": row.plan.offer.gpu,
-        "provider": row.plan.offer.provider,
-        "batch_size": row.plan.batch_size,
-    },
-)
-STEP: Column[PlanRow] = Column(
-    "latency_ms", "Step", lambda row: row.plan.latency_ms, format_ms, tip="Latency of a training step."
-)
-#: The interval of the step's latency.
-STEP_RANGE: Column[PlanRow] = range_column(
-    "latency_range_ms",
-    "Range",
-    lambda row: row.plan.step_interval and (row.plan.step_interval.low_ms, row.plan.step_interval.high_ms),
-    format_range_ms,
-    ("latency_low_ms", "latency_high_ms"),
-    beneath="latency_ms",
-)
-IMAGES: Column[PlanRow] = Column("images_per_s", "Images/s", lambda row: row.plan.images_per_s, format_significant)
-TRAINING_COST: Column[PlanRow] = Column(
-    "training_usd", "Cost", lambda row: row.plan.total_usd, format_usd, tip="Of your training."
-)
-#: Sorted by the largest batch that fits.
-MEMORY: Column[PlanRow] = Column(
-    "memory",
-    "Memory",
-    _largest_batch,
-    cell=lambda row: fit_cell(row.fit),
-    data=lambda row: {**fit_data(row), "largest_batch": _largest_batch(row)},
-    tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
-)
+    places = {column.key: number for number, column in enumerate(shown)}
+    heads = [
+        {
+            "key": column.key,
+            "title": column.title,
+            "tip": column.tip,
+            "numeric": column.is_numeric(shown_rows),
+            "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort, "none"),
+            "under": places.get(column.narrow_under, -1),
+        }
+        for column in shown
+    ]
+    cells = [
+        {
+            "key": row_key(row),
+            "open": row_key(row) == choices.open,
+            "cells": [column.drawn(row)._asdict() for column in shown],
+        }
+        for row in shown_rows
+    ]
+    data = {"title": title, "columns": heads, "rows": cells}
+    _mounted()(key=key, data=data, on_sort_change=sort, on_open_change=open_row)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _column_chooser(columns, shown, choices)
+        if shown_rows:
+            download_buttons(exported_rows(shown_rows, shown), stem)
+        if beside is not None:
+            beside()
+    return next((row for row in rows if row_key(row) == choices.open), None)
 
 
-def confidence_column(narrow_under: str) -> Column[PlanRow]:
-    """How sure time and money are, the least sure first; only the word beside the mark is read aloud."""
-    return Column(
-        "confidence",
-        "Confidence",
-        lambda row: int(plan_confidence(row.plan)),
-        cell=lambda row: Cell(plan_confidence(row.plan).word, mark=plan_confidence(row.plan).mark),
-        data=lambda row: {"confidence": plan_confidence(row.plan).word},
-        narrow_under=narrow_under,
-    )
+def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]], choices: Table) -> None:
+    key, titles = f"{choices.prefix}:columns", {column.key: column.title for column in columns[1:]}
+
+    def choose() -> None:
+        # The usual ones leave nothing in the link.
+        usual = [column.key for column in columns[1:] if column.by_default]
+        chosen = [column for column in titles if column in st.session_state[key]]
+        choices.columns = [] if chosen in ([], usual) else chosen
+
+    # What the link says is what the chooser says.
+    st.session_state[key] = [column.key for column in shown[1:]]
+    with st.popover("Columns", icon=":material/view_column:"):
+        st.pills(
+            "Columns",
+            tuple(titles),
+            format_func=titles.__getitem__,
+            selection_mode="multi",
+            key=key,
+            on_change=choose,
+            label_visibility="collapsed",
+        )

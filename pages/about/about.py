@@ -16,22 +16,21 @@ from profet_core.prediction.unprofiled import basis_by_instance
 from profet_core.sizes.axes import axis_range
 from profet_core.units import listed_price
 from profet_core.version import VERSION
+from ui.columns import price_source
 from ui.frame import run_page
-from ui.inputs.own_catalog import say_whose
+from ui.inputs.prices import say_whose
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
-from ui.notices import one_line_errors
 from ui.recorder import recorder_address, recorder_wheel
 from ui.state.resources import Resources
 from ui.state.session import session
-from ui.tables import MISSING, price_source, show_table
-from ui.words import SHORT_BASIS, plain, rule_phrase, show_code, show_text
+from ui.tables import MISSING, show_table
+from ui.words import SHORT_BASIS, one_line_errors, plain, rule_phrase, show_code, show_text
 
 _HERE = Path(__file__)
 
 
-def body(resources: Resources) -> None:
+def main(resources: Resources) -> None:
     """Draw the page."""
-    st.title("About")
     st.markdown(
         "PROFET predicts which cloud GPU to train a CNN on: how long training takes and what it costs on each instance "
         "type. It needs a profile of one training step on a GPU that you have. A profile holds only the total time per "
@@ -133,4 +132,4 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Resources], None]]] = {
     "credits": ("Credits and license", "copyright", _credits),
 }
 
-run_page(body, lambda: ("open",))
+run_page("About", main, lambda: ("open",))

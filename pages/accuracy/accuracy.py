@@ -17,9 +17,8 @@ _CARD_LINK = re.compile(r"\]\((\w+)_CARD\.md\)")
 _FILE_LINK = re.compile(r"\[([^]]*)\]\((?![?#]|https?:)[^)]*\)")
 
 
-def body(resources: Resources) -> None:
+def main(resources: Resources) -> None:
     """Draw the page."""
-    st.title("Accuracy")
     st.markdown(
         "All errors are measured on architectures or GPUs held out of training. They are mean absolute percentage "
         "errors (MAPE) unless a card says otherwise."
@@ -48,4 +47,4 @@ def _own_models(resources: Resources) -> None:
         st.markdown(f"Calibrated: {', '.join(map(plain, gpus))}.")
 
 
-run_page(body, lambda: ("part",))
+run_page("Accuracy", main, lambda: ("part",))

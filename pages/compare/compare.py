@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.compare.inside import show_inside
 from pages.compare.listing import add_input, choose_listed, compare, listed, show_chosen, shown_network
-from pages.compare.side_by_side import show_comparison
+from pages.compare.shown import show_comparison, show_inside
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.state.resources import Resources
-from ui.state.session import CompareView, Part, PerInstance, session
+from ui.state.session import CompareView, Part, session
 
 
-def body(resources: Resources) -> None:
+def main(resources: Resources) -> None:
     """Draw the page."""
-    st.title("Compare profiles", anchor=False)
     candidates = listed(resources)
     add_input(resources, empty=not candidates)
     if not candidates:
@@ -33,7 +31,7 @@ def body(resources: Resources) -> None:
         show_inside(resources, chosen)
 
 
-def _linked() -> tuple[Part | PerInstance | str, ...]:
+def _linked() -> tuple[Part | str, ...]:
     """What is listed and how it is shown; a visitor's own profiles can't be in a link.
 
     What Predict shows is as it is there: where that is a sample of the list, all that its numbers depend on.
@@ -52,4 +50,4 @@ def _linked() -> tuple[Part | PerInstance | str, ...]:
     )
 
 
-run_page(body, _linked)
+run_page("Compare profiles", main, _linked)

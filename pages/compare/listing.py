@@ -16,26 +16,20 @@ from profet_core.units import format_ms
 from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
 from ui.inputs.uploads import notes_on, upload_input
-from ui.notices import page_path, record_link, show_error
 from ui.predicted import Predicted, current_network
-from ui.state.profiles import held_in, own_profiles, remove_own, set_recorded
-from ui.state.records import Held
-from ui.state.resources import Resources
-from ui.state.session import ON_PREDICT, session
+from ui.state.own import held_in, own_profiles, remove_own, set_recorded
+from ui.state.resources import Held, Resources
+from ui.state.session import session
 from ui.tables import download_button
-from ui.words import plain, unbroken
+from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One profile of the list, with what is predicted from it.
 
-    Attributes
-    ----------
-    held : its name is unique on the list.
-    on_predict : it is the one that Predict shows.
-    prediction : None while its anchor isn't known or where nothing can be predicted.
-    warnings : one sentence each. refusal : why nothing can be predicted from it, one line; empty if something can.
+    `on_predict`: it is the one that Predict shows. `prediction`: None while its anchor isn't known or where nothing can
+    be predicted. `refusal`: why nothing can be predicted from it, one line; empty if something can.
     """
 
     held: Held
@@ -77,9 +71,7 @@ def listed(resources: Resources) -> list[Candidate]:
 def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predicted | None = None) -> list[Candidate]:
     """Predict all of them; a latency that makes no sense is left out, with a warning.
 
-    Parameters
-    ----------
-    shown : what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
+    `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     network, held = session.network, [one.held for one in candidates]
     recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in held]

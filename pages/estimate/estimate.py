@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.estimate.columns import EstimateRow, estimate_columns
 from profet_core import ProfetError
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question, other_sizes
@@ -16,23 +15,25 @@ from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words
 from profet_core.layers.networks import measured_networks, named_networks
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
+from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, select
+from ui.inputs.fields import choice, number_field, precision_input, select, validation_input, workload_input
 from ui.inputs.offers import chosen_narrowing, chosen_rows, offer_buttons, offer_values, preset_choice
-from ui.inputs.training import precision_input, validation_input, workload_input
 from ui.inputs.uploads import network_file
-from ui.notices import show_error, show_warning
 from ui.predicted import current_network
-from ui.result_table.show import result_table
-from ui.state.profiles import held_in
+from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import NetworkFile, session
-from ui.words import plain
+from ui.tables import result_table
+from ui.words import plain, show_error, show_warning
 
-_FILE_TIP = f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept."
+_FILE_TIP = (
+    f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept. Too big with its weights? "
+    "What `model.to_json()` gives tells as much."
+)
 
 
-def network_question() -> EstimateQuestion | None:
+def _network_question() -> EstimateQuestion | None:
     """Ask for the network and its step; None until there is a file."""
     choice("Network", NetworkFile.net_from)
     by_name = session.file.net_from == "name"
@@ -61,7 +62,7 @@ def network_question() -> EstimateQuestion | None:
 
 def _of_file() -> EstimateQuestion | None:
     pixels, batch_size = session.file.net_pixels, session.file.net_batch
-    given = network_file("network", _FILE_TIP, pixels=pixels)
+    given = network_file(_FILE_TIP, pixels=pixels)
     if given.problem:
         show_error(given.problem)
     network = given.network
@@ -73,11 +74,10 @@ def _of_file() -> EstimateQuestion | None:
     return EstimateQuestion(network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch_size)
 
 
-def body(resources: Resources) -> None:
+def main(resources: Resources) -> None:
     """Draw the page."""
     with st.sidebar:
-        question = network_question()
-    st.title("Without a profile")
+        question = _network_question()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         preset_choice()
         offer_buttons(resources)
@@ -85,7 +85,12 @@ def body(resources: Resources) -> None:
         st.info("Upload a network file.")
         return
     found = _estimated(resources, question)
-    st.markdown(plain(_network_words(found)))
+    network = found.network
+    words = (
+        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers:,} layers, "
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
+    )
+    st.markdown(plain(words))
     for text in (*question.caveats, *found.warnings):
         show_warning(text)
     profiled, said = _profiled(resources, question)
@@ -110,14 +115,6 @@ def _estimated(resources: Resources, question: EstimateQuestion) -> NetworkEstim
         precision=session.network.precision,
     )
     return replace(found, name=question.name)
-
-
-def _network_words(found: NetworkEstimate) -> str:
-    network = found.network
-    return (
-        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers:,} layers, "
-        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
-    )
 
 
 def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Prediction | None, Sequence[str]]:
@@ -170,7 +167,7 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
         choices=session.estimate_table,
         stem=stem,
         title="Estimates without a profile",
-        row_key=lambda row: row.label,
+        row_key=lambda row: row.offer.label,
     )
     if opened is not None:
         fit = "" if opened.fit is None else f" Memory: {opened.fit.verdict}, {opened.fit.why}."
@@ -179,4 +176,8 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
 
 
 # A network's file can't be in a link.
-run_page(body, lambda: (session.file, "precision", session.training, *session.offered, session.estimate_table))
+run_page(
+    "Without a profile",
+    main,
+    lambda: (session.file, "precision", session.training, session.offers, session.estimate_table),
+)

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from profet_core.layers import counts_of
-from profet_core.layers.network import Network as NetworkFile
 from profet_core.manycore.answer import ThreadsRow, manycore
 from profet_core.manycore.models import (
     FEWEST_THREADS,
@@ -28,30 +26,18 @@ from profet_core.manycore.published import (
     scaled_network,
 )
 from profet_core.units import format_significant, format_time
-from ui.charts.curves import Curve, Shown, count_axis, curves
-from ui.charts.gpu_look import Look
-from ui.charts.style import BLUE, GRAY, ORANGE, show_chart
+from ui.charts import BLUE, GRAY, ORANGE, Figure, show_chart
+from ui.curves import Curve, Look, Shown, count_axis, curves
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
-from ui.inputs.uploads import network_file
-from ui.notices import show_error, show_warning
 from ui.state.resources import Resources
 from ui.state.session import ManyCore, session
 from ui.tables import MISSING, download_buttons, show_table
-from ui.words import plain, show_text
-
-_FILE_TIP = (
-    "A Keras model (.keras or JSON), ONNX, or a layer table (CSV). Only its layers are read, and it is not kept."
-)
+from ui.words import plain, show_text, show_warning
 
 
-def network_input() -> Network:
-    """Ask for the network.
-
-    Raises
-    ------
-    InputError : it can't be built for such images, or its FLOPs are out of bounds.
-    """
+def _network_input() -> Network:
+    """Ask for the network; InputError: it can't be built for such images, or its FLOPs are out of bounds."""
     asked = session.manycore
     choice("Network", ManyCore.manycore_from)
     if asked.manycore_from == "published":
@@ -61,16 +47,12 @@ def network_input() -> Network:
         select("Network name", ManyCore.manycore_name)
         number_field("Image size (pixels)", ManyCore.manycore_pixels)
         return scaled_network(asked.manycore_name, counts_of(asked.manycore_name, asked.manycore_pixels).flops)
-    field = st.container()
-    # Drawn first: the FLOPs of a file go into the field above.
-    _file_input()
-    number_field(
-        "FLOPs per image", ManyCore.manycore_flops, tip="Forward pass. A multiply-add counts as two.", at=field
-    )
+    tip = "Forward pass. A multiply-add counts as two. *Without a profile* counts those of a network's file."
+    number_field("FLOPs per image", ManyCore.manycore_flops, tip=tip)
     return scaled_network("custom", asked.manycore_flops)
 
 
-def training_input(network: Network) -> Training:
+def _training_input(network: Network) -> Training:
     """Ask for the training; empty fields stand for that of the published network with the nearest FLOPs."""
     published, asked = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name], session.manycore
     left, right = st.columns(2, gap="small")
@@ -82,28 +64,6 @@ def training_input(network: Network) -> Training:
         value = getattr(asked, field.key)
         given[name] = usual if value is None else value
     return Training(**given)
-
-
-def _file_input() -> None:
-    """Ask for a network's file; its FLOPs become the setting `manycore_flops`."""
-    asked, field = session.manycore, st.container()
-    number_field("Image size (pixels)", ManyCore.manycore_file_pixels, empty="from file")
-    with field:
-        given = network_file("manycore", _FILE_TIP, pixels=asked.manycore_file_pixels, take=_use_flops)
-    if given.problem:
-        show_error(given.problem)
-    elif given.network is not None and _flops(given.network) == asked.manycore_flops:
-        caveats = " ".join(map(plain, given.network.caveats))
-        st.caption(f"FLOPs of {plain(given.name)}: {asked.manycore_flops:,.0f}. {caveats}")
-
-
-def _flops(network: NetworkFile) -> float:
-    """FLOPs per image, forward; InputError if they are out of bounds."""
-    return scaled_network(network.name, network.counts.flops).forward_flops
-
-
-def _use_flops(network: NetworkFile) -> None:
-    session.manycore.manycore_flops = _flops(network)
 
 
 _S_PER_MIN = 60
@@ -125,12 +85,11 @@ _GRID = sorted(
 )
 
 
-def body(_: Resources) -> None:
+def main(_: Resources) -> None:
     """Draw the page."""
-    st.title("Many-core CPUs")
     with st.sidebar:
-        network = network_input()
-        training = training_input(network)
+        network = _network_input()
+        training = _training_input(network)
         number_field("Threads", ManyCore.manycore_threads, empty="none", tip="Adds a row to the table.")
     threads = session.manycore.manycore_threads
     choice("Show", ManyCore.manycore_shows)
@@ -153,7 +112,7 @@ def body(_: Resources) -> None:
     show_text(Path(__file__).with_name("limits.md"))
 
 
-def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> go.Figure:
+def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> Figure:
     """Both models over threads, both axes logarithmic; published times as marks."""
     is_time = session.manycore.manycore_shows == "time"
     shown = _TIME if is_time else _SPEED_UP
@@ -203,4 +162,4 @@ def _data(row: ThreadsRow) -> dict[str, object]:
     }
 
 
-run_page(body, lambda: (session.manycore,))
+run_page("Many-core CPUs", main, lambda: (session.manycore,))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import streamlit as st
 
-from pages.predict.columns import COSTED_STEPS, Per
 from profet_core.advice.advise import OfferRow
 from profet_core.advice.plans import Limits, Plan, Workload
 from profet_core.advice.recommend import Recommendation, format_certainty, frontier, recommendations, within
@@ -14,12 +15,114 @@ from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
 from profet_core.memory.fit import does_not_fit
 from profet_core.units import format_time, format_usd, format_usd_range, listed_price, time_unit
-from ui.charts.bars import COLORS, Bar, bar_chart, legend
-from ui.charts.style import no_markup, show_chart
-from ui.charts.trade_off import trade_off
+from ui.charts import COLORS, GRAY, RED, Bar, Figure, Part, bar_chart, framed, legend, line_at, no_markup, show_chart
+from ui.columns import COSTED_STEPS, Per, plan_gpus
+from ui.curves import Shown
 from ui.state.session import session
-from ui.tables import plan_gpus
 from ui.words import EXPLAINED, FOUR_WORDS, plain
+
+_TIME_SHOWN, _COST_SHOWN = Shown("Time", format_time, in_time=True), Shown("Cost", format_usd, prefix="$")
+#: A limit this many times beyond all plans is not drawn: it would leave no room for them.
+_IN_SIGHT = 3.0
+
+
+def trade_off(
+    plans: Sequence[Plan],
+    best: Collection[str],
+    named: Collection[str] = (),
+    deadline_s: float | None = None,
+    budget_usd: float | None = None,
+) -> Figure:
+    """Time against cost on logarithmic axes, one color per basis; a line joins the Pareto frontier.
+
+    `best`: labels of the plans on the frontier. `named`: of more plans whose GPU is written beside them.
+    """
+    # Time and cost move with one latency, so an interval is a line.
+    ends = [(plan.total_s, plan.total_usd) for plan in plans]
+    spans = [plan.interval for plan in plans if plan.interval]
+    ends += [end for span in spans for end in ((span.low_s, span.low_usd), (span.high_s, span.high_usd))]
+    times, dollars = [end[0] for end in ends], [end[1] for end in ends]
+    seconds, x = _TIME_SHOWN.axis(times)
+    _, y = _COST_SHOWN.axis(dollars)
+    # Labels of the frontier stand to the left of their marks.
+    x["range"] = [math.log10(min(times) / seconds) - 0.2, math.log10(max(times) / seconds) + 0.1]
+    frontier = sorted((plan for plan in plans if plan.label in best), key=lambda plan: plan.total_s)
+    lines = [
+        _line(
+            "90% prediction interval",
+            [value for span in spans for value in (span.low_s / seconds, span.high_s / seconds, None)],
+            [value for span in spans for value in (span.low_usd, span.high_usd, None)],
+            {"color": "rgba(128,128,128,0.35)", "width": 1},
+        )
+    ]
+    if len(frontier) > 1:
+        name = "Pareto frontier: nothing is both faster and cheaper"
+        time, cost = [plan.total_s / seconds for plan in frontier], [plan.total_usd for plan in frontier]
+        lines.append(_line(name, time, cost, {"color": GRAY, "width": 1.5, "dash": "dot"}))
+    by_basis = {word: [plan for plan in plans if FOUR_WORDS[plan.basis] == word] for word in COLORS}
+    return framed(
+        [*lines, *(_marks(found, seconds, word, best, named) for word, found in by_basis.items() if found)],
+        x=x,
+        y=y,
+        height=440,
+        name="Time against cost, one point per instance",
+        hovermode="closest",
+        **_limits(
+            deadline_s / seconds if _in_sight(deadline_s, times) and deadline_s else None,
+            budget_usd if _in_sight(budget_usd, dollars) else None,
+        ),
+    )
+
+
+def _in_sight(limit: float | None, values: Sequence[float]) -> bool:
+    return limit is not None and min(values) / _IN_SIGHT < limit < max(values) * _IN_SIGHT
+
+
+def _limits(deadline: float | None, budget_usd: float | None) -> Part:
+    """Lines with their names at their ends."""
+    shapes, texts, line = [], [], {"color": RED, "width": 1.5, "dash": "dash"}
+    # On a logarithmic axis a text takes the logarithm, a line the value.
+    if deadline is not None:
+        shapes.append(line_at(x=deadline, line=line))
+        place = {"yref": "y domain", "y": 1, "xanchor": "right", "yanchor": "top"}
+        texts.append({"text": "deadline ", "x": math.log10(deadline), "showarrow": False, **place})
+    if budget_usd is not None:
+        shapes.append(line_at(y=budget_usd, line=line))
+        place = {"xref": "x domain", "x": 0, "xanchor": "left", "yanchor": "bottom"}
+        texts.append({"text": " budget", "y": math.log10(budget_usd), "showarrow": False, **place})
+    return {"shapes": shapes, "annotations": texts}
+
+
+def _line(name: str, x: Sequence[float | None], y: Sequence[float | None], line: Part) -> Part:
+    return {"type": "scatter", "name": name, "x": x, "y": y, "mode": "lines", "line": line, "hoverinfo": "skip"}
+
+
+def _marks(plans: Sequence[Plan], seconds: float, word: str, best: Collection[str], named: Collection[str]) -> Part:
+    """Nothing lies below and left of the frontier: there is room for its labels; others' would hide each other."""
+    shorts = [no_markup(f"{plan.gpus} × " * (plan.gpus > 1) + gpu_words(plan.offer)) for plan in plans]
+    return {
+        "type": "scatter",
+        "name": word,
+        "x": [plan.total_s / seconds for plan in plans],
+        "y": [plan.total_usd for plan in plans],
+        "text": [short if plan.label in {*best, *named} else "" for plan, short in zip(plans, shorts, strict=True)],
+        "textposition": ["bottom left" if plan.label in best else "top right" for plan in plans],
+        "mode": "markers+text",
+        "marker": {
+            "color": COLORS[word],
+            "size": [13 if plan.label in best else 9 for plan in plans],
+            "opacity": 1,
+        },
+        "unselected": {"marker": {"opacity": 1}},
+        "cliponaxis": False,
+        "customdata": [plan.label for plan in plans],
+        "hovertext": [
+            f"{no_markup(f'{plan.title} ({plan_gpus(plan)})')}<br>{format_time(plan.total_s)}<br>"
+            f"{format_usd(plan.total_usd)}"
+            for plan in plans
+        ],
+        "hoverinfo": "text",
+    }
 
 
 def show_cards(plans: Sequence[Plan], limits: Limits, workload: Workload, per: Per) -> None:
@@ -32,9 +135,8 @@ def show_cards(plans: Sequence[Plan], limits: Limits, workload: Workload, per: P
     if limited and not kept:
         st.warning("No instance here meets your deadline and budget.", icon=":material/timer_off:")
     found = recommendations(kept or plans)
-    for column, card in zip(st.columns(len(found)), found, strict=True):
-        with column, st.container(border=True, height="stretch", gap=None, key=f"card-{card.goals[0].name.lower()}"):
-            st.markdown("  \n".join(_lines(card, workload, per, limited=limited and bool(kept))))
+    for column, card in zip(st.columns(len(found), border=True), found, strict=True):
+        column.markdown("  \n".join(_lines(card, workload, per, limited=limited and bool(kept))))
 
 
 def _lines(card: Recommendation, workload: Workload, per: Per, *, limited: bool) -> list[str]:
@@ -80,19 +182,20 @@ def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Li
             times.append(Bar(key=row.label, name=name, text=why_not(row)))
             costs.append(times[-1])
             continue
+        bar = partial(_bar, key=row.label, name=name, plan=plan)
         ends = plan.interval
         ends_s, ends_usd = ends and (ends.low_s, ends.high_s), ends and (ends.low_usd, ends.high_usd)
-        times.append(_bar(row, plan, name, plan.total_s, ends_s, unit.words, unit.range_words, unit.seconds))
-        costs.append(_bar(row, plan, name, plan.total_usd, ends_usd, format_usd, format_usd_range))
-    left, right = st.columns(2, gap="small")
-    with left:
-        limit = limits.deadline_s / unit.seconds if whole and limits.deadline_s else None
-        chart = bar_chart(times, f"{_TIME[per]} ({unit.name})", name=f"{_TIME[per]} per instance", limit=limit)
-        show_chart(chart, "latency-bars", session.predict_table.choose)
-    with right:
-        limit = limits.budget_usd if whole else None
-        chart = bar_chart(costs, f"{_COST[per]} ($)", name=f"{_COST[per]} per instance", limit=limit)
-        show_chart(chart, "cost-bars", session.predict_table.choose)
+        times.append(bar(plan.total_s, ends_s, unit.words, unit.range_words, unit=unit.seconds))
+        costs.append(bar(plan.total_usd, ends_usd, format_usd, format_usd_range))
+    time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
+    charts = (
+        ("latency-bars", times, _TIME[per], unit.name, time_limit),
+        ("cost-bars", costs, _COST[per], "$", limits.budget_usd),
+    )
+    for column, (key, bars, title, name, limit) in zip(st.columns(2, gap="small"), charts, strict=True):
+        chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit if whole else None)
+        with column:
+            show_chart(chart, key, session.predict_table.choose)
     words = {color: f"{basis}: {EXPLAINED[basis]}" for basis, color in COLORS.items()}
     st.markdown(legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}")))
 
@@ -129,25 +232,29 @@ def _short(row: OfferRow) -> str:
 
 
 def _bar(
-    row: OfferRow,
-    plan: Plan,
-    name: str,
     value: float,
     ends: tuple[float, float] | None,
     words: Callable[[float], str],
     range_words: Callable[[float, float], str],
+    *,
+    key: str,
+    name: str,
+    plan: Plan,
     unit: float = 1.0,
 ) -> Bar:
-    spread = "" if ends is None else f" ({range_words(*ends)})"
+    offer, spread = plan.offer, "" if ends is None else f" ({range_words(*ends)})"
+    date = f" ({offer.as_of}, {offer.market})" if offer.as_of else f" ({offer.market})"
+    said = [f"{words(value)}{spread}", f"{listed_price(offer.usd_per_hour)}/h{date}", FOUR_WORDS[plan.basis], plan.note]
+    head = f"<b>{no_markup(plan.title)}</b> · {no_markup(plan_gpus(plan))}"
     return Bar(
-        key=row.label,
+        key=key,
         name=name,
         color=COLORS[FOUR_WORDS[plan.basis]],
         value=value / unit,
         low=ends and ends[0] / unit,
         high=ends and ends[1] / unit,
         text=words(value),
-        hover="<br>".join(_hover(plan, f"{words(value)}{spread}")),
+        hover="<br>".join([head, *(no_markup(line) for line in said if line)]),
     )
 
 
@@ -157,14 +264,3 @@ def why_not(row: OfferRow) -> str:
         most = row.fit.largest_batch if row.fit else None
         return f"doesn't fit; largest batch {most:,}" if most else "doesn't fit in memory"
     return "latency not given (step 3)" if row.is_anchor else row.reason
-
-
-def _hover(plan: Plan, value: str) -> Iterator[str]:
-    offer = plan.offer
-    yield f"<b>{no_markup(plan.title)}</b> · {no_markup(plan_gpus(plan))}"
-    yield no_markup(value)
-    date = f" ({offer.as_of}, {offer.market})" if offer.as_of else f" ({offer.market})"
-    yield no_markup(f"{listed_price(offer.usd_per_hour)}/h{date}")
-    yield FOUR_WORDS[plan.basis]
-    if plan.note:
-        yield no_markup(plan.note)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -10,20 +10,17 @@ from pages.predict.charts import why_not
 from profet_core.advice.advise import OfferRow
 from profet_core.advice.plans import Plan, Request
 from profet_core.advice.recommend import compare, others_of_gpus
-from profet_core.advice.words import basis_caveats, comparison_sentences
-from profet_core.artifacts.samples import Sample
-from profet_core.catalog import Instance
+from profet_core.advice.words import comparison_sentences
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
 from profet_core.precision.names import is_half
 from profet_core.units import format_ms, format_usd, listed_price
+from ui.columns import fit_sentence, plan_gpus, price_source, price_words
 from ui.inputs.fields import choice, number_field, select
-from ui.notices import MEASURE_IT, UNMEASURED, custom_gpu_link
 from ui.predicted import Predicted
 from ui.state.resources import Resources
-from ui.state.session import DEFAULT_METHOD, MEASURED, PRICE, USUAL_PLAN, Network, PredictView, session
-from ui.tables import fit_sentence, plan_gpus, price_source, price_words
-from ui.words import FOUR_WORDS, joined_phrase, plain, unbroken
+from ui.state.session import DEFAULT_METHOD, USUAL_PLAN, Field, Network, Offers, PredictView, session
+from ui.words import FOUR_WORDS, MEASURE_IT, UNMEASURED, custom_gpu_link, joined_phrase, plain, unbroken
 
 #: Other offers of the same GPU that are named; the table has them all.
 _ALSO_NAMED = 8
@@ -35,7 +32,7 @@ def show_details(
     """Open the dialog of one row; closing it draws the page with what was corrected."""
     title = f"{row.label} · {plan_gpus(row.plan) if row.plan else row.offer.gpu}"
 
-    @st.dialog(title, width="large", on_dismiss=session.predict_table.close)
+    @st.dialog(title, width="large", on_dismiss=session.predict_table.choose)
     def dialog() -> None:
         if row.plan is None:
             st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")
@@ -54,25 +51,28 @@ def show_details(
 def _corrections(resources: Resources, row: OfferRow) -> None:
     """A price of the visitor's own, and a latency they measured there."""
     price, measured = st.columns(2, gap="medium")
-    listed, key = resources.catalog[row.offer.name].usd_per_hour, MEASURED.key(row.offer.name)
-    number_field(
-        "Your price ($/h)",
-        PRICE.key(row.offer.name),
-        empty=f"list price: {listed_price(listed)}",
-        tip="Replaces the list price. Empty: the list price.",
-        at=price,
-    )
+    name, listed = row.offer.name, listed_price(resources.catalog[row.offer.name].usd_per_hour)
+    tip = "Replaces the list price. Empty: the list price."
+    with price:
+        _number_there("Your price ($/h)", Offers.price, name, f"list price: {listed}", tip)
     if not row.is_anchor:
-        number_field(
-            "Measured latency (ms/step)",
-            key,
-            empty="not measured",
-            tip="A step latency of this network that you measured there. It corrects the prediction for this GPU.",
-            at=measured,
-        )
-        if session.network.second and st.session_state[key] is not None:
-            with measured:
+        tip = "A step latency of this network that you measured there. It corrects the prediction for this GPU."
+        with measured:
+            _number_there("Measured latency (ms/step)", Network.measured, name, "not measured", tip)
+            if session.network.second and name in session.network.measured:
                 choice("Measured at", Network.measured_at)
+
+
+def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, empty: str, tip: str) -> None:
+    """The visitor's number for one instance."""
+    key = f"{field.key}_{instance}"
+    st.session_state[key] = st.session_state[field.key].get(instance)
+
+    def take() -> None:
+        numbers = st.session_state[field.key] | {instance: st.session_state[key]}
+        st.session_state[field.key] = {name: number for name, number in numbers.items() if number is not None}
+
+    number_field(label, key, empty=empty, tip=tip, on_change=take)
 
 
 def _facts(resources: Resources, network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> list[str]:
@@ -104,37 +104,32 @@ def _facts(resources: Resources, network: Predicted, plans: Sequence[Plan], row:
 def _also_at(plans: Sequence[Plan], plan: Plan) -> str:
     """Who else offers as many of these GPUs, and for how much an hour, the cheapest first."""
     others = sorted((other.offer for other in others_of_gpus(plans, plan)), key=lambda offer: offer.usd_per_hour)
-    named = [f"{_renter(offer)} {price_words(offer)}" for offer in others[:_ALSO_NAMED]]
+    named = []
+    for offer in others[:_ALSO_NAMED]:
+        who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
+        market = "" if offer.market == ON_DEMAND else f" {offer.market}"
+        named.append(f"{who}{market} {price_words(offer)}")
     return ", ".join(named) + (f" and {len(others) - _ALSO_NAMED} more" if len(others) > _ALSO_NAMED else "")
-
-
-def _renter(offer: Instance) -> str:
-    """'GCP', 'GCP spot'; of a custom instance its name."""
-    who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
-    return who if offer.market == ON_DEMAND else f"{who} {offer.market}"
 
 
 def _measured_line(network: Predicted, instance: str) -> str:
     """For a sample with known truth: what was measured there, beside models that never saw its architecture."""
-    sample = network.held.sample
-    if sample is None or not _is_unchanged(network, sample) or instance not in sample.left_out_ms:
+    sample, prediction = network.held.sample, network.training.prediction
+    given_ms = prediction.anchor_latency_ms
+    if (
+        sample is None
+        or instance not in sample.left_out_ms
+        or prediction.anchor != sample.anchor
+        or given_ms not in (None, sample.latency_ms)
+        or is_half(prediction.precision)
+        or session.network.method != DEFAULT_METHOD
+    ):
         return ""
-    given = network.training.prediction.anchor_latency_ms is not None
-    predicted_ms = (sample.left_out_ms if given else sample.left_out_without_latency_ms)[instance]
+    predicted_ms = (sample.left_out_without_latency_ms if given_ms is None else sample.left_out_ms)[instance]
     measured_ms = sample.measured_ms[instance]
     off = f"{100 * (predicted_ms / measured_ms - 1):+.1f}%"
     return unbroken(
         f"{format_ms(measured_ms)}/step; models that never saw {sample.model} predict {format_ms(predicted_ms)} ({off})"
-    )
-
-
-def _is_unchanged(network: Predicted, sample: Sample) -> bool:
-    prediction = network.training.prediction
-    return (
-        prediction.anchor == sample.anchor
-        and prediction.anchor_latency_ms in (None, sample.latency_ms)
-        and not is_half(prediction.precision)
-        and session.network.method == DEFAULT_METHOD
     )
 
 
@@ -150,8 +145,5 @@ def _against(request: Request, plans: Sequence[Plan], plan: Plan) -> None:
     labels = {USUAL_PLAN: names[usual.label]} | {label: names[label] for label in others if label != usual.label}
     select("Compare with", PredictView.against, labels)
     chosen = others.get(session.predict.against, usual)
-    # What either is based on is said in its own details.
-    said_there = set(basis_caveats((plan, chosen)))
     for line in comparison_sentences(compare(plan, chosen, request.interval_level)):
-        if line not in said_there:
-            st.markdown(unbroken(line))
+        st.markdown(unbroken(line))

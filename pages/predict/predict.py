@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 from pages.predict.charts import show_bars, show_cards, show_scatter
-from pages.predict.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from pages.predict.details import show_details
 from profet_core import ProfetError
-from profet_core.advice.advise import Advice, OfferRow, Sort, sorted_rows
-from profet_core.advice.plans import Plan
+from profet_core.advice.advise import OfferRow, Sort, sorted_rows
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.cost import training_energy
 from profet_core.documents.report import report_html, report_source
-from profet_core.memory.fit import FitAnswer
+from ui.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, select, toggle
-from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
-from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.training import (
+from ui.inputs.fields import (
+    choice,
     method_input,
+    number_field,
     precision_input,
+    select,
     size_sliders,
+    toggle,
     validation_input,
     whole_nodes_input,
     workload_input,
 )
+from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
+from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
 from ui.predicted import PAGE, Predicted, current_network
-from ui.result_table.show import result_table
-from ui.state.profiles import held_in
+from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import Limits, PredictView, Training, session
-from ui.tables import download_button
+from ui.state.session import PredictView, Training, session
+from ui.tables import download_button, result_table
 
 TITLE = "Training time and cost on every cloud GPU, from one profiled step"
 _BOUNDARY = (
@@ -42,11 +43,25 @@ _BOUNDARY = (
 )
 
 
-def body(resources: Resources) -> None:
-    """Draw the sidebar and the title."""
-    with st.sidebar:
-        _sidebar(resources)
-    st.title(TITLE, anchor=False)
+def sidebar(resources: Resources) -> None:
+    """Everything that the numbers depend on, but for sizes and offers."""
+    network_input(resources)
+    workload_input()
+    precision_input()
+    deadline, budget = st.columns(2, gap="small")
+    number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
+    number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
+    with st.expander("More options"):
+        validation_input()
+        second_input(resources)
+        whole_nodes_input(held_in(resources, session.profile).profile.meta)
+        number_field(
+            "Confidence for deadline and budget (%)",
+            Training.certainty,
+            tip="Cards recommend an instance only if it meets both with this probability.",
+        )
+        toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
+        method_input(resources)
 
 
 def main(resources: Resources) -> None:
@@ -61,8 +76,9 @@ def main(resources: Resources) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             offer_buttons(resources)
         raise
-    per = _per(network)
-    rows = _rows(answer)
+    # Without a batch size only a step is known.
+    per = Per.STEP if network.batch_size is None else Per(session.predict.per)
+    rows = sorted_rows(chosen_rows(answer.rows, keep=session.predict_table.open), Sort(session.predict.sort))
     cards = st.container()
     _choices(resources, network)
     request = answer.advice.request
@@ -84,37 +100,6 @@ def main(resources: Resources) -> None:
         show_details(resources, network, request, rows, opened)
 
 
-def _sidebar(resources: Resources) -> None:
-    """Everything that the numbers depend on, but for sizes and offers."""
-    network_input(resources)
-    workload_input()
-    precision_input()
-    deadline, budget = st.columns(2, gap="small")
-    number_field("Deadline (h)", Limits.deadline_h, empty="none", at=deadline)
-    number_field("Budget ($)", Limits.budget_usd, empty="none", at=budget)
-    with st.expander("More options"):
-        validation_input()
-        second_input(resources)
-        whole_nodes_input(held_in(resources, session.profile).profile.meta)
-        number_field(
-            "Confidence for deadline and budget (%)",
-            Limits.certainty,
-            tip="Cards recommend an instance only if it meets both with this probability.",
-        )
-        toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
-        method_input(resources)
-
-
-def _rows(answer: AdviseAnswer) -> list[OfferRow]:
-    """The rows that the preset shows, sorted."""
-    return sorted_rows(chosen_rows(answer.rows, keep=session.predict_table.open), Sort(session.predict.sort))
-
-
-def _per(network: Predicted) -> Per:
-    """What time and cost are of: without a batch size only a step is known."""
-    return Per.STEP if network.batch_size is None else Per(session.predict.per)
-
-
 def _choices(resources: Resources, network: Predicted) -> None:
     """What is shown, and how."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="choices"):
@@ -132,38 +117,38 @@ def _choices(resources: Resources, network: Predicted) -> None:
 
 
 def _table(resources: Resources, network: Predicted, answer: AdviseAnswer, rows: list[OfferRow], per: Per) -> None:
-    workload = answer.advice.request.workload
-    plans = tuple(row.plan for row in rows if row.plan is not None)
+    workload, shown = answer.advice.request.workload, []
+    for row in rows:
+        if row.plan is not None:
+            plan = per.of(workload, row.plan)
+            total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else 1)
+            energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
+            shown.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
+
+    def report_button() -> None:
+        """One page, which is made when it is asked for."""
+        prediction = network.training.prediction
+        advice = replace(answer.advice, plans=tuple(row.plan for row in rows if row.plan is not None))
+        source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+        made, tip = partial(report_html, advice, source), "One page to print or send."
+        name, icon = "profet-report.html", ":material/print:"
+        download_button("Report", made, name, "text/html", "report", icon=icon, help=tip)
+
     result_table(
-        [_table_row(resources, row.fit, per, per.of(workload, row.plan)) for row in rows if row.plan is not None],
+        shown,
         predict_columns(per),
         choices=session.predict_table,
         stem="profet-predict",
         title=f"{PredictView.per.options[per]}: time and cost",
         row_key=lambda row: row.plan.label,
-        beside=lambda: _report_button(resources, network, replace(answer.advice, plans=plans)),
+        beside=report_button,
     )
 
 
-def _table_row(resources: Resources, fit: FitAnswer | None, per: Per, plan: Plan) -> TableRow:
-    total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else 1)
-    energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
-    return TableRow(plan, fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None)))
-
-
-def _report_button(resources: Resources, network: Predicted, advice: Advice) -> None:
-    """Download the answer as one page; it is made when it is asked for."""
-    prediction = network.training.prediction
-    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
-    more = {"icon": ":material/print:", "help": "One page to print or send."}
-    download_button("Report", lambda: report_html(advice, source), "profet-report.html", "text/html", "report", **more)
-
-
 run_page(
-    body,
-    lambda: (
-        *(*session.asked, session.training, session.limits, session.nodes),
-        *(*session.offered, session.predict, session.predict_table),
-    ),
+    TITLE,
     main,
+    lambda: (*session.asked, session.training, session.offers, session.predict, session.predict_table),
+    sidebar,
+    alone=True,
 )

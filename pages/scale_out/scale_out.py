@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.scale_out.columns import OUT_COLUMNS
 from profet_core.advice.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.catalog.naming import machine_words
@@ -15,34 +14,40 @@ from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import Strategy
 from profet_core.units import format_significant, format_time, format_usd
-from ui.charts.curves import LATENCY, Curve, Shown, count_axis, curves
-from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY, Look
-from ui.charts.style import GRAY, show_chart
+from ui.charts import GRAY, show_chart
+from ui.columns import OUT_COLUMNS
+from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, select
-from ui.inputs.network import latency_question, network_input, price_line, show_notices
+from ui.inputs.fields import (
+    choice,
+    chosen_parameters,
+    number_field,
+    parameters_input,
+    select,
+    typed_network,
+    validation_input,
+)
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
-from ui.inputs.training import chosen_parameters, parameters_input, typed_network, validation_input
-from ui.notices import page_path
+from ui.inputs.profile import latency_question, network_input, price_line, show_notices
 from ui.predicted import PAGE, current_network
-from ui.result_table.show import result_table
-from ui.state.profiles import held_in
+from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import STRATEGIES, ScaleOut, Training, TypedStep, session
-from ui.words import plain
+from ui.state.session import STRATEGIES, ScaleOut, Training, session
+from ui.tables import result_table
+from ui.words import page_path, plain
 
 _KEPT_TIP = "Per-GPU batch: a step has more images with more GPUs. Global batch: the GPUs share one batch."
 
 
-def out_inputs(resources: Resources) -> None:
+def sidebar(resources: Resources) -> None:
     """Everything but the offers."""
     choice("Step on one GPU", ScaleOut.one_gpu)
     if session.scale_out.one_gpu == "typed":
         step, batch = st.columns(2, gap="small")
-        number_field("Latency (ms)", TypedStep.one_gpu_ms, empty="measured", at=step)
-        number_field("Batch size", TypedStep.one_gpu_batch, at=batch)
+        number_field("Latency (ms)", ScaleOut.one_gpu_ms, empty="measured", at=step)
+        number_field("Batch size", ScaleOut.one_gpu_batch, at=batch)
         gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
-        select("Measured on", TypedStep.one_gpu_on, {gpu: gpu for gpu in gpus}, index=None, placeholder="which GPU?")
+        select("Measured on", ScaleOut.one_gpu_on, {gpu: gpu for gpu in gpus}, index=None, placeholder="which GPU?")
         parameters_input(None)
     else:
         network_input(resources)
@@ -75,11 +80,8 @@ _STRATEGIES = {
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 
-def body(resources: Resources) -> None:
+def main(resources: Resources) -> None:
     """Draw the page."""
-    with st.sidebar:
-        out_inputs(resources)
-    st.title("Training on 1 to 64 GPUs", anchor=False)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         choice("Show", ScaleOut.out_shows)
         preset_choice()
@@ -112,7 +114,7 @@ def body(resources: Resources) -> None:
 
 def _question(resources: Resources) -> ScaleoutQuestion | None:
     """The settings as a question; None while something is missing, which the page asks for."""
-    state, step = session.scale_out, session.step
+    state = session.scale_out
     network, parameters = typed_network()
     asked = ScaleoutQuestion(
         **offer_values(resources),
@@ -125,11 +127,11 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         total_gpus=state.gpus,
     )
     if state.one_gpu == "typed":
-        if step.one_gpu_ms is None or step.one_gpu_on is None:
+        if state.one_gpu_ms is None or state.one_gpu_on is None:
             st.info("Enter the latency of a step on one GPU, and the GPU, in the sidebar.")
             return None
-        meta, batch_size = None, step.one_gpu_batch
-        asked = replace(asked, step_ms=step.one_gpu_ms, batch=batch_size, gpu=(step.one_gpu_on,))
+        meta, batch_size = None, state.one_gpu_batch
+        asked = replace(asked, step_ms=state.one_gpu_ms, batch=batch_size, gpu=(state.one_gpu_on,))
     else:
         found = current_network(resources)
         latency_question(found)
@@ -222,9 +224,8 @@ def _value(epoch: ScaledEpoch, shows: str) -> tuple[float, tuple[float, float] |
 
 
 run_page(
-    body,
-    lambda: (
-        *((session.step,) if session.scale_out.one_gpu == "typed" else (*session.asked, "batch", "pixels")),
-        *(session.scale_out, "network", "images", "validation_images", *session.offered, session.scale_out_table),
-    ),
+    "Training on 1 to 64 GPUs",
+    main,
+    lambda: (*session.asked, session.training, session.scale_out, session.offers, session.scale_out_table),
+    sidebar,
 )

@@ -9,25 +9,31 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.sizes.columns import SIZE_COLUMNS
 from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import ScaleQuestion, SizeCurve, SizePoint, SizesAnswer, answer_scale, answer_sizes
 from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import KNOTS, axis_range
 from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
-from ui.charts.curves import LATENCY, Curve, Shown, curves, size_axis
-from ui.charts.gpu_look import gpu_look
-from ui.charts.style import show_chart
+from ui.charts import show_chart
+from ui.columns import SIZE_COLUMNS, plan_gpus
+from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
-from ui.inputs.fields import choice, number_field, select
-from ui.inputs.network import latency_question, network_input, price_line, second_input, show_notices
+from ui.inputs.fields import (
+    SIZE_LABELS,
+    choice,
+    number_field,
+    select,
+    size_sliders,
+    size_stops,
+    validation_input,
+    workload_input,
+)
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.training import SIZE_LABELS, size_sliders, size_stops, validation_input, workload_input
+from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
 from ui.predicted import PAGE, Predicted, current_network
-from ui.result_table.show import result_table
 from ui.state.resources import Resources
-from ui.state.session import CurvesView, Part, PerInstance, Scaler, SizesView, session
-from ui.tables import plan_gpus
+from ui.state.session import SizesView, session
+from ui.tables import result_table
 from ui.words import plain
 
 
@@ -37,25 +43,25 @@ def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
     min_key, max_key, at_key = (f"scaler_{name}_{axis}" for name in ("min", "max", "at"))
     instance, low, high, method = st.columns([3, 2, 2, 3], gap="small", vertical_alignment="bottom")
     with instance:
-        names = {name: resources.instance_label(name) for name in Scaler.scaler_instance.options}
-        select("Target instance", Scaler.scaler_instance, names)
+        names = {name: resources.instance_label(name) for name in SizesView.scaler_instance.options}
+        select("Target instance", SizesView.scaler_instance, names)
     number_field(f"Latency at {smallest} (ms)", min_key, empty="measured", at=low)
     number_field(f"Latency at {largest} (ms)", max_key, empty="measured", at=high)
     with method:
-        choice("Method", Scaler.scaler_method)
-    min_ms, max_ms, at = (getattr(session.scaler, key) for key in (min_key, max_key, at_key))
+        choice("Method", SizesView.scaler_method)
+    min_ms, max_ms, at = (getattr(session.sizes, key) for key in (min_key, max_key, at_key))
     st.select_slider(SIZE_LABELS[axis], size_stops(axis, at, log=log), key=at_key, persist_state="session")
     if min_ms is None or max_ms is None:
         words = SIZE_LABELS[axis].lower().removesuffix(" (pixels)")
         st.info(f"Enter the measured latency at {words} {smallest} and at {words} {largest}.", icon=":material/info:")
         return
     question = ScaleQuestion(
-        instance=session.scaler.scaler_instance,
+        instance=session.sizes.scaler_instance,
         axis=axis,
         min_ms=min_ms,
         max_ms=max_ms,
         at=at,
-        method=session.scaler.scaler_method,
+        method=session.sizes.scaler_method,
     )
     answer = answer_scale(resources, question, range(smallest, largest + 1))
     st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {question.at}", f"{format_ms(answer.scaled.latency_ms)}/step")
@@ -76,16 +82,14 @@ _SHOWN = {
 }
 
 
-def body(resources: Resources) -> None:
-    """Draw the sidebar and the title."""
+def sidebar(resources: Resources) -> None:
+    """What the curves depend on; the scaler asks in its own place."""
     if session.sizes.sizes_view != "scaler":
-        with st.sidebar:
-            network_input(resources)
-            workload_input()
-            with st.expander("More options"):
-                validation_input()
-                second_input(resources)
-    st.title("Latency and cost by batch size and image size", anchor=False)
+        network_input(resources)
+        workload_input()
+        with st.expander("More options"):
+            validation_input()
+            second_input(resources)
 
 
 def main(resources: Resources) -> None:
@@ -98,7 +102,7 @@ def main(resources: Resources) -> None:
         choice("View", SizesView.sizes_view)
         choice("Curve over", SizesView.axis)
         if not scaler:
-            choice("Show", CurvesView.shows)
+            choice("Show", SizesView.shows)
         choice("Scale", SizesView.scale)
         if not scaler:
             preset_choice()
@@ -123,7 +127,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
         sorted(_GRID[axis] | ({at} if at and smallest <= at <= largest else set())),
         PAGE,
         choose=partial(chosen_rows, keep=session.sizes_table.open),
-        at_largest=axis == "batch" and session.curves.each_at == "largest",
+        at_largest=axis == "batch" and session.sizes.each_at == "largest",
         training=network.training,
     )
     known = {curve.row.label: curve for curve in answer.curves}
@@ -132,7 +136,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
         return
     with gpus_place:
         drawn = drawn_rows([curve.row for curve in answer.curves], keep=session.sizes_table.open)
-    shows = session.curves.shows
+    shows = session.sizes.shows
     lines = [_curve(known[row.label], answer.sizes, shows) for row in drawn]
     show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
     if axis == "pixels":
@@ -150,7 +154,7 @@ def _chosen_size(network: Predicted, axis: str) -> int | None:
 def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
     """Every instance at the chosen size, or each at its largest batch that fits."""
     if axis == "batch":
-        choice("Table at", CurvesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+        choice("Table at", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     result_table(
         sorted(answer.rows, key=_by_cost),
         SIZE_COLUMNS,
@@ -160,7 +164,7 @@ def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
         row_key=lambda row: row.plan.label,
     )
     without = [curve.row.offer.name for curve in answer.curves if does_not_fit(curve.row.fit)]
-    if without and session.curves.each_at == "size":
+    if without and session.sizes.each_at == "size":
         shown, more = ", ".join(without[:4]), f" and {len(without) - 4} more" if len(without) > 4 else ""
         st.caption(plain(f"Doesn't fit in memory at this size: {shown}{more}."))
     st.caption(price_line(row.plan.offer for row in answer.rows))
@@ -203,12 +207,10 @@ def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
     return value, ends[shows]
 
 
-def _linked() -> tuple[Part | PerInstance | str, ...]:
-    """Settings of the training, the offers and the curves; or of the scaler along the chosen axis."""
-    if session.sizes.sizes_view == "scaler":
-        return (session.sizes, session.scaler)
-    shown = (session.sizes, session.curves, "drawn", session.nodes, session.sizes_table)
-    return (*session.asked, session.training, *session.offered, *shown)
-
-
-run_page(body, _linked, main)
+run_page(
+    "Latency and cost by batch size and image size",
+    main,
+    lambda: (*session.asked, session.training, session.offers, session.sizes, session.sizes_table),
+    sidebar,
+    alone=True,
+)

@@ -14,10 +14,18 @@ from typing import TypeVar
 from profet_cli.arguments import add_format
 from profet_cli.cloud import add_cloud, is_cloud, run_cloud
 from profet_cli.output import print_json, print_table
-from profet_collect.expected import Expected
-from profet_collect.grid import BATCH_SIZES, PIXELS, Grid, cells_of, known_error, measurable, models_of, quick_cells
-from profet_collect.machine import Machine, installed_frameworks, machine_at_hand
-from profet_collect.run import Protocol, collect, expected_at_hand
+from profet_collect.grid import (
+    BATCH_SIZES,
+    PIXELS,
+    Expected,
+    Grid,
+    cells_of,
+    known_error,
+    measurable,
+    models_of,
+    quick_cells,
+)
+from profet_collect.run import Machine, Protocol, collect, expected_at_hand, installed_frameworks, machine_at_hand
 from profet_collect.store import locked_store, only_collector
 from profet_core.collected.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
 from profet_core.documents.records import Document

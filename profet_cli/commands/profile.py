@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from profet_core.errors import InputError
 from profet_recorder.plan import record_plan
-from profet_recorder.script.run import record_script
+from profet_recorder.script import record_script
 
 #: Between the command's own arguments and the script's.
 SEPARATOR = "--"

@@ -17,7 +17,7 @@ class Builder:
     """The layers so far. Each method adds one and returns its output's shape, which the next one takes.
 
     What an activation or a pooling computes changes no count: `activation`, `function`, `is_mean` and `start` are for
-    what builds a network that runs (`profet_collect/networks/`), which overrides `put`.
+    what builds a network that runs (`profet_collect/graph.py`), which overrides `put`.
 
     Attributes
     ----------

@@ -31,13 +31,7 @@ from profet_core.manycore.published import (
 
 @dataclass(frozen=True, slots=True)
 class ThreadsRow:
-    """A training on so many threads.
-
-    Attributes
-    ----------
-    cpi : cycles an instruction. contention_s : memory contention an image, seconds.
-    a, b : its time by models (a) and (b). speedup_a, speedup_b : the same model's time on one thread over it.
-    """
+    """A training on so many threads: cycles an instruction, contention an image, times by both models and speed-ups."""
 
     threads: int
     cpi: float
@@ -76,21 +70,14 @@ def manycore(
     wanted = sorted(set(threads))
     if not wanted:
         raise InputError("Give at least one number of threads, such as 1,60,240.")
-    a_alone, b_alone = (time(network, machine, training, 1) for time in (time_by_operations, time_by_images))
+    a_alone, b_alone = time_by_operations(network, machine, training, 1), time_by_images(network, machine, training, 1)
     rows = []
     for count in wanted:
-        a, b = (time(network, machine, training, count) for time in (time_by_operations, time_by_images))
-        rows.append(
-            ThreadsRow(
-                threads=count,
-                cpi=machine.cycles_per_instruction(count),
-                contention_s=contention_at(network.contention_s, count),
-                a=a,
-                b=b,
-                speedup_a=a_alone.total_s / a.total_s,
-                speedup_b=b_alone.total_s / b.total_s,
-            )
-        )
+        a = time_by_operations(network, machine, training, count)
+        b = time_by_images(network, machine, training, count)
+        cpi, contention_s = machine.cycles_per_instruction(count), contention_at(network.contention_s, count)
+        speedups = a_alone.total_s / a.total_s, b_alone.total_s / b.total_s
+        rows.append(ThreadsRow(count, cpi, contention_s, a, b, *speedups))
     return ManycoreAnswer(network, training, machine, tuple(rows), tuple(_notes(network, rows)))
 
 
@@ -111,18 +98,9 @@ def _notes(network: Network, rows: Iterable[ThreadsRow]) -> Iterable[str]:
         )
 
 
-_S_PER_MIN = 60
-
-
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """A published network on so many threads.
-
-    Attributes
-    ----------
-    a_min, b_min : the training by models (a) and (b), minutes. speedup_a, speedup_b : over one thread.
-    published_min : the published prediction of model (a), where there is one.
-    """
+    """A published network on so many threads: minutes by both models, and model (a)'s as published where it was."""
 
     network: str
     threads: int
@@ -161,17 +139,16 @@ def mean_apart_percent(rows: Iterable[CheckRow], network: str, *, extrapolated: 
 
 
 def _rows(name: str, threads: Iterable[int]) -> list[CheckRow]:
-    answer = manycore(PUBLISHED[name], PUBLISHED_TRAINING[name], threads)
-    published_min = PUBLISHED_PREDICTIONS_MIN[name]
+    predictions_min = PUBLISHED_PREDICTIONS_MIN[name]
     return [
         CheckRow(
-            network=name,
-            threads=row.threads,
-            a_min=row.a.total_s / _S_PER_MIN,
-            b_min=row.b.total_s / _S_PER_MIN,
-            speedup_a=row.speedup_a,
-            speedup_b=row.speedup_b,
-            published_min=published_min.get(row.threads),
+            name,
+            row.threads,
+            row.a.total_s / 60,
+            row.b.total_s / 60,
+            row.speedup_a,
+            row.speedup_b,
+            predictions_min.get(row.threads),
         )
-        for row in answer.rows
+        for row in manycore(PUBLISHED[name], PUBLISHED_TRAINING[name], threads).rows
     ]

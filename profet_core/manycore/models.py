@@ -77,12 +77,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A training: every epoch trains on all images, validates on them again, and tests.
-
-    Raises
-    ------
-    InputError : a number is out of bounds; one line names it.
-    """
+    """A training: every epoch trains on all images, validates on them, and tests; refuses what is out of bounds."""
 
     images: int
     test_images: int
@@ -96,14 +91,7 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class TrainingTime:
-    """Seconds of a whole training.
-
-    Attributes
-    ----------
-    preparation_s : before the first image; threads don't help there.
-    images_s : forward and backward passes of training, validation and testing.
-    contention_s : waiting for memory that threads share.
-    """
+    """Seconds of a training before the first image, of all passes, and of waiting for memory that threads share."""
 
     preparation_s: float
     images_s: float
@@ -120,36 +108,19 @@ def time_by_operations(network: Network, machine: Machine, training: Training, t
 
     T = {(Prep + 4 i + 2 it + 10 ep) / s + CPI [(FProp + BProp) i/p ep + FProp i/p ep + FProp it/p ep] / s}
     OperationFactor + MemoryContention(p) ep i/p, with i images, it test images, ep epochs, p threads and s the clock.
-
-    Raises
-    ------
-    InputError : `threads` is out of bounds.
     """
     operation_s = machine.operation_factor / machine.clock_hz
     start = network.preparation_operations + 4 * training.images + 2 * training.test_images + 10 * training.epochs
-    passes = _passes(network.forward_operations, network.backward_operations, training, threads)
-    return _time(network, machine, training, threads, start * operation_s, passes, operation_s)
+    passes = network.forward_operations, network.backward_operations, operation_s
+    return _time(network, machine, training, threads, start * operation_s, *passes)
 
 
 def time_by_images(network: Network, machine: Machine, training: Training, threads: int) -> TrainingTime:
     """Model (b), times per image measured on one thread.
 
     T = T_prep + CPI [(T_f + T_b) i/p ep + T_f i/p ep + T_f it/p ep] + MemoryContention(p) ep i/p
-
-    Raises
-    ------
-    InputError : `threads` is out of bounds.
     """
-    passes_s = _passes(network.forward_s, network.backward_s, training, threads)
-    return _time(network, machine, training, threads, network.preparation_s, passes_s)
-
-
-def _passes(forward: float, backward: float, training: Training, threads: int) -> float:
-    """What a thread's share of all epochs takes: training, validation on the same images, testing."""
-    _check_whole("The number of threads", threads, FEWEST_THREADS, MOST_THREADS)
-    trained = (forward + backward) * training.images
-    validated, tested = forward * training.images, forward * training.test_images
-    return (trained + validated + tested) / threads * training.epochs
+    return _time(network, machine, training, threads, network.preparation_s, network.forward_s, network.backward_s)
 
 
 def _time(
@@ -158,10 +129,15 @@ def _time(
     training: Training,
     threads: int,
     preparation_s: float,
-    passes: float,
+    forward: float,
+    backward: float,
     unit_s: float = 1.0,
 ) -> TrainingTime:
-    """The parts of the time; `passes` in units of `unit_s`, without threads that share a core."""
+    """A thread's share of all epochs: training, validation on the same images, testing; passes in units of `unit_s`."""
+    _check_whole("The number of threads", threads, FEWEST_THREADS, MOST_THREADS)
+    trained = (forward + backward) * training.images
+    validated, tested = forward * training.images, forward * training.test_images
+    passes = (trained + validated + tested) / threads * training.epochs
     return TrainingTime(
         preparation_s=preparation_s,
         images_s=machine.cycles_per_instruction(threads) * passes * unit_s,
@@ -172,12 +148,7 @@ def _time(
 def contention_at(contention_s: tuple[float, ...], threads: int) -> float:
     """Seconds of contention per image, shared by all threads.
 
-    Exact at the published numbers of threads, a power law between two of them: it never falls where these rise.
-
-    Parameters
-    ----------
-    contention_s : at each of `PUBLISHED_THREADS`.
-    threads : from the first to the last of these.
+    `contention_s` is of each of `PUBLISHED_THREADS`, with a power law between two of them.
     """
     above = bisect_left(PUBLISHED_THREADS, threads)
     high = PUBLISHED_THREADS[above]
@@ -193,8 +164,7 @@ def between(at: float, low: tuple[float, float], high: tuple[float, float]) -> f
     20.0
     """
     exponent = math.log(high[1] / low[1]) / math.log(high[0] / low[0])
-    times: float = (at / low[0]) ** exponent
-    return low[1] * times
+    return low[1] * math.pow(at / low[0], exponent)
 
 
 def _check_whole(what: str, value: int, fewest: int, most: int) -> None:

@@ -8,7 +8,6 @@ to 3.23-3.27 a multiply-add in all three.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from profet_core.errors import InputError
 from profet_core.manycore.models import Network, Training, between
@@ -56,25 +55,21 @@ LARGE = Network(
 )
 
 #: By name, the smallest first.
-PUBLISHED: Mapping[str, Network] = MappingProxyType({network.name: network for network in (SMALL, MEDIUM, LARGE)})
+PUBLISHED: Mapping[str, Network] = {network.name: network for network in (SMALL, MEDIUM, LARGE)}
 #: What each was trained with: MNIST.
-PUBLISHED_TRAINING: Mapping[str, Training] = MappingProxyType(
-    {
-        SMALL.name: Training(60_000, 10_000, 70),
-        MEDIUM.name: Training(60_000, 10_000, 70),
-        LARGE.name: Training(60_000, 10_000, 15),
-    }
-)
+PUBLISHED_TRAINING: Mapping[str, Training] = {
+    "small": Training(60_000, 10_000, 70),
+    "medium": Training(60_000, 10_000, 70),
+    "large": Training(60_000, 10_000, 15),
+}
 #: Network -> threads -> the prediction that was published, minutes.
-PUBLISHED_PREDICTIONS_MIN: Mapping[str, Mapping[int, float]] = MappingProxyType(
-    {
-        SMALL.name: MappingProxyType({480: 6.6, 960: 5.4, 1_920: 4.9, 3_840: 4.6}),
-        MEDIUM.name: MappingProxyType({480: 36.8, 960: 23.9, 1_920: 17.4, 3_840: 14.2}),
-        LARGE.name: MappingProxyType({480: 92.9, 960: 60.8, 1_920: 44.8, 3_840: 36.8}),
-    }
-)
+PUBLISHED_PREDICTIONS_MIN: Mapping[str, Mapping[int, float]] = {
+    "small": {480: 6.6, 960: 5.4, 1_920: 4.9, 3_840: 4.6},
+    "medium": {480: 36.8, 960: 23.9, 1_920: 17.4, 3_840: 14.2},
+    "large": {480: 92.9, 960: 60.8, 1_920: 44.8, 3_840: 36.8},
+}
 #: Average error of each model against the measured trainings, percent: of the abstract, which was read.
-PUBLISHED_ERROR_PERCENT: Mapping[str, float] = MappingProxyType({"a": 15.0, "b": 11.0})
+PUBLISHED_ERROR_PERCENT: Mapping[str, float] = {"a": 15.0, "b": 11.0}
 #: Measured speed-up of the large network, over one thread of the same processor, and at how many threads.
 PUBLISHED_SPEEDUP, PUBLISHED_SPEEDUP_THREADS = 103.5, 244
 
@@ -98,14 +93,19 @@ def scaled_network(name: str, forward_flops: float) -> Network:
     if not FEWEST_FLOPS <= forward_flops <= MOST_FLOPS:
         raise InputError(f"The FLOPs per image must be from {FEWEST_FLOPS:g} to {MOST_FLOPS:g}, not {forward_flops:g}.")
 
-    per_image = ("forward_operations", "backward_operations", "forward_s", "backward_s")
-    at_start = ("preparation_operations", "preparation_s")
+    def scaled(name: str, grows_beyond: bool = True) -> float:
+        return _at_flops([getattr(network, name) for network in PUBLISHED.values()], forward_flops, grows_beyond)
+
     contention_s = zip(*(network.contention_s for network in PUBLISHED.values()), strict=True)
     return Network(
         name=name,
         forward_flops=forward_flops,
-        **{field: _at_flops(_published(field), forward_flops) for field in per_image},
-        **{field: _at_flops(_published(field), forward_flops, grows_beyond=False) for field in at_start},
+        forward_operations=scaled("forward_operations"),
+        backward_operations=scaled("backward_operations"),
+        preparation_operations=scaled("preparation_operations", grows_beyond=False),
+        forward_s=scaled("forward_s"),
+        backward_s=scaled("backward_s"),
+        preparation_s=scaled("preparation_s", grows_beyond=False),
         contention_s=tuple(_at_flops(values, forward_flops) for values in contention_s),
     )
 
@@ -123,18 +123,8 @@ def is_beyond_published(forward_flops: float) -> bool:
     return not SMALL.forward_flops <= forward_flops <= LARGE.forward_flops
 
 
-def _published(field: str) -> Sequence[float]:
-    return [getattr(network, field) for network in PUBLISHED.values()]
-
-
-def _at_flops(values: Sequence[float], flops: float, *, grows_beyond: bool = True) -> float:
-    """A parameter at these FLOPs.
-
-    Parameters
-    ----------
-    values : of the published networks, the smallest first.
-    grows_beyond : with the FLOPs, outside of the published networks.
-    """
+def _at_flops(values: Sequence[float], flops: float, grows_beyond: bool = True) -> float:
+    """A parameter, of the published networks by size, at these FLOPs; outside of them it may grow with the FLOPs."""
     known = {network.forward_flops: value for network, value in zip(PUBLISHED.values(), values, strict=True)}
     if is_beyond_published(flops):
         end = nearest_published(flops).forward_flops

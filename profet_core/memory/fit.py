@@ -16,15 +16,20 @@ from profet_core.memory.model import GIB_PER_VALUE, MemoryModel, PeakRelation
 from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.units import US_PER_MS, positive_number, whole_number
 
+LARGEST_BATCH = 65_536
+_SIZE_UNKNOWN = "the profile does not include the size it was recorded at"
+#: Copies of the parameters in a recorded peak at any batch size: weights and gradients.
+HELD_COPIES = 2.0
+#: Bytes per parameter in half precision; mixed precision keeps weights and gradients of four bytes.
+_HALF = ("fp16", "float16", "bf16", "bfloat16")
+_MIB_PER_GIB = 1024
+#: Lower bound of activations.
+_SMALLEST_SHARE, _TINY_GIB = 0.01, 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceTimes:
-    """Device time of one step by operation class, and the GPU it was recorded on.
-
-    Attributes
-    ----------
-    class_us : device operation class -> microseconds of the step.
-    """
+    """Microseconds of one step by device operation class, and the GPU it was recorded on."""
 
     class_us: Mapping[str, float]
     gpu_model: str
@@ -38,7 +43,7 @@ def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) ->
     relevant operations.
     """
     framework = (profile.meta.framework or "tensorflow").lower()
-    gpu = anchor_sheet(catalog, gpus, anchor)
+    gpu = _anchor_sheet(catalog, gpus, anchor)
     if gpu is None or not framework.startswith("tensorflow"):
         return None
     classes = load_operation_classes()
@@ -49,22 +54,13 @@ def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) ->
     return DeviceTimes(class_us, gpu_model(gpu.name), gpu.bandwidth_gb_per_s)
 
 
-def anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:
+def _anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:
     """Specs of the anchor, an instance or a GPU by name; None: no specs."""
     entry = catalog.get(anchor)
     try:
         return gpus.find(anchor) if entry is None else gpus.find(entry.gpu, entry.gpu_memory_gib)
     except InputError:
         return None
-
-
-#: Copies of the parameters in a recorded peak at any batch size: weights and gradients.
-HELD_COPIES = 2.0
-#: Bytes per parameter in half precision; mixed precision keeps weights and gradients of four bytes.
-_HALF = ("fp16", "float16", "bf16", "bfloat16")
-_MIB_PER_GIB = 1024
-#: Lower bound of activations.
-_SMALLEST_SHARE, _TINY_GIB = 0.01, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +127,18 @@ class RecordedStep:
     second: ProfileMeta | None = None
 
 
-def memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
-    """Need of the recorded step from the best known source.
-
-    None if unknown.
-
-    A recorded peak comes first, then activations from the profile's times, then from batch and pixel size.
-    """
+def _memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
+    """Need of the recorded step from the best known source: its peak, its times, its sizes; None if unknown."""
     meta, times = step.meta, step.times
-    parameters = _parameters(model, step)
+    parameters: float | None = meta.parameters
+    if parameters is None and times is not None:
+        plain_us = times.class_us.get("weight update", 0.0) / traffic_factor(step.state_copies)
+        parameters = model.traffic.parameters(plain_us, times.bandwidth_gb_per_s)
     if meta.peak_memory_mib is not None:
         return _need_by_peak(model.peak, step, meta.peak_memory_mib / _MIB_PER_GIB, parameters)
-    if parameters is None or _differs_from_data(meta):
+    # Half precision and fused operations take other memory than the FP32 measurements.
+    is_fp32 = (meta.precision or "float32").lower() in ("fp32", "float32", "tf32") and not meta.compiled
+    if parameters is None or not is_fp32:
         return None
     if times is not None:
         grows_gib = model.traffic.activation_gib(times.class_us, times.gpu_model, times.bandwidth_gb_per_s)
@@ -156,48 +152,31 @@ def memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
     return MemoryNeed(stays_gib, grows_gib, model.law.log_scale, scale, 0.0, source)
 
 
-def _parameters(model: MemoryModel, step: RecordedStep) -> float | None:
-    """Number of parameters; None if unknown."""
-    if step.meta.parameters is not None or step.times is None:
-        return step.meta.parameters
-    plain_us = step.times.class_us.get("weight update", 0.0) / traffic_factor(step.state_copies)
-    return model.traffic.parameters(plain_us, step.times.bandwidth_gb_per_s)
-
-
 def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, parameters: float | None) -> MemoryNeed:
-    meta = step.meta
-    grows_gib, doubling = _growing_gib(step, peak_gib), relation.log_scale_a_doubling
-    if grows_gib is None and parameters is None:
+    meta, second, times = step.meta, step.second, _second_size(step)
+    doubling = relation.log_scale_a_doubling
+    if times is not None and second is not None and second.peak_memory_mib is not None:
+        # The part of the first of two peaks that grows with batch and image area.
+        grows_gib = (second.peak_memory_mib / _MIB_PER_GIB - peak_gib) / (times - 1)
+    elif parameters is None:
         grows_gib, doubling = peak_gib, relation.unsplit_log_scale_a_doubling
-    elif grows_gib is None:
+    else:
         gib_per_value = GIB_PER_VALUE / 2 if (meta.precision or "").lower() in _HALF else GIB_PER_VALUE
-        grows_gib = peak_gib - (HELD_COPIES + step.state_copies) * (parameters or 0.0) * gib_per_value
+        grows_gib = peak_gib - (HELD_COPIES + step.state_copies) * parameters * gib_per_value
     # At least a small part must grow, or any batch size would fit.
     grows_gib = min(max(grows_gib, _SMALLEST_SHARE * peak_gib), peak_gib)
+    # Such as "the recorded peak (PyTorch, mixed fp16)".
+    framework = (meta.framework or "").lower()
+    name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
+    known = ", ".join(word for word in (name, meta.precision) if word)
     return MemoryNeed(
         held_gib=relation.base_gib(parameters or 0.0) + relation.per_peak * (peak_gib - grows_gib),
         activation_gib=relation.per_peak * grows_gib,
         log_scale=relation.log_scale,
         activation_log_scale=0.0,
         doubling_log_scale=doubling,
-        source=_peak_words(step),
+        source=f"the recorded peak{'s' if times else ''}{f' ({known})' if known else ''}",
     )
-
-
-def _peak_words(step: RecordedStep) -> str:
-    """Describe the peak's source: 'the recorded peak (PyTorch, mixed fp16)'."""
-    framework = (step.meta.framework or "").lower()
-    name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
-    known = ", ".join(word for word in (name, step.meta.precision) if word)
-    return f"the recorded peak{'s' if _second_size(step) else ''}{f' ({known})' if known else ''}"
-
-
-def _growing_gib(step: RecordedStep, peak_gib: float) -> float | None:
-    """Part of the first of two peaks that grows with batch and image area; None without two."""
-    times, second = _second_size(step), step.second
-    if times is None or second is None or second.peak_memory_mib is None:
-        return None
-    return (second.peak_memory_mib / _MIB_PER_GIB - peak_gib) / (times - 1)
 
 
 def _second_size(step: RecordedStep) -> float | None:
@@ -211,15 +190,6 @@ def _second_size(step: RecordedStep) -> float | None:
         return None
     times = second.batch_size * (second.pixels or 1) ** 2 / (first.batch_size * (first.pixels or 1) ** 2)
     return times if times != 1 else None
-
-
-def _differs_from_data(meta: ProfileMeta) -> bool:
-    """Whether memory differs from the FP32 measurements: half precision or fused operations."""
-    return bool(meta.compiled) or (meta.precision or "float32").lower() not in ("fp32", "float32", "tf32")
-
-
-LARGEST_BATCH = 65_536
-_SIZE_UNKNOWN = "the profile does not include the size it was recorded at"
 
 
 class Verdict(StrEnum):
@@ -238,7 +208,6 @@ class FitAnswer:
     ----------
     probability : that it fits, 0 to 1; None if there is no basis for one.
     largest_batch : largest batch size that "fits" by the same rule; None: unknown.
-    why : one short sentence.
     """
 
     verdict: Verdict
@@ -290,8 +259,8 @@ def fits_by_instance(
     """
     if model is None:
         return {}
-    times = device_times(profile, catalog, gpus, anchor)
-    step = RecordedStep(profile.meta, times, state_copies(profile), None if second is None else second.meta)
+    times, second_meta = device_times(profile, catalog, gpus, anchor), None if second is None else second.meta
+    step = RecordedStep(profile.meta, times, state_copies(profile), second_meta)
     anchor_gib = _gpu_memory_gib(catalog, gpus, anchor)
     sizes_gib = {name: _gpu_memory_gib(catalog, gpus, name) for name in instances}
     # Only an instance's memory matters, and many have the same.
@@ -299,7 +268,7 @@ def fits_by_instance(
         target_gib: fit_answer(
             model, step, anchor_gib, target_gib, batch_size=batch_size, pixels=pixels, precision_growth=precision_growth
         )
-        for target_gib in dict.fromkeys(sizes_gib.values())
+        for target_gib in set(sizes_gib.values())
     }
     return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
 
@@ -307,7 +276,7 @@ def fits_by_instance(
 def _gpu_memory_gib(catalog: Catalog, gpus: Gpus, name: str) -> float:
     if name in catalog:
         return catalog[name].gpu_memory_gib
-    gpu = anchor_sheet(catalog, gpus, name)
+    gpu = _anchor_sheet(catalog, gpus, name)
     if gpu is None:
         raise InputError(f"{name!r} is neither an instance of the catalog nor a known GPU.")
     return gpu.memory_gib
@@ -350,11 +319,22 @@ def fit_answer(
     if area is None:
         return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
     area *= precision_growth
-    need = memory_need(model, step)
-    known = _KnownStep(model, need and need.bounded(anchor_gib), anchor_gib, target_gib)
-    if recorded is None or wanted is None:
-        return known.answer(area)
-    return replace(known.answer(area * wanted / recorded), largest_batch=known.largest_batch(recorded, area))
+    need = _memory_need(model, step)
+    need = need and need.bounded(anchor_gib)
+    growth = area if recorded is None or wanted is None else area * wanted / recorded
+    largest = None if recorded is None else _largest_batch(model, need, recorded / area, anchor_gib, target_gib)
+    if growth <= 1 and target_gib >= anchor_gib:
+        return FitAnswer(Verdict.FITS, model.ran_probability, largest, f"it ran on a GPU with {anchor_gib:g} GiB")
+    if need is None:
+        smaller = target_gib < anchor_gib
+        beyond = "less memory than the GPU it ran on" if smaller else "a larger step than the recorded one"
+        why = f"{beyond}, and the profile does not show how much memory it needs"
+        return FitAnswer(Verdict.CANT_TELL, None, largest, why)
+    # It ran on the anchor, so only needs that fit there remain possible.
+    chance, ran = need.probability(target_gib, growth), need.probability(anchor_gib, 1.0)
+    chance = min(chance / max(ran, chance), model.ran_probability)
+    why = f"needs about {need.needed_gib(growth):.2g} of {target_gib:g} GiB, from {need.source}"
+    return FitAnswer(verdict_of(model, chance), chance, largest, why)
 
 
 def _area_growth(pixels: int | None, recorded: int | None) -> float | None:
@@ -365,43 +345,16 @@ def _area_growth(pixels: int | None, recorded: int | None) -> float | None:
     return None if recorded is None else (wanted / recorded) ** 2
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownStep:
-    """A step that ran on one GPU and may run on another; `need` None: the profile doesn't indicate its need."""
+def _largest_batch(
+    model: MemoryModel, need: MemoryNeed | None, recorded: float, anchor_gib: float, target_gib: float
+) -> int | None:
+    """Largest batch that "fits", where so many images of the size in question ran on the anchor; None: none is known.
 
-    model: MemoryModel
-    need: MemoryNeed | None
-    anchor_gib: float
-    target_gib: float
-
-    def answer(self, growth: float) -> FitAnswer:
-        """Memory fit after activations grow by a factor, without the largest batch."""
-        if growth <= 1 and self.target_gib >= self.anchor_gib:
-            why = f"it ran on a GPU with {self.anchor_gib:g} GiB"
-            return FitAnswer(Verdict.FITS, self.model.ran_probability, None, why)
-        if self.need is None:
-            smaller = self.target_gib < self.anchor_gib
-            beyond = "less memory than the GPU it ran on" if smaller else "a larger step than the recorded one"
-            return FitAnswer(
-                Verdict.CANT_TELL, None, None, f"{beyond}, and the profile does not show how much memory it needs"
-            )
-        # It ran on the anchor, so only needs that fit there remain possible.
-        chance, ran = self.need.probability(self.target_gib, growth), self.need.probability(self.anchor_gib, 1.0)
-        chance = min(chance / max(ran, chance), self.model.ran_probability)
-        needed = f"needs about {self.need.needed_gib(growth):.2g} of {self.target_gib:g} GiB"
-        return FitAnswer(verdict_of(self.model, chance), chance, None, f"{needed}, from {self.need.source}")
-
-    def largest_batch(self, recorded: int, area: float) -> int | None:
-        """Largest batch that fits after image area grows by `area`; None if none is known to."""
-        known = self._known_to_fit(recorded / area)
-        largest = max(known, math.floor(recorded / area)) if self.target_gib >= self.anchor_gib else known
-        return min(largest, LARGEST_BATCH) if largest >= 1 else None
-
-    def _known_to_fit(self, recorded: float) -> int:
-        """Largest batch with a high enough probability; `answer` solved for the batch."""
-        need, certain = self.need, self.model.certain
-        if need is None or self.model.ran_probability < certain:
-            return 0
-        growth = need.growth_at(self.target_gib, certain * need.probability(self.anchor_gib, 1.0))
+    It is the rule of `fit_answer` solved for the batch.
+    """
+    largest = math.floor(recorded) if target_gib >= anchor_gib else 0
+    if need is not None and model.ran_probability >= model.certain:
+        growth = need.growth_at(target_gib, model.certain * need.probability(anchor_gib, 1.0))
         # Rounding must not lose a whole batch.
-        return math.floor(min(growth, LARGEST_BATCH) * recorded * (1 + 1e-12))
+        largest = max(largest, math.floor(min(growth, LARGEST_BATCH) * recorded * (1 + 1e-12)))
+    return min(largest, LARGEST_BATCH) if largest >= 1 else None

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import MappingProxyType
 
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 
@@ -147,15 +146,15 @@ def memory_model(content: JsonObject) -> MemoryModel:
     return MemoryModel(
         law=MemoryLaw(**_positive(MemoryLaw, content["law"])),
         traffic=TrafficRelation(
-            weights=_numbers(traffic["weights"]),
-            log_offset=_numbers(traffic["log_offset"]),
+            weights={str(name): finite_number(value) for name, value in traffic["weights"].items()},
+            log_offset={str(name): finite_number(value) for name, value in traffic["log_offset"].items()},
             log_scale=finite_number(traffic["log_scale"]),
             parameters_per_update=finite_number(traffic["parameters_per_update"]),
         ),
         images=ImageRelation(**_positive(ImageRelation, content["images"])),
         certain=finite_number(content["certain"]),
         ran_probability=finite_number(content["ran_probability"]),
-        fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
+        fitted_on={str(name): str(value) for name, value in content["fitted_on"].items()},
         peak=PeakRelation(**_positive(PeakRelation, content["peak"])),
         checksum=str(content["checksum"]),
     )
@@ -166,7 +165,3 @@ def _positive(kind: type, row: JsonObject) -> dict[str, float]:
     if min(values.values()) <= 0:
         raise ValueError(f"{kind.__name__} holds a number that is not positive")
     return values
-
-
-def _numbers(row: JsonObject) -> Mapping[str, float]:
-    return MappingProxyType({str(name): finite_number(value) for name, value in row.items()})

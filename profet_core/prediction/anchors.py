@@ -67,7 +67,7 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
         gpu = transfer.gpus.find(name) if entry is None else transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
     except InputError as error:
         raise InputError(
-            f"Unknown anchor {name!r}: give the GPU that it was profiled on, such as T4, or an instance of the catalog. "
+            f"Unknown anchor {name!r}: give the GPU it was profiled on, such as T4, or an instance of the catalog. "
             f"{error}"
         ) from None
     host = host_named("" if entry is None else entry.host, gpu.compute_capability)

@@ -16,7 +16,7 @@ from profet_core.memory.model import GIB_PER_VALUE, PeakRelation
 from profet_lab.memory.law import most_likely
 
 #: The most bytes that the tensors of one step of plain SGD held at once, in blocks of 512 bytes as PyTorch's allocator
-#: hands them out: every measured network as `profet_collect.networks` builds it, run on tensors without values
+#: hands them out: every measured network as `profet_collect` builds it, run on tensors without values
 #: (`FakeTensorMode`), each storage counted while it is alive, so that no size needs a GPU. `peak_bytes` counts all
 #: tensors; `without_indices_bytes` leaves out the indices that PyTorch's maximum pooling keeps.
 PEAKS_FILE = Path(__file__).with_name("step_peaks.csv")

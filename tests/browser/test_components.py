@@ -21,18 +21,18 @@ APP = """
 from starlette.middleware import Middleware
 from streamlit import App
 from profet_http.headers import SecurityHeaders
-from ui.delivery.page import content_policy
+from ui.server import content_policy
 
 app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy())])
 """
 PAGE = """
 import streamlit as st
-from ui.charts.curves import Curve, curves
-from ui.charts.gpu_look import gpu_look
-from ui.charts.curves import LATENCY, size_axis
-from ui.charts.style import show_chart
+from ui.curves import Curve, curves
+from ui.curves import gpu_look
+from ui.curves import LATENCY, size_axis
+from ui.charts import show_chart
 from ui.tables import Cell, Column
-from ui.result_table.show import result_table
+from ui.tables import result_table
 from ui.state.session import session
 
 PLANS = (("g5.xlarge", "A10G", 612.0, 0.17), ("<i>own</i>", "L4", 90.0, None), ("p4d.24xlarge", "A100", 210.0, 1.63))

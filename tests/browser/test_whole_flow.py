@@ -171,7 +171,7 @@ def test_the_first_screen_has_bars_above_the_fold_and_few_words(browser, app_url
     values = page.locator(".st-key-latency-bars .textpoint text")
     expect(values.nth(8)).to_be_in_viewport(timeout=LOADED_MS)
     expect(page.locator(".st-key-cost-bars .textpoint text").nth(8)).to_be_in_viewport()
-    expect(page.locator(".st-key-card-cheapest")).to_be_in_viewport()
+    expect(page.get_by_text("Cheapest: ")).to_be_in_viewport()
     words = page.evaluate(_WORDS)
     page.close()
     assert len(words) <= 120, words

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 
-from profet_collect.cells.task import Seen
-from profet_collect.expected import Expected, Timed
+from profet_collect.graph import Graph, Node, network_graph
 from profet_collect.grid import (
     BATCH_SIZES,
     NEWER,
     PIXELS,
+    Expected,
     Grid,
+    Timed,
     cells_of,
     known_error,
     measurable,
@@ -18,19 +21,18 @@ from profet_collect.grid import (
     quick_cells,
     quick_workloads,
 )
-from profet_collect.machine import Machine
 from profet_collect.run import print_result
 from profet_core.catalog import load_gpus
 from profet_core.collected.record import Cell, CellResult
 from profet_core.errors import InputError
-from profet_core.layers.networks import counts_of
+from profet_core.layers.networks import counts_of, layers_of, measured_networks, named_networks
+from tests.recorder.runs import needs
 
 GRID = Grid(models_of("measured"), PIXELS, BATCH_SIZES, ("fp32",), ("tensorflow",))
 
 
-def machine(gpu: str, capability: float) -> Machine:
-    seen = {"tensorflow": Seen("2.21.0"), "pytorch": Seen("2.13.0")}
-    return Machine("gpu", gpu, capability, "550", None, seen, {"tensorflow": 12.0, "pytorch": 6.0})
+def expected_on(gpu: str) -> Expected:
+    return Expected({"tensorflow": 12.0, "pytorch": 6.0}, 15, 600.0, load_gpus().find(gpu))
 
 
 def test_the_grid_of_the_published_measurements_has_its_355_cells():
@@ -82,10 +84,7 @@ def test_quick_takes_the_head_of_the_table_that_fits_into_the_time():
 
 
 def test_a_step_is_expected_by_the_data_sheet():
-    t4, h200 = (
-        Expected(machine(name, capability), 15, 600.0, load_gpus().find(name))
-        for name, capability in (("Tesla T4", 7.5), ("H200", 9.0))
-    )
+    t4, h200 = map(expected_on, ("Tesla T4", "H200"))
     cell = Cell("tensorflow", "fp32", "VGG16", 224, 16)
     assert t4.step_ms(cell) > 3 * h200.step_ms(cell)
     assert h200.step_ms(cell) > h200.step_ms(Cell("tensorflow", "tf32", "VGG16", 224, 16))
@@ -97,7 +96,7 @@ CELL, LARGE = Cell("tensorflow", "fp32", "LeNet5", 32, 16), Cell("tensorflow", "
 
 @pytest.fixture
 def expected() -> Expected:
-    return Expected(machine("Tesla T4", 7.5), 15, 600.0, load_gpus().find("Tesla T4"))
+    return expected_on("Tesla T4")
 
 
 def test_start_layers_and_pace_are_those_of_two_cells_that_were_run(expected):
@@ -116,32 +115,99 @@ def test_start_layers_and_pace_are_those_of_two_cells_that_were_run(expected):
         layers[cell] = counts_of(cell.model, cell.pixels).layers
         assert expected.seconds(cell) == pytest.approx(took_s(cell, 2 * expected.step_ms(cell)))
     assert expected.seconds(other) == others
+    # No cell may take longer than its time.
+    expected.pace["tensorflow"] = 1000.0
+    assert expected.seconds(LARGE) == 600.0
     # Noise may have the deep one's rest shorter than the shallow one's.
     expected.calibrate(Timed(CELL, 30.0, 4.0), Timed(deep, 17 * 100 / 1e3 + 20.0, 100.0))
     assert expected.layer_s["tensorflow"] == 0.0 and expected.start_s["tensorflow"] == pytest.approx(30 - 17 * 4 / 1e3)
-
-
-def test_no_cell_is_expected_to_take_longer_than_it_may(expected):
-    expected.pace["tensorflow"] = 100.0
-    assert expected.seconds(LARGE) == 600.0
-
-
-def test_a_processor_s_steps_are_expected_by_what_they_take_there():
-    """As measured on one core in PyTorch, milliseconds: none is a third off, small networks no more than large ones."""
-    processor = Expected(Machine("cpu", "x", None, "", 1, {}, {"pytorch": 4.0}), 15, 600.0, None)
-    for model, pixels, batch, step_ms in (
-        ("LeNet5", 32, 16, 5), ("LeNet5", 64, 64, 43), ("MNIST_CNN", 32, 16, 11), ("CIFAR10_CNN", 32, 32, 67),
-        ("ResNetSmall", 32, 16, 14), ("AlexNet", 32, 16, 1667), ("VGG16", 32, 16, 459), ("ResNet18", 32, 16, 89),
-        ("ResNet18", 128, 16, 822), ("ResNet50", 64, 16, 611), ("MobileNetV2", 64, 16, 192), ("VGG11", 64, 16, 804),
-    ):  # fmt: skip
-        assert processor.step_ms(Cell("pytorch", "fp32", model, pixels, batch)) == pytest.approx(step_ms, rel=0.33)
 
 
 def test_each_cell_that_ends_is_a_line(capsys):
     cell = Cell("pytorch", "fp32", "LeNet5", 32, 16)
     print_result("1/2", CellResult(cell, "2", "ok", "now", batch_latency_ms=12.0, latency_repeats_ms=(12.0,)), 90.0)
     print_result("2/2", CellResult(cell, "2", "out-of-memory", "now", why="8 GiB asked"), 30.0)
-    assert capsys.readouterr().err.splitlines() == [
-        "1/2, 1 min 30 s left: LeNet5, 32 pixels, batch 16, fp32, pytorch: 12.0 ms",
-        "2/2, 30 s left: LeNet5, 32 pixels, batch 16, fp32, pytorch: out-of-memory (8 GiB asked)",
-    ]
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("1/2, 1 min 30 s left: LeNet5, ") and first.endswith(": 12.0 ms")
+    assert second.startswith("2/2, 30 s left") and second.endswith(": out-of-memory (8 GiB asked)")
+
+
+pytorch = needs("torch")
+
+
+def parameter_count(module) -> int:
+    """As the measurements count them: running averages among them, the number of batches seen not."""
+    values = [*module.parameters(), *(one for one in module.buffers() if one.is_floating_point())]
+    return sum(one.numel() for one in values)
+
+
+def test_the_graph_holds_the_layers_that_are_counted():
+    for name in named_networks():
+        assert network_graph(name, 224).layers == layers_of(name, 224), name
+
+
+@pytorch
+def test_pytorch_has_the_parameters_of_all_71_measured_architectures(repository):
+    import torch
+
+    from profet_collect.in_pytorch import build
+
+    architectures = list(csv.DictReader((repository / "data" / "architectures.csv").read_text().splitlines()))
+    assert len(architectures) == 71
+    with torch.device("meta"):
+        for row in architectures:
+            network = build(network_graph(row["model"], int(row["pixels"])))
+            trainable = sum(one.numel() for one in network.parameters())
+            assert [parameter_count(network), trainable] == [int(row["parameters"]), int(row["trainable"])], row
+
+
+@pytorch
+@pytest.mark.parametrize("name", [*NEWER, "InceptionResNetV2", "MobileNetV2", "ShuffleNetV2-x1.0", "SqueezeNet 1.0"])
+def test_pytorch_trains_what_is_described(name):
+    import torch
+
+    from profet_collect.in_pytorch import build
+
+    with torch.device("meta"):
+        network = build(network_graph(name, 128))
+        logits = network(torch.empty(2, 3, 128, 128))
+    assert parameter_count(network) == counts_of(name, 128).parameters
+    assert logits.shape == (2, 100) and logits.requires_grad
+
+
+def test_both_frameworks_compute_the_same_of_the_same_weights(in_keras):
+    assert len(in_keras["apart"]) == 3
+    for *size, apart, largest in in_keras["apart"]:
+        assert largest > 1e-6 and apart < 1e-4 * largest, size
+    # VGG with normalization and the AlexNet of 2014 pool to 7 and 6 a side, from whatever an image leaves them.
+    assert len(in_keras["pooled apart"]) == 6 and max(in_keras["pooled apart"]) < 1e-6
+
+
+def test_keras_has_the_parameters_of_the_measured_and_the_newer(in_keras):
+    sizes = {name for name, _, _ in in_keras["parameters"]}
+    assert sizes >= {*measured_networks(), *NEWER} - {"InceptionResNetV2"}
+    for *size, found in in_keras["parameters"]:
+        counts = counts_of(*size)
+        assert found == [counts.parameters, counts.trainable_parameters, counts.classes], size
+
+
+@pytorch
+def test_a_kind_of_layer_that_cannot_be_built_is_named():
+    from profet_collect.in_pytorch import build
+
+    nodes = (Node("input", (), (8, 8, 3)), Node("fractal pooling", (0,), (8, 8, 3)))
+    with pytest.raises(InputError, match="fractal pooling"):
+        build(Graph("odd", 8, 10, nodes, ()))
+
+
+@pytorch
+def test_an_activation_writes_over_its_input_only_where_nobody_else_reads_it():
+    from profet_collect.in_pytorch import build
+
+    # Of a residual network normalized before its convolutions (v2), sums go on beside their normalization.
+    network = build(network_graph("DenseNet-121", 32))
+    graph = network_graph("DenseNet-121", 32)
+    readers = [sum(index in node.inputs for node in graph.nodes) for index in range(len(graph.nodes))]
+    for node, layer in zip(graph.nodes, network.layers, strict=True):
+        if getattr(layer, "inplace", False):
+            assert readers[node.inputs[0]] == 1

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from tests.deploy.conftest import ask
-from ui.delivery.page import STATIC
+from ui.server import STATIC
 
 #: The largest: the charts' code.
 (CHARTS,) = (STATIC / "static" / "js").glob("PlotlyChart.*.js")

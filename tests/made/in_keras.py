@@ -12,12 +12,10 @@ import keras
 import numpy as np
 import torch
 
-from profet_collect.cells import child, tensorflow
-from profet_collect.cells.task import Task
+from profet_collect import in_keras, in_pytorch
+from profet_collect.cell import Task, measure_here
+from profet_collect.graph import Graph, Node, network_graph
 from profet_collect.grid import NEWER
-from profet_collect.networks import keras as in_keras
-from profet_collect.networks import pytorch as in_pytorch
-from profet_collect.networks.graph import Graph, Node, network_graph
 from profet_core.collected.record import Cell
 from profet_core.layers.networks import measured_networks
 
@@ -90,15 +88,15 @@ def cell(precision: str, batch_size: int) -> dict:
     """A cell as its process measures it."""
     keras.utils.clear_session()
     asked = Cell("tensorflow", precision, "LeNet5", 32, batch_size)
-    return asdict(child._measured(tensorflow, Task("tensorflow", asked, "cpu", None, warm_up=1, timed=2)))
+    return asdict(measure_here(Task("tensorflow", asked, "cpu", None, warm_up=1, timed=2)))
 
 
 def counted_cell(precision: str, batch_size: int) -> dict:
     """The same, and how many steps were trained."""
-    models, build = [], tensorflow.build
-    tensorflow.build = lambda graph: models.append(build(graph)) or models[-1]
+    models, build = [], in_keras.build
+    in_keras.build = lambda graph: models.append(build(graph)) or models[-1]
     found = cell(precision, batch_size)
-    tensorflow.build = build
+    in_keras.build = build
     return {**found, "steps": int(models[0].optimizer.iterations)}
 
 

@@ -14,16 +14,13 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from pages.estimate.columns import estimate_columns
-from pages.predict.columns import predict_columns
-from pages.scale_out.columns import OUT_COLUMNS
-from pages.sizes.columns import SIZE_COLUMNS
 from profet_core import Catalog, Models
 from profet_core.advice.plans import plan_confidence
 from profet_core.advice.recommend import recommendations
 from profet_core.answers.advise import AdviseAnswer
 from profet_core.units import format_usd, time_unit
 from tests.pages.expected import Core, shown_rows
+from ui.columns import OUT_COLUMNS, SIZE_COLUMNS, estimate_columns, predict_columns
 
 ALL_COLUMNS = {
     "predict": [column.key for column in predict_columns()[1:]],

@@ -8,6 +8,7 @@ from profet_core.layers.reading import read_network
 from profet_core.units import format_ms
 from tests.pages.conftest import column, everything, give, go, lines, link, result_rows, type_in
 from tests.pages.expected import FIRST
+from ui.server import DROPPED_TYPE
 
 TABLE = b"kind,channels,kernel\nconvolution,32,3\nmax pooling,,2\nconvolution,64,3\nflatten,,\ndense,10,\n"
 
@@ -60,11 +61,27 @@ def test_a_file_is_counted_and_estimated(open_app, models, catalog):
     network = read_network(TABLE, "mine.csv", 32)
     stated = expected(models, catalog, network.counts, 32)
     assert steps(app)["g4dn.xlarge"] == stated["g4dn.xlarge"]
-    # A file that is none says so in one line; what was read before stays.
-    app = give(app, ("bad.keras", b"not a network"))
-    (line,) = lines(app.error)
-    assert line.startswith("bad.keras") and "\n" not in line
-    assert steps(app)["g4dn.xlarge"] == stated["g4dn.xlarge"]
+    assert any("mine" in line for line in lines(go(go(app, "about"), "estimate").caption))
+
+
+def test_what_is_wrong_with_a_file_is_one_line_and_what_was_read_before_stays(open_app, monkeypatch):
+    app = give(open_app("estimate", net_from="file", net_pixels="32"), ("mine.csv", TABLE))
+    before = steps(app)
+    for content in (b"", b"\x00" * 100, b"PK\x03\x04", b"{" * 10_000):
+        app = give(app, ("<b>x</b>.keras", content))
+        (line,) = lines(app.error)
+        assert line.startswith("<b>x</b>.keras") and "\n" not in line and steps(app) == before
+        assert not app.file_uploader[0].value and not app.exception
+    app = app.file_uploader[0].set_value(("mine.csv", b"", DROPPED_TYPE)).run()
+    assert "let go of it" in lines(app.error)[0]
+    assert not give(app, ("mine.csv", TABLE)).error
+
+    def fail(*_):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("ui.inputs.uploads.read_network_guarded", fail)
+    (line,) = lines(give(app, ("next.csv", TABLE)).error)
+    assert "next.csv" in line and "our side" in line and "secret" not in line
 
 
 def test_a_profile_of_the_same_step_is_shown_beside(open_app, core, samples, models, catalog):

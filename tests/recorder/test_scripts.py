@@ -1,10 +1,143 @@
-"""Scripts as people write them, recorded as they are."""
+"""The scripts in scripts/ and of `variations`: what each expects of its recording, which its first lines say.
+
+`# expect:` lists facts of the profile (batch, pixels, parameters, precision; None where there is none), the exit
+`status` if it isn't 0, and `compiled`; `needs=` names a framework beyond its own; `plain`: it records itself, and
+Python runs it. `# operations:` are in the profile, `# says:` is on stderr, `# prints:` on stdout, `# silent:` on
+neither, `# keeps:` is a file it wrote; `# command:` has options, and after `--` the script's arguments.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
 
-from tests.recorder.small_scripts import check, run, scripts
+from profet_cli.dispatch import parsed
+from profet_core.profiles.record import NO_WORK
+from tests.recorder.runs import Run, needs
+from tests.recorder.variations import PREFIXES, VARIATIONS
+
+FOLDER = Path(__file__).parent / "scripts"
+#: Few steps, and no threads that wait for each other: these tests run beside others.
+STEPS = ("--warm-up", "2", "--timed", "3")
+ENVIRONMENT = {
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TF_NUM_INTRAOP_THREADS": "1",
+    "TF_NUM_INTEROP_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+_FRAMEWORKS = {"keras": ("tensorflow", "keras"), "tf": ("tensorflow", "keras"), "tfkeras": ("tensorflow", "tf_keras")}
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script of a kind ("torch", "keras", ...) and what its first lines say."""
+
+    kind: str
+    source: str
+    facts: dict[str, str]
+    lines: dict[str, str]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The frameworks it is written for."""
+        if self.facts.get("needs") == "torch":
+            return ("keras", "torch")
+        others = (self.facts["needs"],) if "needs" in self.facts else ()
+        own = ("torch", self.kind) if self.kind not in ("torch", "jax") else (self.kind,)
+        return tuple(dict.fromkeys((*_FRAMEWORKS.get(self.kind, own), *others)))
+
+    @property
+    def command(self) -> list[str]:
+        """The arguments of `profet profile` around the script."""
+        options, _, arguments = f"{self.lines.get('command', '')} ".partition("-- ")
+        return [*STEPS, *shlex.split(options), *(["--", *shlex.split(arguments)] if arguments else [])]
+
+
+def scripts(*kinds: str) -> list:
+    """A parameter for each script of these kinds, skipped by name where its framework isn't installed."""
+    found = {path.stem: read_script(path) for path in sorted(FOLDER.glob("*.py"))}
+    found |= {f"{kind}: {name}": _variation(kind, text) for (kind, name), text in VARIATIONS.items()}
+    return [pytest.param(one, id=name, marks=needs(*one.modules)) for name, one in found.items() if one.kind in kinds]
+
+
+def read_script(path: Path) -> Script:
+    """A script with what its first lines say."""
+    source = path.read_text()
+    return Script(path.stem.partition("_")[0], source, *_first_lines(source))
+
+
+def _variation(kind: str, text: str) -> Script:
+    facts, lines = _first_lines(text.lstrip())
+    if "status" not in facts:
+        facts = {"batch": "8", "pixels": "16", "parameters": "314", "precision": "fp32", **facts}
+        lines = {"operations": "Conv2DBackpropFilter MatMul", **lines}
+    return Script(kind, PREFIXES[kind] + text, facts, lines)
+
+
+def _first_lines(source: str) -> tuple[dict[str, str], dict[str, str]]:
+    lines = {}
+    for line in source.splitlines():
+        if not line.startswith("# "):
+            break
+        name, _, text = line.removeprefix("# ").partition(":")
+        lines[name] = text.strip()
+    words = [word.partition("=") for word in lines.get("expect", "").split()]
+    return {name: value for name, _, value in words}, lines
+
+
+def run(script: Script, folder: Path) -> Run:
+    """What the script left in the folder, in a process of its own."""
+    # Beside the folder: that is to hold only what the script and its recording write.
+    path = folder.with_suffix(".py")
+    path.write_text(script.source)
+    program = [path] if "plain" in script.facts else ["-m", "profet_cli", "profile", path, *script.command]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "KERAS"))}
+    done = subprocess.run(
+        list(map(str, [sys.executable, *program])),
+        cwd=folder,
+        env=kept | ENVIRONMENT | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, done.stderr, folder)
+
+
+def check(script: Script, done: Run) -> None:
+    """Assert what the script's first lines say."""
+    facts, lines = script.facts, script.lines
+    assert done.status == int(facts.get("status", 0)), done.err
+    for name, text in (("says", done.err), ("prints", done.out)):
+        assert lines.get(name, "") in text, done.err
+    assert "silent" not in lines or lines["silent"] not in done.out + done.err, done.err
+    assert all((done.folder / name).is_file() for name in lines.get("keeps", "").split())
+    assert (done.folder / "profile.json").is_file() == ("batch" in facts), done.err
+    if "batch" not in facts:
+        return
+    profile = done.profile()
+    meta = profile.meta
+    precision = (meta.precision or "None").replace(" ", "_")
+    found = {"batch": meta.batch_size, "pixels": meta.pixels, "parameters": meta.parameters, "precision": precision}
+    assert {name: str(value) for name, value in found.items() if name in facts} == {
+        name: facts[name] for name in found if name in facts
+    }, found
+    assert ("PyTorch" if "torch" in script.modules else "TensorFlow") in meta.framework
+    assert meta.compiled is (True if "compiled" in facts else None)
+    missing = [name for name in lines.get("operations", "").split() if f"Host_{name}" not in profile.operations]
+    assert not missing, sorted(profile.operations)
+    assert (profile.refusal, profile.steps) == ("", 1) and NO_WORK not in profile.warnings
+    assert meta.step_latency_ms > 0
 
 
 @pytest.mark.parametrize("script", scripts("torch", "keras", "tf", "tfkeras"))
@@ -18,3 +151,37 @@ def test_a_script_is_recorded_as_it_is(script, tmp_path):
 )
 def test_a_script_of_another_framework_is_recorded(script, tmp_path):
     check(script, run(script, tmp_path))
+
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "PROFILES.md"
+ROWS = re.findall(
+    r"^\| (.+?) \| (.+?) \| (.*?) ?\|$",
+    DOCUMENT.read_text().split("### Your script, and what to type")[1].split("\n## ")[0],
+    re.MULTILINE,
+)[2:]
+
+
+def test_there_is_a_row_for_each_shape():
+    assert len(ROWS) >= 25 and len({shape for shape, _, _ in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("shape, typed, example", ROWS, ids=[row[0] for row in ROWS])
+def test_what_is_typed_is_what_the_tests_run(shape, typed, example):
+    (command,) = re.findall(r"`(.*?profet profile [^`]+)`", typed) or [None]
+    if command is not None:
+        options = parsed(command.partition("profet ")[2].split())
+        assert options.module or options.script == "train.py"
+    link = re.match(r"\[(\w+)\]\(\.\./tests/recorder/scripts/(\w+)\.py\)(.*)", example)
+    if link is None:
+        # Tested in test_script.py.
+        assert example == "" and ("module" in shape or "notebook" in shape)
+        return
+    script = read_script(FOLDER / f"{link[2]}.py")
+    assert link[1] == link[2]
+    if link[3]:
+        assert link[3] == " is refused" and script.facts["status"] == "2" and script.lines["says"]
+    elif command is None:
+        assert "plain" in script.facts and typed.strip("`") in script.source
+    else:
+        assert "batch" in script.facts and "plain" not in script.facts
+        assert options.keep_running == ("--keep-running" in script.lines.get("command", ""))

@@ -1,10 +1,11 @@
-"""Uploads that nobody reads are bounded, and a server loads what its visitors share."""
+"""Unread uploads are bounded, a server loads what its visitors share, and pages are drawn one at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from ui import server
-from ui.server import DROPPED_TYPE, UploadsHeld, bounded_uploads, is_dropped
+from ui.server import DROPPED_TYPE, Turns, UploadsHeld, bounded_uploads, is_dropped
 
 KIB = 2**10
 
@@ -130,3 +131,67 @@ def test_the_server_asks_nobody_for_its_address_and_tells_nobody_of_its_checkout
     monkeypatch.delattr(net_util, "get_external_ip")
     with pytest.raises(RuntimeError, match="get_external_ip"):
         server.keep_to_itself()
+
+
+_SOON_S = 30
+
+
+def both(*runs) -> None:
+    threads = [threading.Thread(target=run) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(_SOON_S)
+        assert not thread.is_alive()
+
+
+def test_one_at_a_time_unless_it_only_waits():
+    turns, order = Turns(longest_s=_SOON_S), []
+    first_is_in, second_is_done = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with turns.in_turn():
+            first_is_in.set()
+            order.append("first draws")
+            with turns.others_first():
+                assert second_is_done.wait(_SOON_S)
+            order.append("first draws on")
+
+    def second() -> None:
+        assert first_is_in.wait(_SOON_S)
+        with turns.in_turn():
+            order.append("second draws")
+        second_is_done.set()
+
+    both(second, first)
+    assert order == ["first draws", "second draws", "first draws on"]
+
+
+def test_who_takes_too_long_keeps_nobody_waiting():
+    turns, second_is_done, order = Turns(longest_s=0.02), threading.Event(), []
+    first_is_in = threading.Event()
+
+    def first() -> None:
+        with turns.in_turn():
+            first_is_in.set()
+            assert second_is_done.wait(_SOON_S)
+        order.append("first is done")
+
+    def second() -> None:
+        assert first_is_in.wait(_SOON_S)
+        with turns.in_turn():
+            order.append("second draws")
+        second_is_done.set()
+
+    both(first, second)
+    assert order == ["second draws", "first is done"]
+    # The turn that had been taken from the first was not given back twice.
+    with turns.in_turn():
+        pass
+
+
+def test_a_page_that_fails_gives_its_turn_back():
+    turns = Turns(longest_s=_SOON_S)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="drawn"), turns.in_turn(), turns.others_first():
+            raise ValueError("not drawn")

@@ -1,4 +1,4 @@
-"""A table's rows in order, its cells as read, and every digit of them for export."""
+"""A table's rows in order, its cells as read, every digit for export; on a page as the session has it."""
 
 from __future__ import annotations
 
@@ -7,33 +7,29 @@ import io
 import json
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from pages.estimate.columns import estimate_columns
-from pages.scale_out.columns import OUT_COLUMNS
-from pages.sizes.columns import SIZE_COLUMNS
 from profet_core.advice.plans import Plan
 from profet_core.memory.fit import FitAnswer, Verdict
 from tests.made.step_times import offer, planned, row
-from ui.charts.gpu_look import gpu_look
-from ui.tables import (
+from ui.columns import (
     IMAGES,
     INSTANCE,
     MEMORY,
+    OUT_COLUMNS,
+    SIZE_COLUMNS,
     STEP,
     STEP_RANGE,
     TRAINING_COST,
-    Cell,
-    Column,
-    as_csv,
-    as_json,
-    chosen_columns,
     confidence_column,
-    exported_rows,
+    estimate_columns,
     format_range_ms,
-    sorted_rows,
 )
+from ui.curves import gpu_look
+from ui.tables import Cell, Column, as_csv, as_json, chosen_columns, exported_rows, sorted_rows
 
 
 @dataclass(frozen=True)
@@ -182,3 +178,69 @@ def test_no_text_is_a_formula_to_a_spreadsheet():
     rows = [{"name": text, "usd": -1.5} for text in ("=1+1", "+1", "-1", "@a", "a=1")]
     read = [row["name"] for row in csv.DictReader(io.StringIO(as_csv(rows)))]
     assert read == ["'=1+1", "'+1", "'-1", "'@a", "a=1"] and ",-1.5" in as_csv(rows)
+
+
+def page() -> None:
+    import streamlit as st
+
+    from ui.state.session import Table
+    from ui.tables import Cell, Column, result_table
+
+    plans = (("slow", 900.5, 0.2), ("<b>fast</b>", 90.0, None), ("middle", 450.0, 1.5))
+    opened = result_table(
+        plans,
+        (
+            Column[tuple](key="plan", title="Plan", cell=lambda plan: Cell(plan[0], "GPU"), value=lambda plan: plan[0]),
+            Column[tuple](
+                key="total_s",
+                title="Time",
+                cell=lambda plan: f"{plan[1]:.0f} s",
+                value=lambda plan: plan[1],
+                data=lambda plan: {"total_s": plan[1]},
+            ),
+            Column[tuple](
+                key="total_usd",
+                title="Cost",
+                cell=lambda plan: "–" if plan[2] is None else f"${plan[2]}",
+                value=lambda plan: plan[2],
+                by_default=False,
+            ),
+        ),
+        choices=Table("made"),
+        stem="made-plans",
+        title="Made plans",
+        row_key=lambda plan: plan[0],
+    )
+    st.text(f"open: {opened and opened[0]}")
+
+
+def drawn(app: AppTest) -> dict[str, Any]:
+    (table,) = app.get("bidi_component")
+    return json.loads(table.proto.json)
+
+
+def texts(app: AppTest) -> list[list[str]]:
+    return [[cell["text"] for cell in row["cells"]] for row in drawn(app)["rows"]]
+
+
+@pytest.fixture
+def app() -> AppTest:
+    return AppTest.from_function(page)
+
+
+def test_the_session_s_order_and_columns_are_shown(app):
+    app.session_state["made_sort"] = "-total_usd"
+    app.session_state["made_columns"] = ["total_usd"]
+    app.run()
+    assert texts(app) == [["middle", "$1.5"], ["slow", "$0.2"], ["<b>fast</b>", "–"]]
+    assert [column["sorted"] for column in drawn(app)["columns"]] == ["none", "descending"]
+
+
+def test_columns_are_chosen_and_the_usual_ones_leave_nothing_in_the_link(app):
+    chooser = app.run().pills[0]
+    assert chooser.value == ["total_s"]
+    chooser.set_value(["total_s", "total_usd"]).run()
+    assert [column["title"] for column in drawn(app)["columns"]] == ["Plan", "Time", "Cost"]
+    assert app.session_state["made_columns"] == ["total_s", "total_usd"]
+    app.pills[0].set_value(["total_s"]).run()
+    assert app.session_state["made_columns"] == []

@@ -1,10 +1,15 @@
-"""Marks and words of a sentence."""
+"""Words of a sentence, and one line in the log of what goes wrong on our side."""
 
 from __future__ import annotations
 
+import io
+import logging
+from pathlib import Path
+
+from profet_core import read_profile
 from profet_core.advice.plans import Confidence
 from profet_core.artifacts.models import EnsembleRule
-from ui.words import rule_phrase
+from ui.words import log_failure, rule_phrase
 
 
 def test_the_mark_is_read_without_color_and_the_word_aloud():
@@ -16,3 +21,23 @@ def test_a_method_is_named_by_its_rule():
     assert rule_phrase(EnsembleRule(("line", "forest", "dense"), "median")) == "median of 3 models"
     assert rule_phrase(EnsembleRule(("forest", "dense"), "mean")) == "mean of 2 models"
     assert rule_phrase(EnsembleRule(("forest",), "mean")) == "one model"
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_failure_is_logged_as_one_line_without_texts_and_places(caplog):
+    class Source(io.BytesIO):
+        def read(self, *_: object) -> bytes:
+            raise KeyError("conv_of_a_stranger")
+
+    try:
+        read_profile(Source())
+    except Exception as error:
+        with caplog.at_level(logging.ERROR):
+            log_failure(logging.getLogger("test"), "A page failed", error)
+    (record,) = caplog.records
+    line = record.getMessage()
+    assert line.startswith("A page failed: KeyError at ") and "profet_core/profiles/reading.py:" in line
+    assert record.exc_info is None and "\n" not in line
+    assert "conv_of_a_stranger" not in line and str(ROOT) not in line

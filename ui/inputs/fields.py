@@ -1,15 +1,27 @@
-"""The kinds of field that pages ask with; each keeps its value while the visitor is on other pages."""
+"""The kinds of field that pages ask with, and the fields of what is trained and how.
+
+Each keeps its value while the visitor is on other pages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
-from ui.state.session import Field
+from profet_core import InputError
+from profet_core.answers.questions import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
+from profet_core.layers.networks import named_networks
+from profet_core.profiles.record import ProfileMeta
+from profet_core.typed_numbers import typed_count
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count
+from ui.state.own import held_in
+from ui.state.resources import Resources
+from ui.state.session import DEFAULT_METHOD, Field, Network, Training, method_options, session
+from ui.words import sentence
 
 
 def choice(
@@ -20,23 +32,16 @@ def choice(
 ) -> None:
     """One of a few, all in sight.
 
-    Parameters
-    ----------
-    options : each to how it reads; None: as the field has them. more : as `st.segmented_control` takes it.
+    `options`: each to how it reads; None: as the field has them. `more`: as `st.segmented_control` takes it.
     """
-    key, options = _of(field, options)
-    words = options.__getitem__
-    st.segmented_control(
-        label, tuple(options), format_func=words, key=key, required=True, persist_state="session", **more
-    )
+    _one_of(st.segmented_control, label, field, options, required=True, **more)
 
 
 def select(
     label: str, field: Field[str] | Field[str | None] | str, options: Mapping[str, str] | None = None, **more: Any
 ) -> None:
     """One of many, behind a list; `options` as in `choice`, `more` as `st.selectbox` takes it."""
-    key, options = _of(field, options)
-    st.selectbox(label, tuple(options), format_func=options.__getitem__, key=key, persist_state="session", **more)
+    _one_of(st.selectbox, label, field, options, **more)
 
 
 def toggle(label: str, field: Field[bool], tip: str) -> None:
@@ -61,11 +66,9 @@ def number_field(
 ) -> None:
     """A number above 0.
 
-    Parameters
-    ----------
-    field : of the session, with its bounds, or a key.
-    bounds : of a key: smallest and largest number; whole ones take whole numbers only.
-    empty : stands in the field while it is empty; None: it may not be. at : where it is drawn, such as a column.
+    `field`: of the session, with its bounds, or a key. `bounds`: of a key: smallest and largest number; whole ones take
+    whole numbers only. `empty`: stands in the field while it is empty; None: it may not be. `at`: where it is drawn,
+    such as a column.
     """
     key, bounds = (field, bounds) if isinstance(field, str) else (field.key, field.bounds)
     kind: dict[str, Any] = {"format": "%d"} if isinstance(bounds[0], int) else {"format": "%g", "step": 0.1}
@@ -82,7 +85,152 @@ def number_field(
     )
 
 
-def _of(field: Field[Any] | str, options: Mapping[str, str] | None) -> tuple[str, Mapping[str, str]]:
-    if isinstance(field, str):
-        return field, options or {}
-    return field.key, options or field.options
+def _one_of(
+    widget: Callable[..., Any], label: str, field: Field[Any] | str, options: Mapping[str, str] | None, **more: Any
+) -> None:
+    key, known = (field, {}) if isinstance(field, str) else (field.key, field.options)
+    words = options or known
+    widget(label, tuple(words), format_func=words.__getitem__, key=key, persist_state="session", **more)
+
+
+def method_input(resources: Resources) -> None:
+    """Which method predicts, where the models hold more than one."""
+    names = {"classes": "operation classes", "profet": "documented PROFET ensemble"}
+    options = {}
+    for option in method_options(resources):
+        method = resources.models.method(option).name
+        name = names.get(method, method)
+        options[option] = f"Default: {name}" if option == DEFAULT_METHOD else sentence(name)
+    if len(options) > 1:
+        tip = "The default method errs less and gives an interval. About describes both."
+        select("Method", Network.method, options, help=tip)
+
+
+def precision_input() -> None:
+    """In which precision the training runs."""
+    select(
+        "Precision",
+        Network.precision,
+        help="As profiled: the profile's precision; an FP32 profile means TF32 on Ampere and later, as TensorFlow and "
+        "PyTorch run it. FP32: without TF32.",
+    )
+
+
+def workload_input() -> None:
+    """Images and epochs."""
+    images, epochs = st.columns(2, gap="small")
+    number_field("Images", Training.images, tip="Training images per epoch.", at=images)
+    number_field("Epochs", Training.epochs, at=epochs)
+
+
+def validation_input() -> None:
+    """Images that only run forward."""
+    number_field(
+        "Validation images per epoch",
+        Training.validation_images,
+        tip="A validation step runs forward only; it is counted as a third of a training step.",
+    )
+
+
+def parameters_input(meta: ProfileMeta | None) -> None:
+    """The network's name or its parameters; empty: as the meta of the profile tells. What is neither, the page says."""
+    known = None if meta is None else told_parameters(meta)
+
+    def answer_nodes() -> None:
+        # Whoever says what GPUs share has several in mind: on every page.
+        session.training.whole_nodes = bool(_typed())
+
+    st.selectbox(
+        "Network or parameters",
+        list(dict.fromkeys((*filter(None, [session.training.network]), *named_networks()))),
+        index=None,
+        accept_new_options=True,
+        key=Training.network.key,
+        placeholder="ResNet50, or 25.6M" if known is None else f"{format_count(known.count)}, as profiled",
+        help="A network's name, or its number of parameters: each GPU sends as many gradients.",
+        on_change=answer_nodes,
+        persist_state="session",
+    )
+    with suppress(InputError):
+        found = chosen_parameters(meta)
+        if found is not None and _typed():
+            st.caption(f"= {found.words}")
+
+
+def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
+    """What was typed, else what the profile tells; InputError: what was typed is neither a network nor a number."""
+    if typed := _typed():
+        return parameters_of(typed, None if meta is None else meta.pixels)
+    return None if meta is None else told_parameters(meta)
+
+
+def whole_nodes_input(meta: ProfileMeta) -> None:
+    """Whether a node of several GPUs is answered with all of them training, and what they share."""
+    tip = "Each at your batch size, so a step has as many times the images. Off: a node has the speed of one."
+    toggle("All GPUs of a node train", Training.whole_nodes, tip)
+    if session.training.whole_nodes:
+        parameters_input(meta)
+
+
+def typed_network() -> tuple[str | None, float | None]:
+    """The network's name, or its number of parameters, as typed; InputError: it begins as a number and is none."""
+    typed = _typed()
+    return (None, typed_count(typed)) if typed[:1].isdigit() else (typed or None, None)
+
+
+def _typed() -> str:
+    return (session.training.network or "").strip()[:LONGEST_NETWORK]
+
+
+#: Stops of the sliders on a logarithmic scale: four per doubling.
+_STOPS = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
+STOPS = {"batch": (16, 20, 24, 28, *_STOPS), "pixels": _STOPS}
+#: The same on a linear scale.
+_LINEAR = {axis: tuple(range(stops[0], stops[-1] + 1, 16)) for axis, stops in STOPS.items()}
+SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
+
+
+def size_sliders(resources: Resources, *, log: bool = True) -> None:
+    """Both sliders side by side, `log` or linear; each is the training's size, the profile's own until it is moved."""
+    meta = held_in(resources, session.profile).profile.meta
+    recorded = {
+        "batch": meta.batch_size or session.network.profiled_batch,
+        "pixels": meta.pixels or session.network.profiled_pixels,
+    }
+    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded.items(), strict=True):
+        with column:
+            _size_slider(axis, size, log=log)
+
+
+def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
+    """Fixed while the profile's own size is not known."""
+    if recorded is None:
+        tip = f"Enter the {'batch' if axis == 'batch' else 'image'} size of the profile in the sidebar first."
+        st.select_slider(SIZE_LABELS[axis], STOPS[axis], key=f"slider:{axis}:off", disabled=True, help=tip)
+        return
+    chosen = getattr(session.training, axis) or recorded
+    key = f"slider:{axis}"
+    here = (chosen, session.own.link_page)
+    if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
+        # Only then, and on another page: what is written here replaces what the visitor moves meanwhile.
+        st.session_state[key], st.session_state[f"{key}:drawn"] = chosen, here
+
+    def choose() -> None:
+        moved = st.session_state[key]
+        setattr(session.training, axis, None if moved == recorded else moved)
+
+    st.select_slider(
+        SIZE_LABELS[axis],
+        size_stops(axis, recorded, chosen, log=log),
+        key=key,
+        on_change=choose,
+        help=None
+        if chosen == recorded
+        else f"The profile was recorded at {recorded}; other sizes are scaled from "
+        f"it{', as networks with more classes at larger images' if axis == 'pixels' else ''}.",
+    )
+
+
+def size_stops(axis: str, *more: int, log: bool = True) -> Sequence[int]:
+    """The stops with the sizes that must be among them: they extend the range."""
+    return sorted({*(STOPS if log else _LINEAR)[axis], *more})

@@ -1,4 +1,4 @@
-"""Ask which offers show: by preset, filter, and custom prices."""
+"""Ask which offers show: by preset and filter, at the visitor's own prices."""
 
 from __future__ import annotations
 
@@ -9,41 +9,36 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from profet_core import InputError
 from profet_core.advice.advise import Preset, PresetRow, preset_rows
 from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
 from profet_core.fields.questions import AdviseQuestion
-from profet_core.typed_numbers import as_typed, typed_positive
-from profet_core.units import listed_price
-from ui.inputs.fields import choice, number_field, select, some_of, toggle
-from ui.inputs.own_catalog import own_gpu_input, own_instances_input
-from ui.inputs.own_table import own_table
-from ui.inputs.training import typed_network
-from ui.notices import one_line_errors
-from ui.state.own_catalog import own_gpu_instances, visitors_resources
+from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
+from ui.inputs.prices import prices_dialog
+from ui.state.own import own_prices
 from ui.state.resources import Resources, offer_choices
-from ui.state.session import PRICE, Drawn, Offers, session
+from ui.state.session import Offers, SizesView, session
 from ui.words import plain
 
 #: A longer summary counts what narrows.
 _MOST_WORDS = 28
+#: GPUs that a chart shows until others are chosen.
+_MOST_DRAWN = 6
 
 
-def filter_button(resources: Resources) -> None:
+def _filter(resources: Resources) -> None:
     """Everything that narrows offers behind one button, drawn while it is open, what is chosen beside it."""
     # A button whose label changed would be another one, and closed.
     popover = st.popover("Filter", key="narrowing", on_change="rerun")
     if popover.open:
         with popover:
-            narrowing_fields(resources)
+            _fields(resources)
     if words := _summary(chosen_narrowing(resources)):
         st.caption(plain(words), width="content")
 
 
-def narrowing_fields(resources: Resources) -> None:
-    """A field for each."""
+def _fields(resources: Resources) -> None:
     chosen_narrowing(resources)
     known = offer_choices(resources)
     clouds, gpus = st.columns(2, gap="small")
@@ -52,7 +47,7 @@ def narrowing_fields(resources: Resources) -> None:
     with gpus:
         some_of("GPU", Offers.gpu, known["gpu"], placeholder="any")
     choice("Market", Offers.market)
-    if spot_counts():
+    if _spot_counts():
         number_field(
             "Spot is cheaper by (%)",
             Offers.spot_discount,
@@ -81,7 +76,8 @@ def narrowing_fields(resources: Resources) -> None:
 def chosen_narrowing(resources: Resources) -> Narrowing:
     """What the settings ask of an offer; what is there no more, such as an own GPU that was removed, is forgotten."""
     offers = session.offers
-    for name, options in offer_choices(resources).items():
+    given = offers.provider or offers.region or offers.gpu or offers.gpu_count
+    for name, options in offer_choices(resources).items() if given else ():
         chosen = getattr(offers, name)
         if isinstance(chosen, list):
             kept: object = [value for value in chosen if value in options]
@@ -100,8 +96,7 @@ def chosen_narrowing(resources: Resources) -> Narrowing:
     )
 
 
-def spot_counts() -> bool:
-    """Whether the chosen market has spot prices."""
+def _spot_counts() -> bool:
     return session.offers.market in (SPOT, ANY_MARKET)
 
 
@@ -125,9 +120,6 @@ def _summary(narrowing: Narrowing) -> str:
     return words if len(words) <= _MOST_WORDS else f"{sum(map(bool, parts))} limits"
 
 
-#: GPUs that a chart shows until others are chosen.
-MOST_DRAWN = 6
-
 Row = TypeVar("Row", bound=PresetRow)
 
 
@@ -139,12 +131,10 @@ def preset_choice() -> None:
 def chosen_rows(rows: Iterable[Row], *, keep: str = "", every_node: bool | None = None) -> list[Row]:
     """The rows of the chosen preset.
 
-    Parameters
-    ----------
-    keep : label of a row that stays. every_node : None: where nodes are asked for.
+    `keep`: label of a row that stays. `every_node`: None: where nodes are asked for.
     """
     offers = session.offers
-    nodes = session.nodes.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node
+    nodes = session.training.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node
     return preset_rows(rows, Preset(offers.preset), retired=offers.retired, every_node=nodes, keep=keep)
 
 
@@ -154,11 +144,11 @@ def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
         return list(rows)
     each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
     gpus = list(dict.fromkeys(row.offer.gpu for row in sorted(each, key=_by_cost)))
-    session.drawn.drawn = [gpu for gpu in session.drawn.drawn if gpu in gpus]
-    if len(gpus) > MOST_DRAWN:
+    session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
+    if len(gpus) > _MOST_DRAWN:
         tip = "GPUs in the chart. The table has every instance."
-        some_of("GPUs", Drawn.drawn, gpus, placeholder=f"The {MOST_DRAWN} cheapest", help=tip, width=320)
-    wanted = session.drawn.drawn or gpus[:MOST_DRAWN]
+        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=320)
+    wanted = session.sizes.drawn or gpus[:_MOST_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.offer.label == keep)]
 
 
@@ -167,22 +157,15 @@ def _by_cost(row: PresetRow) -> tuple[bool, float]:
 
 
 def offer_buttons(resources: Resources) -> None:
-    """What narrows offers, and everything about prices in a dialog; closing it draws the page with what was changed."""
-    filter_button(resources)
-
-    @st.dialog("Prices", width="large", on_dismiss="rerun")
-    def dialog() -> None:
-        with one_line_errors():
-            # With what was added since the dialog opened.
-            prices_input(visitors_resources())
-
+    """What narrows offers, and everything about prices in a dialog."""
+    _filter(resources)
     if st.button("Prices", key="offers"):
-        dialog()
+        prices_dialog()
 
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
     """The question about the offers that the filter leaves, at the visitor's own prices."""
-    whole_nodes = session.nodes.whole_nodes
+    whole_nodes = session.training.whole_nodes
     network, parameters = typed_network() if whole_nodes else (None, None)
     return replace(
         question,
@@ -200,54 +183,6 @@ def offer_values(resources: Resources) -> dict[str, Any]:
     return {
         **asdict(narrowing),
         "market": offers.market,
-        "price": PRICE.given(resources),
-        "spot_discount": offers.spot_discount / 100 if offers.spot_discount and spot_counts() else None,
+        "price": own_prices(resources),
+        "spot_discount": offers.spot_discount / 100 if offers.spot_discount and _spot_counts() else None,
     }
-
-
-def prices_input(resources: Resources) -> None:
-    """Draw the tables of custom prices, instances and GPUs."""
-    st.caption("Click the empty row to add one. Select rows to delete them.")
-    own_price, own_instance, own_gpu = st.tabs(["Prices", "Custom instances", "Custom GPU"])
-    with own_price:
-        _own_price_input(resources)
-    with own_instance:
-        own_instances_input(resources)
-    with own_gpu:
-        own_gpu_input()
-
-
-def _own_price_input(resources: Resources) -> None:
-    """Draw the table of custom prices; a custom GPU has its price in its own table."""
-    of_own_gpus = own_gpu_instances()
-    names = tuple(name for name in resources.catalog if name not in of_own_gpus)
-
-    def label(option: object) -> str:
-        name = str(option)
-        return f"{resources.instance_label(name)}, list {listed_price(resources.catalog[name].usd_per_hour)}/h"
-
-    st.caption("A price here replaces the list price in every market, and the page's link keeps it.")
-    own_table(
-        "own-prices",
-        {
-            "instance": st.column_config.SelectboxColumn(
-                "Instance", options=names, required=True, format_func=label, width="large"
-            ),
-            "usd": st.column_config.NumberColumn("Your price ($/h)", required=True, min_value=0),
-        },
-        list(PRICE.given(resources).items()),
-        lambda row: {"instance": row[0], "usd": as_typed(row[1])},
-        lambda cells: (cells["instance"], typed_positive(cells["usd"])),
-        _put_prices,
-    )
-
-
-def _put_prices(rows: Sequence[tuple[str, float]]) -> None:
-    names = [name for name, _ in rows]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"{twice} has two prices: keep one.")
-    for name in PRICE.given(visitors_resources()):
-        st.session_state[PRICE.key(name)] = None
-    for name, usd in rows:
-        st.session_state[PRICE.key(name)] = usd

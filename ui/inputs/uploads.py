@@ -18,27 +18,36 @@ from profet_core.layers.network import Network
 from profet_core.layers.reading import read_network_guarded
 from profet_core.profiles.guarded import read_guarded
 from profet_core.sandbox.process import taken
-from ui.notices import log_failure, show_error
-from ui.server import is_dropped
-from ui.state.profiles import add_own
-from ui.state.records import Held
-from ui.state.resources import Resources
-from ui.turns import others_first
-from ui.words import plain, show_code
+from ui.server import is_dropped, others_first
+from ui.state.own import add_own
+from ui.state.resources import Held, Resources
+from ui.words import log_failure, plain, show_code, show_error
+
+_LOG = logging.getLogger(__name__)
+#: Lines shown one by one; more are counted.
+_SHOWN_LINES = 6
+CONVERT_COMMAND = "profet convert TRACE -o profile.json"
+_REVEALS = """
+A raw trace names every layer and scope of your network, in order and with the time of each; PyTorch traces may hold
+shapes, file paths and lines of your code too. From that, much of an architecture can be inferred. A profile holds the
+total time per operation type and nothing else. Make one on your own machine and upload that:
+"""
+
+Result = TypeVar("Result")
 
 
-def uploader_key(prefix: str) -> str:
+def _uploader_key(prefix: str) -> str:
     """Key of an uploader's widget; a new number in it is an empty widget."""
     return f"{prefix}:file:{st.session_state.get(f'{prefix}:number', 0)}"
 
 
-def empty_uploader(prefix: str) -> None:
+def _empty_uploader(prefix: str) -> None:
     """Draw it empty in a new run: neither browser nor server holds its files any longer."""
     st.session_state[f"{prefix}:number"] = st.session_state.get(f"{prefix}:number", 0) + 1
     st.rerun()
 
 
-def let_go(file: UploadedFile) -> None:
+def _let_go(file: UploadedFile) -> None:
     """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
     context = get_script_run_ctx()
     if context is not None:
@@ -48,26 +57,12 @@ def let_go(file: UploadedFile) -> None:
     file.close()
 
 
-_LOG = logging.getLogger(__name__)
-#: Lines shown one by one; more are counted.
-SHOWN_LINES = 6
-CONVERT_COMMAND = "profet convert TRACE -o profile.json"
-_REVEALS = """
-A raw trace names every layer and scope of your network, in order and with the time of each; PyTorch traces may hold
-shapes, file paths and lines of your code too. From that, much of an architecture can be inferred. A profile holds the
-total time per operation type and nothing else. Make one on your own machine and upload that:
-"""
-_TOO_BIG = "Too big with its weights? What `model.to_json()` gives tells as much."
-
-Result = TypeVar("Result")
-
-
 def _read(file: UploadedFile, read: Callable[[BinaryIO], Result]) -> Result:
     """Read a copy of a file, and let the file go before."""
     if is_dropped(file):
         raise InputError("the server let go of it before it was read: give fewer or smaller files at a time.")
     with taken(file) as copy:
-        let_go(file)
+        _let_go(file)
         with others_first():
             return read(copy)
 
@@ -83,44 +78,30 @@ def _why_not(file: UploadedFile, error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GivenNetwork:
-    """What became of the files that were given.
-
-    Attributes
-    ----------
-    name : of the last one. problem : what is wrong with it, one line; empty if it was read.
-    network : the last one that was read; None before.
-    """
+    """Name of the last file that was given, what is wrong with it, one line; and the last network that was read."""
 
     name: str = ""
     problem: str = ""
     network: Network | None = None
 
 
-def network_file(
-    prefix: str, tip: str, *, pixels: int | None, take: Callable[[Network], object] = lambda _: None
-) -> GivenNetwork:
+def network_file(tip: str, *, pixels: int | None) -> GivenNetwork:
     """Ask for a network's file, keep its layers for the session, and let the file go.
 
-    Parameters
-    ----------
-    prefix : of the keys of its widget and of what is kept.
-    pixels : image size to count at; None: the file's own.
-    take : gets each network that is read; ProfetError says why it can't be used.
+    `pixels`: image size to count at; None: the file's own.
     """
-    given_key = f"{prefix}:given"
-    given: GivenNetwork = st.session_state.get(given_key, GivenNetwork())
-    file = st.file_uploader("Network file", key=uploader_key(prefix), help=f"{tip} {_TOO_BIG}")
+    given: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
+    file = st.file_uploader("Network file", key=_uploader_key("network"), help=tip)
     if file is not None and not file.closed:
         try:
             network = _read(file, lambda copy: read_network_guarded(copy, file.name, pixels))
-            take(network)
             given = GivenNetwork(file.name, network=network)
         except Exception as error:
             given = GivenNetwork(file.name, _why_not(file, error), given.network)
         finally:
-            let_go(file)
-        st.session_state[given_key] = given
-        empty_uploader(prefix)
+            _let_go(file)
+        st.session_state["network:given"] = given
+        _empty_uploader("network")
     return given
 
 
@@ -138,7 +119,7 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[Held], None]
     files = st.file_uploader(
         "Profiles of training steps (one file each)",
         accept_multiple_files=True,
-        key=uploader_key(prefix),
+        key=_uploader_key(prefix),
         help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
         "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. About says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
@@ -153,14 +134,14 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[Held], None]
     if files:
         for own in _read_all(resources, prefix, files)[-1:]:
             take(own)
-        empty_uploader(prefix)
+        _empty_uploader(prefix)
     notes = notes_on(prefix)
-    for line in notes.errors[:SHOWN_LINES]:
+    for line in notes.errors[:_SHOWN_LINES]:
         show_error(line)
-    if more := notes.errors[SHOWN_LINES:]:
+    if more := notes.errors[_SHOWN_LINES:]:
         with st.expander(f"{len(more)} more files could not be taken"):
             st.markdown("\n".join(f"- {plain(line)}" for line in more))
-    for line in notes.infos[:SHOWN_LINES]:
+    for line in notes.infos[:_SHOWN_LINES]:
         st.info(plain(line), icon=":material/content_copy:")
 
 
@@ -177,8 +158,8 @@ def max_upload_mb() -> int:
 
 def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) -> list[Held]:
     notes = notes_on(prefix)
-    if notes.batch != uploader_key(prefix):
-        notes = st.session_state[f"notes:{prefix}"] = Notes(uploader_key(prefix))
+    if notes.batch != _uploader_key(prefix):
+        notes = st.session_state[f"notes:{prefix}"] = Notes(_uploader_key(prefix))
     bar, added = st.empty(), []
     for number, file in enumerate(files, start=1):
         if file.closed:
@@ -197,7 +178,7 @@ def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) 
             notes.errors.append(f"{file.name} was not read to its end, because you clicked on: give it again.")
             raise
         finally:
-            let_go(file)
+            _let_go(file)
     bar.empty()
     return added
 

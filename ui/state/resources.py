@@ -1,24 +1,90 @@
-"""What every visitor shares and nobody changes, loaded once; and what its offers can be narrowed by."""
+"""What every visitor shares and nobody changes, loaded once; and a profile as pages hold it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import streamlit as st
 
-from profet_core import InputError
+from profet_core import InputError, Profile
 from profet_core.answers.questions import Context, Served, load_served
-from profet_core.artifacts.samples import load_samples
+from profet_core.artifacts.samples import Sample, load_samples
 from profet_core.catalog import gpu_model
 from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
 from profet_core.latency import Basis
 from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on
-from profet_core.profiles import Profile
-from ui.state.records import Held
+from profet_core.prediction.checks import read_as
+from profet_core.profiles.profet_json import VERSION_1, profile_to_link_text
 from ui.words import SHORT_BASIS
+
+
+# Without slots, for the cached property.
+@dataclass(frozen=True)
+class Held:
+    """A profile and what is known of it.
+
+    Attributes
+    ----------
+    key : tells its content apart from others'; a sample's name.
+    read : as its file had it.
+    name : the file's name, or what the visitor called it; no two of a visitor are alike.
+    origin : "sample", "upload", "paste" or "link".
+    anchor : instance or GPU it was recorded on, None while not known.
+    latency_ms : step latency there, milliseconds, None if not known.
+    precision, compiled : the visitor's answers where the file doesn't tell.
+    steps : how many training steps the visitor says the file covers; None while they haven't said.
+    sample : None for the visitor's own.
+    """
+
+    key: str
+    read: Profile
+    name: str
+    origin: str
+    anchor: str | None = None
+    latency_ms: float | None = None
+    precision: str | None = None
+    compiled: bool | None = None
+    steps: int | None = None
+    sample: Sample | None = None
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The profile as the visitor's answers have it."""
+        meta = self.read.meta
+        precision = self.precision if meta.precision is None else meta.precision
+        compiled = self.compiled if meta.compiled is None else meta.compiled
+        return replace(read_as(self.read, self.steps), meta=replace(meta, precision=precision, compiled=compiled))
+
+    @cached_property
+    def link_text(self) -> str | None:
+        """The profile as a link has it; None if it is too long for one."""
+        return profile_to_link_text(self.read)
+
+    @property
+    def is_own(self) -> bool:
+        """It is the visitor's own."""
+        return self.sample is None
+
+    @property
+    def unknown(self) -> list[str]:
+        """What to ask of the step, "precision" and "compiled", as far as the file doesn't tell and it may matter.
+
+        Version 1 of PROFET JSON is FP32 and not compiled by definition.
+        """
+        meta = self.read.meta
+        recorder = f"{meta.framework or ''} {self.read.source_format}".lower()
+        if self.read.source_format == VERSION_1 or ("torch" not in recorder and meta.precision is not None):
+            return []
+        return [field for field in ("precision", "compiled") if getattr(meta, field) is None]
+
+    @property
+    def tells_steps(self) -> bool:
+        """The file tells how many steps it covers."""
+        return self.read.steps_basis in ("marked", "counted", "stated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +148,7 @@ class Resources(Context):
 # A spinner needs a visitor, and `warm_up` loads before there is one.
 @st.cache_resource(show_spinner=False)
 def load_resources() -> Resources:
-    """Load and check everything once per server.
-
-    Raises
-    ------
-    ArtifactError : a model or a sample is missing, damaged or changed.
-    """
+    """Load and check everything once per server; ArtifactError: a model or a sample is missing, damaged or changed."""
     served = load_served()
     known = served.context
     samples = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -27,21 +27,19 @@ from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import LARGEST_NUMBER, MS_PER_UNIT, SMALLEST_NUMBER, latency_to_ms
-from ui.state.records import Held
-from ui.state.resources import Resources, offer_choices
+from ui.state.resources import Held, Resources, offer_choices
+from ui.words import ON_PREDICT
 
 #: One process for all GPUs needs the number of weight tensors, which is not asked.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
-#: The profile that Predict shows, as the one that Compare looks into; else a sample's name.
-ON_PREDICT = "predict"
 #: Sections of About.
 SECTIONS = ("record", "own_gpu", "method", "files", "prices", "precisions", "credits")
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
 MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000
-#: The text that stands for "left empty on purpose" in a link.
-EMPTY = "none"
+#: Carries a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
+PARAMETER, EMPTY = "profile", "none"
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
@@ -57,13 +55,15 @@ class Field(Generic[T]):
     parse : a link's text and the resources -> value, ValueError if the text makes no sense; None: not in links.
     options : value -> how it reads, for one of a few. bounds : smallest and largest number.
     follows_profile : its default is what the shown profile says.
+    each : a number for each of some instances; a link has each as `key_INSTANCE`.
     """
 
     default: T | Callable[[Resources, str], T]
-    parse: Callable[[str, Resources], T] | None = None
+    parse: Callable[[str, Resources], Any] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     bounds: tuple[float, float] = (SMALLEST_NUMBER, LARGEST_NUMBER)
     follows_profile: bool = False
+    each: bool = False
     key: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -133,38 +133,33 @@ def _flag() -> Field[bool]:
     return Field(False, lambda text, _: _checked(text, ("True", "False")) == "True")
 
 
-def whole(default: int, smallest: int, largest: int) -> Field[int]:
-    """A whole number within the bounds."""
+def _whole(default: int, smallest: int, largest: int) -> Field[int]:
     return Field(default, lambda text, _: _between(int(text), smallest, largest), bounds=(smallest, largest))
 
 
-def whole_or_empty(smallest: int, largest: int) -> Field[int | None]:
-    """A whole number within the bounds, or empty."""
-
+def _whole_or_empty(smallest: int, largest: int) -> Field[int | None]:
     def parse(text: str, _: Resources) -> int | None:
         return None if text == EMPTY else _between(int(text), smallest, largest)
 
     return Field(None, parse, bounds=(smallest, largest))
 
 
-def positive(text: str, _: Resources | None = None) -> float | None:
+def _positive(text: str, _: Resources) -> float | None:
     """A finite number above 0, or empty."""
-    number = None if text == EMPTY else float(text)
-    if number is not None and not (math.isfinite(number) and number > 0):
-        raise ValueError(text)
-    return number
+    return None if text == EMPTY else _between(float(text), sys.float_info.min, sys.float_info.max)
 
 
-def _positive() -> Field[float | None]:
-    """A finite number above 0, or empty."""
-    return Field(None, positive)
+def _positive_or_empty(*, follows_profile: bool = False) -> Field[float | None]:
+    return Field(None, _positive, follows_profile=follows_profile)
 
 
-Number = TypeVar("Number", int, float)
+def _each() -> Field[Mapping[str, float]]:
+    """A number above 0 for each of some instances."""
+    return Field({}, _positive, each=True)
 
 
-def _between(number: Number, smallest: float, largest: float) -> Number:
-    if not smallest <= number <= largest:
+def _between(number: T, smallest: float, largest: float) -> T:
+    if not smallest <= number <= largest:  # type: ignore[operator]
         raise ValueError(number)
     return number
 
@@ -174,11 +169,6 @@ def _network(text: str, _: Resources) -> str:
     if len(text) > LONGEST_NETWORK or not text.isprintable():
         raise ValueError(text[:LONGEST_NETWORK])
     return text
-
-
-def _anchor(text: str, resources: Resources) -> str:
-    """An anchor however it is written: an offer stands for its GPU."""
-    return _checked(resources.anchor_named(text) or "", resources.anchors)
 
 
 def _sample(resources: Resources, key: str) -> str:
@@ -207,24 +197,13 @@ class Slot(Part):
     source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
     sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
     steps: Field[int | None] = Field(None, lambda text, _: _between(int(text), 1, MAX_STEPS), follows_profile=True)
-    latency: Field[float | None] = Field(None, positive, follows_profile=True)
+    latency = _positive_or_empty(follows_profile=True)
     unit: Field[str] = Field("ms", lambda text, _: _checked(text, MS_PER_UNIT), follows_profile=True)
     shown: Field[Held | None] = Field(None)
     chosen: Field[str | None] = Field(None)
     pasted: Field[str] = Field("")
     pasted_done: Field[bool] = Field(False)
     trusted: Field[tuple[object, ...]] = Field(())
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """All that links carry; both slots share the anchor, and a new profile in the first changes it."""
-        anchor = () if self.prefix else (Network.anchor.key,)
-        return (*anchor, *(key for key, one in self.fields.items() if one.parse is not None))
-
-    @property
-    def following_keys(self) -> tuple[str, ...]:
-        """Those whose default is what the shown profile says, but for the steps, which are the profile's own."""
-        return tuple(key for key in self.keys if key not in map(self.key, ("source", "sample", "steps")))
 
     @property
     def typed_ms(self) -> float | None:
@@ -244,39 +223,20 @@ class Slot(Part):
         self.latency, self.unit = latency_ms, "ms"
 
 
-class PerInstance:
-    """A number of the visitor's for some instances, such as a price: in the session only where it was given."""
-
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-
-    def key(self, instance: str) -> str:
-        """Of one instance's field."""
-        return f"{self.prefix}_{instance}"
-
-    def keys(self, resources: Resources) -> list[str]:
-        """Of all fields that were drawn or given."""
-        known = set(st.session_state) & {self.key(name) for name in resources.catalog}
-        return [self.key(name) for name in resources.catalog if self.key(name) in known]
-
-    def given(self, resources: Resources) -> dict[str, float]:
-        """Instance -> the number."""
-        found = {key.removeprefix(f"{self.prefix}_"): st.session_state[key] for key in self.keys(resources)}
-        return {name: number for name, number in found.items() if number is not None}
-
-
-PRICE, MEASURED = PerInstance("price"), PerInstance("measured")
-
-
 class Network(Part):
     """The profile's own sizes where it doesn't say them, a second profile, and how all is predicted."""
 
-    anchor: Field[str | None] = Field(None, _anchor, follows_profile=True)
-    profiled_batch = whole_or_empty(1, MAX_IMAGES)
-    profiled_pixels = whole_or_empty(1, MAX_IMAGES)
+    #: However it is written: an offer stands for its GPU.
+    anchor: Field[str | None] = Field(
+        None, lambda text, known: _checked(known.anchor_named(text) or "", known.anchors), follows_profile=True
+    )
+    profiled_batch = _whole_or_empty(1, MAX_IMAGES)
+    profiled_pixels = _whole_or_empty(1, MAX_IMAGES)
     second = _flag()
-    second_batch = whole_or_empty(1, MAX_IMAGES)
-    second_pixels = whole_or_empty(1, MAX_IMAGES)
+    second_batch = _whole_or_empty(1, MAX_IMAGES)
+    second_pixels = _whole_or_empty(1, MAX_IMAGES)
+    #: Step latencies of the network that the visitor measured, milliseconds.
+    measured = _each()
     measured_at = one_of({"same": "Profile's size", "other": "Second size"})
     method: Field[str] = Field(DEFAULT_METHOD, lambda text, resources: _checked(text, method_options(resources)))
     precision = one_of(
@@ -291,53 +251,40 @@ class Network(Part):
 
 
 class Training(Part):
-    """Images, epochs and sizes."""
+    """Images, epochs, sizes and limits; whether all GPUs of a node train, and what they share."""
 
-    images = whole(1_281_167, 1, MAX_IMAGES)
-    validation_images = whole(0, 0, MAX_IMAGES)
-    epochs = whole(90, 1, MAX_EPOCHS)
-    batch = whole_or_empty(*AXIS_RANGE["batch"])
-    pixels = whole_or_empty(*AXIS_RANGE["pixels"])
+    images = _whole(1_281_167, 1, MAX_IMAGES)
+    validation_images = _whole(0, 0, MAX_IMAGES)
+    epochs = _whole(90, 1, MAX_EPOCHS)
+    batch = _whole_or_empty(*AXIS_RANGE["batch"])
+    pixels = _whole_or_empty(*AXIS_RANGE["pixels"])
     loading = _flag()
-
-
-class Limits(Part):
-    """What a training may take, and with what probability in percent."""
-
-    deadline_h = _positive()
-    budget_usd = _positive()
-    certainty = whole(90, 50, 99)
+    #: What it may take, and with what probability in percent.
+    deadline_h = _positive_or_empty()
+    budget_usd = _positive_or_empty()
+    certainty = _whole(90, 50, 99)
+    whole_nodes = _flag()
+    #: Its name or its number of parameters.
+    network: Field[str | None] = Field(None, _network)
 
 
 class Offers(Part):
-    """Which offers, and at which prices."""
+    """Which offers, and at which prices, US dollars an hour."""
 
+    price = _each()
     provider = _some(lambda resources: offer_choices(resources)["provider"])
     gpu = _some(lambda resources: offer_choices(resources)["gpu"])
     gpu_count = _some(lambda resources: offer_choices(resources)["gpu_count"])
-    min_memory_gib = _positive()
+    min_memory_gib = _positive_or_empty()
     confidence = one_of(dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True)))
     market = one_of(MARKET_CHOICES)
     region = _one_known(lambda resources: offer_choices(resources)["region"])
-    spot_discount = whole_or_empty(1, 99)
+    spot_discount = _whole_or_empty(1, 99)
     retired = _flag()
     preset = one_of(
         {Preset.ORIGINAL: "Original 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All offers"},
         Preset.GPUS,
     )
-
-
-class Nodes(Part):
-    """Whether all GPUs of a node train, and what they share: a network's name or its number of parameters."""
-
-    whole_nodes = _flag()
-    network: Field[str | None] = Field(None, _network)
-
-
-class Drawn(Part):
-    """GPUs that a chart shows."""
-
-    drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
 
 
 class PredictView(Part):
@@ -350,29 +297,20 @@ class PredictView(Part):
 
 
 class SizesView(Part):
-    """What Sizes shows."""
+    """What Sizes shows, and GPUs that charts show; the scaler between latencies, milliseconds, at both ends."""
 
     sizes_view = one_of({"curves": "Curves", "scaler": "Scaler"})
     axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scale = one_of({"log": "Log", "linear": "Linear"})
-
-
-class CurvesView(Part):
-    """What its curves show."""
-
+    drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
     shows = one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"})
     each_at = one_of(("size", "largest"))
-
-
-class Scaler(Part):
-    """The scaler: latencies at both ends of an axis, milliseconds, and the size between."""
-
     scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
     scaler_method = one_of({"default": "Default", "profet": "Polynomial (PROFET)"})
-    scaler_min_batch, scaler_max_batch = _positive(), _positive()
-    scaler_min_pixels, scaler_max_pixels = _positive(), _positive()
-    scaler_at_batch = whole(128, *AXIS_RANGE["batch"])
-    scaler_at_pixels = whole(128, *AXIS_RANGE["pixels"])
+    scaler_min_batch, scaler_max_batch = _positive_or_empty(), _positive_or_empty()
+    scaler_min_pixels, scaler_max_pixels = _positive_or_empty(), _positive_or_empty()
+    scaler_at_batch = _whole(128, *AXIS_RANGE["batch"])
+    scaler_at_pixels = _whole(128, *AXIS_RANGE["pixels"])
 
 
 class NetworkFile(Part):
@@ -380,8 +318,8 @@ class NetworkFile(Part):
 
     net_from = one_of({"name": "By name", "file": "File"})
     net = one_of(named_networks(), "ResNet50")
-    net_pixels = whole_or_empty(MIN_PIXELS, MAX_PIXELS)
-    net_batch = whole(32, 1, MOST_BATCH)
+    net_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)
+    net_batch = _whole(32, 1, MOST_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
     net_method = one_of(
         {
@@ -394,29 +332,20 @@ class NetworkFile(Part):
     )
 
 
-def _strategy_words(strategy: Strategy) -> str:
-    """With what it was checked on, where that is little."""
-    checked_on = CHECKED_ON.get(strategy)
-    return strategy.words + (f" ({checked_on})" if checked_on else "")
-
-
 class ScaleOut(Part):
     """How GPUs share a training."""
 
     one_gpu = one_of({"predicted": "Predicted", "typed": "Measured"})
     gradients = one_of({"fp32": "FP32", "fp16": "Half"})
-    strategy = one_of({one.value: _strategy_words(one) for one in STRATEGIES})
+    #: With what one was checked on, where that is little.
+    strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
-    batch_of_all = whole_or_empty(2, MAX_IMAGES)
-    gpus = whole_or_empty(2, MOST_GPUS)
+    batch_of_all = _whole_or_empty(2, MAX_IMAGES)
+    gpus = _whole_or_empty(2, MOST_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
-
-
-class TypedStep(Part):
-    """A measured step on one GPU."""
-
-    one_gpu_ms = _positive()
-    one_gpu_batch = whole(64, 1, MAX_IMAGES)
+    #: A measured step on one GPU.
+    one_gpu_ms = _positive_or_empty()
+    one_gpu_batch = _whole(64, 1, MAX_IMAGES)
     one_gpu_on = _one_known(lambda resources: {offer.gpu for offer in resources.catalog.values()})
 
 
@@ -454,13 +383,12 @@ class ManyCore(Part):
     manycore_from = one_of({"published": "Published", "named": "Name", "flops": "Custom"})
     manycore_network = one_of(tuple(PUBLISHED), "large")
     manycore_name = one_of(named_networks(), "ResNet50")
-    manycore_pixels = whole(224, MIN_PIXELS, MAX_PIXELS)
+    manycore_pixels = _whole(224, MIN_PIXELS, MAX_PIXELS)
     manycore_flops: Field[float] = Field(1e9, lambda text, _: _between(float(text), FEWEST_FLOPS, MOST_FLOPS))
-    manycore_file_pixels = whole_or_empty(MIN_PIXELS, MAX_PIXELS)
-    manycore_images = whole_or_empty(1, MOST_IMAGES)
-    manycore_test_images = whole_or_empty(0, MOST_IMAGES)
-    manycore_epochs = whole_or_empty(1, MOST_EPOCHS)
-    manycore_threads = whole_or_empty(FEWEST_THREADS, MOST_THREADS)
+    manycore_images = _whole_or_empty(1, MOST_IMAGES)
+    manycore_test_images = _whole_or_empty(0, MOST_IMAGES)
+    manycore_epochs = _whole_or_empty(1, MOST_EPOCHS)
+    manycore_threads = _whole_or_empty(FEWEST_THREADS, MOST_THREADS)
     manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
 
 
@@ -474,51 +402,43 @@ class Table(Part):
     sort: Field[str] = Field("", lambda text, _: text)
     open: Field[str] = Field("", lambda text, _: text)
 
-    def sort_by(self, key: str) -> None:
-        """Sort by a column: the smallest first, asked again the largest first, and a third time as the rows come."""
-        self.sort = {key: f"-{key}", f"-{key}": ""}.get(self.sort, key)
-
-    def close(self) -> None:
-        """Close the open row."""
-        self.open = ""
-
-    def choose(self, row_key: str) -> None:
-        """Open a row."""
+    def choose(self, row_key: str = "") -> None:
+        """Open a row, or none."""
         self.open = row_key
 
 
 class Own(Part):
-    """What is the visitor's own, and in no link; `carry_profile` asks for their profile in the link."""
+    """What is the visitor's own, and in no link; `carry_profile` asks for their profile in the link.
+
+    Attributes
+    ----------
+    link_given : what the link gave that no profile has replaced yet; None before it is read.
+    link_page : that is drawn. link_missing : the link is to an upload that isn't there.
+    """
 
     own_profiles: Field[Mapping[str, Held]] = Field({})
     own_instances: Field[tuple[Instance, ...]] = Field(())
     own_gpus: Field[tuple[OwnGpu, ...]] = Field(())
     carry_profile: Field[bool] = Field(False)
-
-
-class Link(Part):
-    """What the link gave that no profile has replaced yet, the page that is drawn, and whether an upload is missing."""
-
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
     link_missing: Field[bool] = Field(False)
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Settings that the link gave and no profile has replaced yet."""
+        return self.link_given or frozenset()
 
 
 class Session:
     """All that one visitor's session holds."""
 
     profile, second = Slot(), Slot("second")
-    network, training, limits, offers, nodes, drawn = Network(), Training(), Limits(), Offers(), Nodes(), Drawn()
-    predict, sizes, curves, scaler, compare = PredictView(), SizesView(), CurvesView(), Scaler(), CompareView()
-    file, scale_out, step, texts, manycore = NetworkFile(), ScaleOut(), TypedStep(), Texts(), ManyCore()
-    own, link = Own(), Link()
-    predict_table, sizes_table, scale_out_table = Table("predict"), Table("sizes"), Table("scale_out")
-    estimate_table = Table("estimate")
-
-    @property
-    def parts(self) -> list[Part]:
-        """All of them."""
-        return [part for part in vars(Session).values() if isinstance(part, Part)]
+    network, training, offers, own = Network(), Training(), Offers(), Own()
+    predict, sizes, compare, scale_out = PredictView(), SizesView(), CompareView(), ScaleOut()
+    file, texts, manycore = NetworkFile(), Texts(), ManyCore()
+    predict_table, sizes_table = Table("predict"), Table("sizes")
+    scale_out_table, estimate_table = Table("scale_out"), Table("estimate")
 
     @property
     def slots(self) -> tuple[Slot, Slot]:
@@ -526,17 +446,17 @@ class Session:
         return self.profile, self.second
 
     @property
-    def asked(self) -> tuple[Part | PerInstance, ...]:
+    def asked(self) -> tuple[Part, ...]:
         """What predictions depend on."""
-        second = (self.second,) if self.network.second else ()
-        return (self.profile, self.network, *second, MEASURED)
-
-    @property
-    def offered(self) -> tuple[Part | PerInstance, ...]:
-        """The offers and their prices."""
-        return (self.offers, PRICE)
+        return (self.profile, self.network, *((self.second,) if self.network.second else ()))
 
 
 session = Session()
-#: Key -> field: all that links carry, but for the numbers of single instances.
-LINKED = {key: one for part in session.parts for key, one in part.fields.items() if one.parse is not None}
+#: Key -> field: all that links carry.
+LINKED = {
+    key: one
+    for part in vars(Session).values()
+    if isinstance(part, Part)
+    for key, one in part.fields.items()
+    if one.parse is not None
+}

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from profet_cli.main import main
-from profet_collect.cloud.files import SKYPILOT
-from profet_collect.cloud.fleet import CLOUDS, accelerator_of, instance_type
+from profet_collect.fleet import CLOUDS, SKYPILOT, accelerator_of, instance_type
 from profet_core.catalog import load_catalog
 
 PYTHON = Path(sys.prefix) / "skypilot" / "bin" / "python"

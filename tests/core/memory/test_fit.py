@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import InputError, Profile, ProfileMeta
+from profet_core.answers.predict import answer_predict
+from profet_core.answers.questions import Context
 from profet_core.catalog import load_gpus
 from profet_core.features.operations import state_copies, traffic_factor
+from profet_core.fields.questions import FieldNames, PredictQuestion
 from profet_core.memory.fit import DeviceTimes, RecordedStep, Verdict, device_times, fit_answer, fits_by_instance
 from profet_core.memory.model import (
     ImageRelation,
@@ -51,6 +54,12 @@ def seconds_moving(gib: float, bandwidth_gb_per_s: float = 320.0) -> DeviceTimes
     return DeviceTimes({"activation": us}, "T4", bandwidth_gb_per_s)
 
 
+def needed(answer) -> tuple[str, str]:
+    """What an answer says is needed, of what the GPU has, and where that is from."""
+    gib, source = answer.why.removeprefix("needs about ").removesuffix(")").split(" GiB, from ")
+    return gib, source
+
+
 def answered(model, meta, *memories_gib, times=None, state_copies=0.0, second=None, **asked):
     """The answer about one recorded step."""
     return fit_answer(model, RecordedStep(meta, times, state_copies, second), *memories_gib, **asked)
@@ -76,7 +85,7 @@ def test_the_probability_is_logistic_in_the_log_of_what_is_left():
     expected = (1 / (1 + math.exp(-room))) / (1 / (1 + math.exp(-anchor)))
     assert answer.probability == pytest.approx(expected)
     assert answer.verdict == Verdict.FITS
-    assert answer.why == "needs about 10 of 12 GiB, from the profile's times"
+    assert needed(answer) == ("10 of 12", "the profile's times")
     # Room far from the need decides; near it there is no answer.
     asked = [(16, 32), (8, 32), (10, 32), (80, 256), (16, 256)]
     found = [answered(SURE, META, 16, gib, batch_size=size, times=seconds_moving(4.0)).verdict for gib, size in asked]
@@ -145,20 +154,17 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
     sgd = DeviceTimes({**activations, "weight update": update_us}, "T4", 320.0)
     adam = DeviceTimes({**activations, "weight update": update_us * 7 / 3}, "T4", 320.0)
     # Half a GiB of parameters: 0.5 + 1.5 GiB stay with SGD, one more with Adam; 4 GiB at batch 16 become 8 at 32.
-    assert answered(SURE, recorded, 16, 12, times=sgd, **asked).why.startswith("needs about 10 of 12 GiB")
-    assert answered(SURE, recorded, 16, 12, times=adam, state_copies=2.0, **asked).why.startswith(
-        "needs about 11 of 12 GiB"
-    )
+    assert needed(answered(SURE, recorded, 16, 12, times=sgd, **asked))[0] == "10 of 12"
+    by_update = answered(SURE, recorded, 16, 12, times=adam, state_copies=2.0, **asked)
+    assert needed(by_update)[0] == "11 of 12"
     known = answered(SURE, META, 16, 12, times=adam, state_copies=2.0, **asked)
-    assert known.probability == pytest.approx(
-        answered(SURE, recorded, 16, 12, times=adam, state_copies=2.0, **asked).probability
-    )
+    assert known.probability == pytest.approx(by_update.probability)
     # Of a recorded peak of 3.5 GiB two stay and 1.5 grow; context and workspace are 0.625.
     peak = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
-    assert answered(SURE, peak, 16, 8, state_copies=2.0, **asked).why.startswith("needs about 5.6 of 8 GiB")
+    assert needed(answered(SURE, peak, 16, 8, state_copies=2.0, **asked))[0] == "5.6 of 8"
     torch = Profile({"Device_Conv2D": 9e4, "Device_aten::_fused_adamw_": 700.0}, replace(peak, framework="PyTorch 2.9"))
     found = fits_by_instance(SURE, catalog, load_gpus(), torch, "g4dn.xlarge", ["g3s.xlarge"], **asked)
-    assert found["g3s.xlarge"].why == "needs about 5.6 of 8 GiB, from the recorded peak (PyTorch)"
+    assert needed(found["g3s.xlarge"]) == ("5.6 of 8", "the recorded peak (PyTorch")
 
 
 # --- what is known --------------------------------------------------------------------------------------------------
@@ -168,7 +174,7 @@ def test_what_ran_fits_wherever_there_is_as_much_memory():
     nothing = ProfileMeta()
     for target in (16, 24, 80):
         answer = answered(SURE, nothing, 16, target)
-        assert (answer.verdict, answer.probability, answer.why) == (Verdict.FITS, 0.999, "it ran on a GPU with 16 GiB")
+        assert (answer.verdict, answer.probability) == (Verdict.FITS, 0.999) and "16 GiB" in answer.why
     smaller = answered(SURE, ProfileMeta(batch_size=64), 16, 24, batch_size=32)
     assert (smaller.verdict, smaller.largest_batch) == (Verdict.FITS, 64)
 
@@ -187,8 +193,8 @@ def test_on_less_memory_or_at_a_larger_batch_nothing_can_be_told_from_that_alone
 def test_a_recorded_peak_is_scaled_with_the_batch():
     meta = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
     # Context and workspace are 0.625 GiB; of the peak weights and gradients stay, one; 2.5 become 5 at batch 32.
-    assert answered(SURE, meta, 16, 8, batch_size=32).why == "needs about 6.6 of 8 GiB, from the recorded peak"
-    assert answered(SURE, meta, 16, 8, batch_size=32).verdict == Verdict.FITS
+    doubled = answered(SURE, meta, 16, 8, batch_size=32)
+    assert (needed(doubled), doubled.verdict) == (("6.6 of 8", "the recorded peak"), Verdict.FITS)
     assert answered(SURE, meta, 16, 8, batch_size=64).verdict == Verdict.DOES_NOT_FIT
     assert answered(SURE, meta, 16, 2).verdict == Verdict.DOES_NOT_FIT
     unsplit = ProfileMeta(batch_size=16, peak_memory_mib=3.5 * 1024)
@@ -201,8 +207,7 @@ def test_two_recorded_peaks_tell_what_grows():
     second = ProfileMeta(batch_size=64, pixels=224, peak_memory_mib=9.5 * 1024)
     # Six GiB in 48 images: of the first peak two grow and 1.5 stay, whatever the parameters.
     stated = answered(SURE, first, 16, 8, second=second, batch_size=32)
-    assert stated.why == "needs about 6 of 8 GiB, from the recorded peaks"
-    assert stated.verdict == Verdict.FITS
+    assert (needed(stated), stated.verdict) == (("6 of 8", "the recorded peaks"), Verdict.FITS)
     assert answered(SURE, first, 16, 8, batch_size=32).verdict == Verdict.CANT_TELL, "one alone doesn't"
     # A quarter of the images of twice the side is the same step: nothing is distinguished.
     same = ProfileMeta(batch_size=4, pixels=448, peak_memory_mib=9.5 * 1024)
@@ -226,9 +231,9 @@ def test_a_peak_says_what_it_is_of():
     )
     # Half a precision's weights and gradients are half a GiB: three grow.
     stated = answered(SURE, meta, 16, 8, batch_size=32)
-    assert stated.why == "needs about 7.1 of 8 GiB, from the recorded peak (PyTorch, bf16)"
+    assert needed(stated) == ("7.1 of 8", "the recorded peak (PyTorch, bf16")
     mixed = answered(SURE, replace(meta, precision="mixed bf16"), 16, 8, batch_size=32)
-    assert mixed.why == "needs about 6.6 of 8 GiB, from the recorded peak (PyTorch, mixed bf16)"
+    assert needed(mixed) == ("6.6 of 8", "the recorded peak (PyTorch, mixed bf16")
 
 
 def test_batch_and_pixels_alone_give_a_wide_answer():
@@ -318,3 +323,21 @@ def test_other_frameworks_and_cut_profiles_tell_nothing_by_their_times(catalog, 
     assert device_times(torch, catalog, gpus, sample.anchor) is None
     cut = Profile({"Device_Conv2D": 5e5, "Device_FusedBatchNormV3": 2e5, "Host_IDLE": 1e6})
     assert device_times(cut, catalog, gpus, sample.anchor) is None
+
+
+@pytest.mark.parametrize(("said", "asked", "growth"), [(None, "amp", 0.5), ("amp", "fp32", 2.0), ("amp", "amp", 1.0)])
+def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth):
+    sample = samples["resnet50-224px-b64-g4dn"]
+    meta = replace(sample.profile.meta, precision=said, parameters=25_600_000, peak_memory_mib=6000.0)
+    question = PredictQuestion(
+        profile=replace(sample.profile, meta=meta),
+        anchor=sample.anchor,
+        latency_ms=sample.latency_ms,
+        trust_latency=True,
+    )
+    field_names = FieldNames("TRACE", lambda name: name)
+    context = Context(models, catalog, load_gpus())
+    recorded = answer_predict(context, replace(question, precision=said or "fp32"), field_names)
+    found = answer_predict(context, replace(question, precision=asked), field_names)
+    before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
+    assert after == pytest.approx(before / growth, rel=0.05)

@@ -1,0 +1,271 @@
+"""Measures one cell in a process of its own, so that a crash or a full memory ends that cell alone; both its ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from profet_core.collected.record import Cell, Framework, Status
+from profet_core.errors import InputError
+from profet_core.profiles import read_profile
+from profet_core.whole_files import write_whole
+from profet_recorder.engine import BYTES_PER_MIB
+from profet_recorder.plan import RecordPlan
+from profet_recorder.recording import Recording
+
+Device = Literal["gpu", "cpu"]
+_ROOT = Path(__file__).resolve().parents[1]
+_NAMES = {"pytorch": "PyTorch", "tensorflow": "TensorFlow"}
+_MODULES = {"pytorch": "profet_collect.in_pytorch", "tensorflow": "profet_collect.in_keras"}
+#: The process of a cell: it gets a task and the file that its answer goes to, and ends with whoever holds its stdin.
+_CHILD = "import sys; from profet_collect.cell import main; main(*sys.argv[1:])"
+_LONGEST_WHY = 300
+_LOG_BYTES = 20_000
+#: A process that a driver holds can't be killed: it is left behind after so many seconds.
+_DEATH_S = 30.0
+#: What forces or forbids TF32 whatever a program sets.
+_OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")
+#: Names of the errors about memory that was too small, of either framework and of Python.
+_FULL_NAMES = frozenset({"OutOfMemoryError", "ResourceExhaustedError", "MemoryError"})
+#: What errors of another name say, and processes that end without one: TensorFlow and C++ abort.
+_FULL_WORDS = (
+    "out of memory",
+    "out_of_memory",
+    "oom when allocating",
+    "resource_exhausted",
+    "status_alloc_failed",
+    "cudaerrormemoryallocation",
+    "failed to allocate",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "not enough memory",
+    "std::bad_alloc",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """How a cell is measured.
+
+    Attributes
+    ----------
+    cell : None: nothing is measured, only what the framework sees is answered.
+    device : "cpu" takes the processor for the device: its operations count as the device's.
+    threads : of a CPU; None: as many as the framework takes.
+    warm_up, timed : steps before and while the latency is taken.
+    seed : of images, labels and weights.
+    """
+
+    framework: Framework
+    cell: Cell | None
+    device: Device
+    threads: int | None = None
+    warm_up: int = 5
+    timed: int = 10
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a framework sees of the machine.
+
+    Attributes
+    ----------
+    version : the framework's. keras : Keras' and its version; "" for PyTorch.
+    gpu : its name; None: it sees none. capability : NVIDIA's number of it, such as 7.5.
+    """
+
+    version: str
+    keras: str = ""
+    gpu: str | None = None
+    capability: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a cell's process found out."""
+
+    status: Status
+    why: str = ""
+    latencies_ms: tuple[float, ...] = ()
+    peak_memory_bytes: int | None = None
+    operations_us: Mapping[str, float] | None = None
+
+
+# --- the collector's end --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a process ended: its exit status (None: it took too long), its log's end, its answer (None: it gave none)."""
+
+    status: int | None
+    log: str
+    document: Any
+
+    @property
+    def said(self) -> str:
+        """The log's last line that is not the recorder's own, behind a colon; empty without one."""
+        lines = (line.strip() for line in reversed(self.log.splitlines()))
+        last = next((line for line in lines if line and not line.startswith("profet: ")), "")
+        return f": {last[:_LONGEST_WHY]}" if last else ""
+
+
+def measure(task: Task, timeout_s: float) -> Measured:
+    """A cell's measurement; whatever becomes of its process is a status."""
+    end = _end_of(task, timeout_s)
+    if end.document is not None:
+        return Measured(**{**end.document, "latencies_ms": tuple(end.document["latencies_ms"])})
+    if end.status is None:
+        return Measured("failed", f"it took more than {timeout_s:g} s")
+    if end.status == -signal.SIGKILL:
+        return Measured("out-of-memory", "the system killed it, as it does where the machine runs out of memory")
+    words = f"signal {-end.status}" if end.status < 0 else f"exit status {end.status}"
+    return Measured(
+        "out-of-memory" if _says_full_memory(end.log) else "failed", f"its process ended with {words}{end.said}"
+    )
+
+
+def look(task: Task, timeout_s: float) -> Seen:
+    """What a framework sees of the machine; raises InputError if it can't be started."""
+    end = _end_of(task, timeout_s)
+    if end.document is None:
+        name = _NAMES[task.framework]
+        raise InputError(f"{name} can't be started{end.said}: fix it, or exclude it with --frameworks.")
+    return Seen(**end.document)
+
+
+def _end_of(task: Task, timeout_s: float) -> _End:
+    with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
+        answer, log = Path(folder) / "answer.json", Path(folder) / "log"
+        with log.open("wb") as said:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _CHILD, json.dumps(asdict(task)), str(answer)],
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=said,
+                env=_environment(task),
+                # Ctrl-C is for the collector, which ends its cell itself.
+                start_new_session=True,
+            )
+            status: int | None = None
+            try:
+                with suppress(subprocess.TimeoutExpired):
+                    status = process.wait(timeout_s)
+            finally:
+                _end(process)
+        document = json.loads(answer.read_bytes()) if answer.exists() else None
+        return _End(status, log.read_bytes()[-_LOG_BYTES:].decode("utf-8", "replace"), document)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process with all that it started."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_DEATH_S)
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def _environment(task: Task) -> dict[str, str]:
+    own = {"PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))}
+    own |= {"TF_CPP_MIN_LOG_LEVEL": "2", "KERAS_BACKEND": "tensorflow"}
+    if task.device == "cpu":
+        # As if there were no GPU, whichever there is.
+        own["CUDA_VISIBLE_DEVICES"] = ""
+    if task.threads is not None:
+        own |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(task.threads))
+    return {name: value for name, value in os.environ.items() if name not in _OVERRIDES} | own
+
+
+def _says_full_memory(text: str) -> bool:
+    """Whether a message or a log is about memory that was too small.
+
+    >>> _says_full_memory("Check failed: status == OK: CUDA_ERROR_OUT_OF_MEMORY"), _says_full_memory("Xid 79")
+    (True, False)
+    """
+    lower = text.lower()
+    return any(word in lower for word in _FULL_WORDS)
+
+
+# --- the cell's end -------------------------------------------------------------------------------------------------
+
+
+def main(task_text: str, answer: str) -> None:
+    """Measure, and write the answer."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(OSError):
+        # Where the machine's memory runs out, Linux is to take this process and no other.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    fields = json.loads(task_text)
+    cell = fields.pop("cell")
+    task = Task(cell=None if cell is None else Cell(**cell), **fields)
+    found = import_module(_MODULES[task.framework]).seen(task) if cell is None else measure_here(task)
+    write_whole(Path(answer), json.dumps(asdict(found)).encode())
+    # A framework's own end may hang or crash; the answer is there.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def measure_here(task: Task) -> Measured:
+    """What the framework's module measures; an error that it doesn't know ends the process, which is recorded."""
+    module: Any = import_module(_MODULES[task.framework])
+    try:
+        with plan_of(task) as plan:
+            return measured_in(module.record(task, plan), task)
+    except module.ERRORS as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_WHY]
+        names = {kind.__name__ for kind in type(error).__mro__}
+        return Measured("out-of-memory" if names & _FULL_NAMES or _says_full_memory(str(error)) else "failed", why)
+
+
+def _end_with_parent() -> None:
+    """A collector that was killed leaves no process on the GPU."""
+    with suppress(OSError):
+        while os.read(0, 1):
+            pass
+    os._exit(1)
+
+
+@contextmanager
+def plan_of(task: Task) -> Iterator[RecordPlan]:
+    """The recorder's plan of a task; its profile lives as long as the block."""
+    assert task.cell is not None
+    with tempfile.TemporaryDirectory(prefix="profet-cell-") as folder:
+        yield RecordPlan(
+            Path(folder) / "profile.json",
+            warm_up=task.warm_up,
+            timed=task.timed,
+            profiled=1,
+            batch_size=task.cell.batch_size,
+            pixels=task.cell.pixels,
+            as_device=task.device == "cpu",
+        )
+
+
+def measured_in(recording: Recording, task: Task) -> Measured:
+    """What a finished recording found."""
+    timed = recording.timed
+    with recording.plan.output.open("rb") as file:
+        operations = dict(read_profile(file, "the recorded profile").operations)
+    peak_bytes = None if timed.peak_memory_mib is None else round(timed.peak_memory_mib * BYTES_PER_MIB)
+    if task.device == "cpu":
+        import resource
+
+        # Most memory the process held so far, its framework included; macOS counts in bytes, others in KiB.
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        peak_bytes = peak if sys.platform == "darwin" else peak * 1024
+    latencies_ms = tuple(round(ms, 4) for ms in timed.latencies_ms)
+    return Measured("ok", "", latencies_ms, peak_bytes, operations)

@@ -1,1 +1,0 @@
-"""Writes what SkyPilot launches: a task a GPU type, whose cells outlive the machine, and how results come home."""

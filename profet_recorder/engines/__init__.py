@@ -1,1 +1,0 @@
-"""What a framework does for a recording: one engine each."""

@@ -1,0 +1,394 @@
+"""Hooks a script's training from outside: Keras' `fit`, and whatever else updates weights."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import get_ident
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from profet_recorder.engine import PYTORCH, TENSORFLOW, Patches, framework_of
+from profet_recorder.keras_callback import RecordingCallback, check_model, recording_callback
+from profet_recorder.plan import RecorderError, RecordPlan, print_progress, said, say_and_go_on
+from profet_recorder.pytorch import OTHER_PROFILERS
+from profet_recorder.recording import Recording, choose_engine
+from profet_recorder.tensorflow import ObservedKeras
+
+if TYPE_CHECKING:
+    from profet_recorder.recording import Engine
+
+MakeEngine = Callable[[], "Engine"]
+#: After so many updates of others the optimizer whose steps were followed trains no longer.
+GONE = 50
+#: After so many backward passes without any optimizer's step they are what marks the steps: a loop may update its
+#: weights itself, and fastai's optimizers are none of torch.optim.
+_BACKWARD_PASSES = 20
+#: What TensorFlow calls the graphs of a loop's body.
+_LOOPS = ("while_body", "Dataset_")
+
+
+class StepMarks:
+    """Records from one update of an optimizer to its next, with all that happens in between.
+
+    That is the first to update, unless one comes later that updates less often (a GAN's generator, after several steps
+    of its critic) or instead of it (a fine-tuning, after some steps of another training).
+
+    Attributes
+    ----------
+    recording : None until something trains.
+    """
+
+    def __init__(self, begin: Callable[[MakeEngine], Recording]) -> None:
+        """`begin` makes the recording, or begins it again, with another engine."""
+        self._begin = begin
+        self._followed: object = None
+        self._others: list[object] = []
+        self._since = 0
+        self.recording: Recording | None = None
+
+    def mark(self, owner: object, make_engine: MakeEngine, trains: Sequence[object] = (), batch: object = None) -> bool:
+        """`owner` has updated weights; True once the profile is written.
+
+        Parameters
+        ----------
+        owner : an optimizer, or what one updates in, such as a tf.function: the same at each of its steps.
+        trains : the optimizers, or networks, that are trained in it.
+        batch : what the step was fed, if it is known.
+        """
+        recording = self.recording
+        if recording is not None and recording.finished:
+            return True
+        if recording is not None and owner is self._followed:
+            self._since = 0
+            recording.end_step(batch)
+            recording.begin_step()
+            return recording.finished
+        self._since += 1
+        is_new = all(owner is not other for other in self._others)
+        if recording is None or self._since > GONE or (is_new and recording.steps_seen > 1):
+            self._followed, self._others, self._since = owner, [], 0
+            self.recording = recording = self._begin(make_engine)
+            for one in trains:
+                recording.engine.trains(one)
+            # The step that ends here started unobserved; it counts all the same.
+            recording.pass_step(batch)
+            recording.begin_step()
+            return False
+        if is_new:
+            self._others.append(owner)
+            for one in trains:
+                recording.engine.trains(one)
+        if batch is not None:
+            recording.engine.observe_batch(batch)
+        return False
+
+    def forget(self) -> None:
+        """Something else trains now: what is marked next is followed."""
+        self.recording = self._followed = None
+
+
+class ScriptHooks:
+    """Whatever trains is recorded; nothing here ends a training but `stop`.
+
+    Attributes
+    ----------
+    recording : the recording under way; None until something trains.
+    failure : why no profile will be written; None while one may be.
+    """
+
+    def __init__(self, plan: RecordPlan, stop: Callable[[], None]) -> None:
+        """`stop` is called on the training's thread once the profile is written, or can't be."""
+        self._plan = plan
+        self._stop = stop
+        self._patches = Patches()
+        self._keras_calls = ObservedKeras(self._after_keras_update)
+        self._marks = StepMarks(self._begin)
+        self._callback: RecordingCallback | None = None
+        #: How deep inside of Keras' own `fit` or `train_on_batch` the script is: what updates weights there is theirs.
+        self._in_keras = 0
+        #: The outermost tf.function that each thread is in.
+        self._functions: dict[int, Any] = {}
+        #: By `id`: a tf.function that computes gradients, kept so that no other gets it, and its optimizers.
+        self._trained_in: dict[int, tuple[object, list[object]]] = {}
+        self._compiled: set[int] = set()
+        #: Optimizers that made a step inside of PyTorch's backward pass while it runs; else None.
+        self._stepped_in_backward: list[object] | None = None
+        #: Backward passes so far; None once an optimizer has made a step.
+        self._backward_passes: int | None = 0
+        self.recording: Recording | None = None
+        self.failure: str | None = None
+
+    @property
+    def on_import(self) -> dict[str, Callable[[ModuleType], None]]:
+        """What to call after which import."""
+        hooks = {
+            "keras": self._hook_keras,
+            "tf_keras": self._hook_keras,
+            "tensorflow": self._hook_tensorflow,
+            "torch": self._hook_torch,
+        }
+        return {name: functools.partial(self._hook_module, hook) for name, hook in hooks.items()}
+
+    def _hook_module(self, hook: Callable[[ModuleType], None], module: ModuleType) -> None:
+        """Hook a module that was just imported; of a version that has other insides, what is found there."""
+        try:
+            hook(module)
+        except Exception as error:
+            print_progress(f"this {module.__name__} is recorded in part only ({type(error).__name__}: {error})")
+
+    @property
+    def finished(self) -> bool:
+        """The profile is written."""
+        return self.recording is not None and self.recording.finished
+
+    def undo(self) -> None:
+        """Take every hook off and end what is under way."""
+        if self.recording is not None:
+            self._guarded(self.recording.abort)
+        self._keras_calls.patches.undo()
+        self._patches.undo()
+
+    # --- what is recorded -------------------------------------------------------------------------------------------
+
+    def _guarded(self, observe: Callable[..., Any], *arguments: Any) -> Any:
+        """Result of `observe`, or None if it fails; the training goes on."""
+        if self.failure is not None:
+            return None
+        try:
+            return observe(*arguments)
+        except Exception as error:
+            self._fail(error)
+            return None
+
+    def _fail(self, error: Exception) -> None:
+        """Stop the recording, and the script if it was refused."""
+        self.failure = said(error)
+        if self.recording is not None:
+            try:
+                self.recording.abort()
+            except Exception as worse:
+                say_and_go_on(worse)
+        if isinstance(error, RecorderError):
+            self._stop()
+        say_and_go_on(error)
+
+    def _begin(self, make_engine: MakeEngine) -> Recording:
+        """A recording by updates; it takes the place of any other."""
+        if self._callback is not None:
+            self._callback.forget()
+        return self._begin_anew(make_engine)
+
+    def _begin_in_fit(self, model: object) -> Recording:
+        """A recording of a `fit`; it takes the place of any other."""
+        self._marks.forget()
+        return self._begin_anew(lambda: choose_engine(None, model, keras_calls=self._keras_calls))
+
+    def _begin_anew(self, make_engine: MakeEngine) -> Recording:
+        if self.recording is None:
+            self.recording = Recording(self._plan, make_engine())
+        else:
+            print_progress("something else trains now: the recording starts over")
+            self.recording.start_over(make_engine())
+        return self.recording
+
+    def _mark(self, owner: object, make_engine: MakeEngine, *trains_and_batch: Any) -> None:
+        """`owner` has made a training step."""
+        if not self.finished and self._guarded(self._marks.mark, owner, make_engine, *trains_and_batch):
+            self._stop()
+
+    def _after_backward(self, owner: object, make_engine: MakeEngine, batch: object = None) -> None:
+        """Gradients were computed, by whoever does without an optimizer that is known here."""
+        if self._backward_passes is None or self._in_keras:
+            return
+        self._backward_passes += 1
+        if self._backward_passes == _BACKWARD_PASSES:
+            print_progress("no known optimizer makes a step: a step is from one backward pass to the next")
+        if self._backward_passes >= _BACKWARD_PASSES:
+            self._mark(owner, make_engine, (), batch)
+
+    # --- Keras ------------------------------------------------------------------------------------------------------
+
+    def _hook_keras(self, keras: ModuleType) -> None:
+        self._keras_calls.start(keras)
+        fit, train_on_batch = keras.Model.fit, keras.Model.train_on_batch
+        signature = inspect.signature(fit)
+
+        @functools.wraps(fit)
+        def recorded_fit(*args, **kwargs):
+            args, kwargs = self._guarded(lambda: self._with_callback(signature.bind(*args, **kwargs))) or (args, kwargs)
+            with self._keras_at_work():
+                return fit(*args, **kwargs)
+
+        @functools.wraps(train_on_batch)
+        def recorded_train_on_batch(network, *args, **kwargs):
+            self._guarded(check_model, network)
+            with self._keras_at_work():
+                result = train_on_batch(network, *args, **kwargs)
+            batch = args[0] if args else kwargs.get("x")
+            self._mark(network, lambda: choose_engine(None, network, keras_calls=self._keras_calls), [network], batch)
+            return result
+
+        self._patches.put(keras.Model, "fit", recorded_fit)
+        self._patches.put(keras.Model, "train_on_batch", recorded_train_on_batch)
+
+    def _with_callback(self, call: inspect.BoundArguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a `fit`, with the recording among its callbacks."""
+        if self.finished:
+            return call.args, call.kwargs
+        if self._callback is None:
+            self._callback = recording_callback(self._plan, self._stop, begin=self._begin_in_fit, on_error=self._fail)
+        callbacks: Any = call.arguments.get("callbacks")
+        if hasattr(callbacks, "append") and not isinstance(callbacks, list):
+            # A CallbackList of the user's: Keras takes it as it is.
+            if self._callback not in callbacks.callbacks:
+                callbacks.append(self._callback)
+            self._callback.set_model(call.args[0])
+        else:
+            given = callbacks if isinstance(callbacks, list | tuple) else [] if callbacks is None else [callbacks]
+            # The first: others' work at the end of a batch is not part of the step.
+            call.arguments["callbacks"] = [self._callback, *given]
+        return call.args, call.kwargs
+
+    @contextmanager
+    def _keras_at_work(self) -> Iterator[None]:
+        self._in_keras += 1
+        try:
+            yield
+        finally:
+            self._in_keras -= 1
+
+    def _after_keras_update(self, optimizer: object) -> None:
+        """An optimizer has made a step or, where a graph is traced, is part of one."""
+        self._backward_passes = None
+        if self._in_keras:
+            return
+        if _in_graph():
+            self._guarded(self._note_training, optimizer)
+        else:
+            make_engine = functools.partial(choose_engine, framework_of(optimizer), None, optimizer, self._keras_calls)
+            self._mark(optimizer, make_engine, [optimizer])
+
+    # --- loops with TensorFlow's gradient tape ----------------------------------------------------------------------
+
+    def _hook_tensorflow(self, tensorflow: ModuleType) -> None:
+        function_class: Any = type(tensorflow.function(lambda: None))
+        call, gradient = function_class.__call__, tensorflow.GradientTape.gradient
+        make_engine = functools.partial(choose_engine, TENSORFLOW, keras_calls=self._keras_calls)
+
+        @functools.wraps(call)
+        def recorded_call(function, *args, **kwargs):
+            if self._in_keras:
+                return call(function, *args, **kwargs)
+            thread = get_ident()
+            is_outermost = thread not in self._functions
+            outermost = self._functions.setdefault(thread, function)
+            if getattr(function, "_jit_compile", False):
+                self._compiled.add(id(outermost))
+            if not is_outermost:
+                return call(function, *args, **kwargs)
+            try:
+                result = call(function, *args, **kwargs)
+            finally:
+                del self._functions[thread]
+            self._after_function(function, make_engine, (args, kwargs))
+            return result
+
+        @functools.wraps(gradient)
+        def recorded_gradient(*args, **kwargs):
+            gradients = gradient(*args, **kwargs)
+            if not _in_graph():
+                self._after_backward(recorded_gradient, make_engine)
+            elif not self._in_keras:
+                self._guarded(self._note_training)
+            return gradients
+
+        self._patches.put(function_class, "__call__", recorded_call)
+        self._patches.put(tensorflow.GradientTape, "gradient", recorded_gradient)
+        profilers = sys.modules["tensorflow.python.profiler.profiler_v2"]
+        start, errors = profilers.start, tensorflow.errors
+
+        @functools.wraps(start)
+        def recorded_start(*args, **kwargs):
+            try:
+                return start(*args, **kwargs)
+            except errors.AlreadyExistsError:
+                if self.recording is None:
+                    raise
+                # The script's own profiler goes first.
+                self._guarded(self.recording.pause)
+                return start(*args, **kwargs)
+
+        for owner in (profilers, tensorflow.profiler.experimental):
+            self._patches.put(owner, "start", recorded_start)
+
+    def _note_training(self, optimizer: object = None) -> None:
+        """Gradients, or an optimizer's update, become part of the outermost tf.function that is being traced."""
+        # A strategy traces on a thread of each device; none is traced where a graph is made for a session.
+        function = self._functions.get(get_ident()) or next(iter(self._functions.values()), None)
+        if function is None:
+            return
+        graph = sys.modules["tensorflow"].compat.v1.get_default_graph()
+        while graph is not None and optimizer is not None:
+            if getattr(graph, "name", "").startswith(_LOOPS):
+                raise RecorderError(
+                    "The loop over the batches runs inside of one tf.function, so its steps can't be separated: call a "
+                    "tf.function of one step from a loop of Python."
+                )
+            graph = getattr(graph, "outer_graph", None)
+        optimizers = self._trained_in.setdefault(id(function), (function, []))[1]
+        if optimizer is not None and all(optimizer is not known for known in optimizers):
+            optimizers.append(optimizer)
+
+    def _after_function(self, function: object, make_engine: MakeEngine, arguments: object) -> None:
+        if id(function) not in self._trained_in:
+            return
+        if optimizers := self._trained_in[id(function)][1]:
+            self._mark(function, make_engine, optimizers, arguments)
+        else:
+            self._after_backward(function, make_engine, arguments)
+        if id(function) in self._compiled and self.recording is not None:
+            self._guarded(self.recording.engine.trains_compiled)
+
+    # --- PyTorch ----------------------------------------------------------------------------------------------------
+
+    def _hook_torch(self, torch: ModuleType) -> None:
+        optimizers, backward = sys.modules["torch.optim.optimizer"], torch.autograd.backward
+        self._patches.undoing.append(optimizers.register_optimizer_step_post_hook(self._after_optimizer).remove)
+        OTHER_PROFILERS.watch(torch)
+        make_engine = functools.partial(choose_engine, PYTORCH)
+
+        @functools.wraps(backward)
+        def recorded_backward(*args, **kwargs):
+            if self._stepped_in_backward is not None:
+                return backward(*args, **kwargs)
+            stepped: list[object] = []
+            self._stepped_in_backward = stepped
+            try:
+                result = backward(*args, **kwargs)
+            finally:
+                self._stepped_in_backward = None
+            if stepped:
+                self._mark(recorded_backward, make_engine, stepped)
+            else:
+                self._after_backward(recorded_backward, make_engine)
+            return result
+
+        self._patches.put(torch.autograd, "backward", recorded_backward)
+
+    def _after_optimizer(self, optimizer: object, args: object, kwargs: object) -> None:
+        self._backward_passes = None
+        if self._stepped_in_backward is not None:
+            # A profiler that starts or stops in the midst of a backward pass ends the process.
+            self._stepped_in_backward.append(optimizer)
+        elif not self._in_keras:
+            self._mark(optimizer, functools.partial(choose_engine, PYTORCH, None, optimizer), [optimizer])
+
+
+def _in_graph() -> bool:
+    """True where operations are traced into a graph of TensorFlow's, not run."""
+    tensorflow = sys.modules.get("tensorflow")
+    return tensorflow is not None and not tensorflow.executing_eagerly()

@@ -1,0 +1,393 @@
+"""PyTorch's side of a recording: torch.profiler, with eager operations."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from profet_recorder.engine import (
+    BYTES_PER_MIB,
+    MOST_NETWORKS,
+    NO_SIZES,
+    PRECISIONS,
+    TF32_CAPABILITY,
+    BatchSizes,
+    ObservedSizes,
+    Patches,
+    StepFacts,
+    either,
+    keras_flavour,
+    larger,
+    observed,
+    several_optimizers,
+)
+from profet_recorder.plan import RecorderError, print_progress
+
+_TRACE_NAME = "recorded.pt.trace.json"
+
+
+class PyTorchEngine:
+    """Records with `torch.profiler`; `model` is a module or None, `optimizer` one of torch or None."""
+
+    #: The profiler's first step pays for its own start.
+    profiler_warm_up = 1
+
+    def __init__(self, model: Any = None, optimizer: Any = None) -> None:
+        import torch
+
+        self._torch = torch
+        self._model = model
+        self._optimizers = [] if optimizer is None else [optimizer]
+        self._sizes = ObservedSizes(channels_last=False)
+        self._calls = _ObservedCalls(torch)
+        #: The context in which compiled modules run as they are written; None where it was not entered.
+        self._stance: Any = None
+        #: torch's profiler while it runs.
+        self._profiler: Any = None
+        #: It was stopped, as one of the script's own began.
+        self._stepped_aside = False
+        #: The GPU the network is on, once it is known: it need not be the current one.
+        self._device: Any = None
+
+    def trains(self, optimizer: Any) -> None:
+        """Add an optimizer's weights; ignore other objects."""
+        if getattr(optimizer, "param_groups", None) and all(optimizer is not known for known in self._optimizers):
+            self._optimizers.append(optimizer)
+
+    def trains_compiled(self) -> None:
+        """Never known here: compiled modules are seen when they are called."""
+
+    def is_disturbed(self) -> bool:
+        """True while a torch.profiler of the script's own is on."""
+        stepped_aside, self._stepped_aside = self._stepped_aside, False
+        return stepped_aside or OTHER_PROFILERS.are_on(self._torch)
+
+    def prepare(self) -> None:
+        """Let compiled modules run as they are written, and observe what is called."""
+        # set_stance loads the compiler, which takes seconds: only where something else has loaded it.
+        if "torch._dynamo" in sys.modules and self._can_set_stance():
+            self._stance = self._torch.compiler.set_stance("force_eager")
+            self._stance.__enter__()
+        self._calls.start()
+        OTHER_PROFILERS.watch(self._torch)
+        if not self._torch.cuda.is_available():
+            print_progress("no CUDA GPU is seen by PyTorch: the profile will be marked as a CPU's")
+
+    def observe_batch(self, batch: object) -> None:
+        """Note the sizes of a batch."""
+        self._sizes.observe(batch)
+
+    def stop_observing(self) -> None:
+        """Take the hooks off the modules: they would be timed too."""
+        self._calls.patches.undo()
+        self._device = next((one.device for one in self._parameters() if one.is_cuda), None)
+        if self._calls.saw_compiled and self._stance is not None:
+            print_progress(
+                "torch.compile is off for the recorded steps: it fuses operations that the models need separate"
+            )
+        elif self._calls.saw_compiled:
+            print_progress(
+                "the model is compiled and this PyTorch can't switch that off: record it without torch.compile"
+            )
+
+    def synchronize(self) -> None:
+        """Wait for the network's GPU, before it is known for the current one."""
+        if self._torch.cuda.is_available() and self._torch.cuda.is_initialized():
+            self._torch.cuda.synchronize(self._device)
+
+    def peak_memory_mib(self) -> float | None:
+        """Most memory that tensors held on the network's GPU."""
+        return self._torch.cuda.max_memory_allocated(self._device) / BYTES_PER_MIB if self._on_gpu() else None
+
+    def start_profiler(self, folder: Path, steps: int) -> None:
+        """Start; the trace covers `steps` steps after the profiler's own warm-up step."""
+        tools = self._torch.profiler
+        activities = [tools.ProfilerActivity.CPU]
+        if self._on_gpu():
+            activities.append(tools.ProfilerActivity.CUDA)
+        self._profiler = tools.profile(
+            activities=activities,
+            schedule=tools.schedule(wait=0, warmup=self.profiler_warm_up, active=steps, repeat=1),
+            # Shapes come with the flags by which it is known which gradients a convolution's backward pass computes.
+            record_shapes=True,
+            on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(folder / _TRACE_NAME)),
+        )
+        self._calls.start()
+        self.synchronize()
+        OTHER_PROFILERS.begin_own(self._profiler, self._step_aside)
+        self._profiler.start()
+
+    def begin_profiled_step(self, number: int) -> None:
+        """The profiler marks steps itself; what it is fed is observed again."""
+        self._calls.forget_step()
+        self._sizes.forget_last()
+
+    def end_profiled_step(self) -> None:
+        """Advance the profiler once the GPU is done."""
+        self.synchronize()
+        if self._profiler is not None:
+            self._profiler.step()
+
+    def stop_profiler(self, folder: Path) -> Path:
+        """Stop; the chrome trace."""
+        self.discard()
+        trace = folder / _TRACE_NAME
+        if not trace.is_file():
+            raise RecorderError("PyTorch's profiler wrote no trace: is there room in the temporary folder?")
+        return trace
+
+    def odd_step(self) -> str | None:
+        """Validation in between, or another batch size."""
+        return self._calls.odd_step(self._trained()) or self._sizes.odd()
+
+    def discard(self) -> None:
+        """Stop the profiler; what it wrote goes with its folder."""
+        self._calls.patches.undo()
+        if self._profiler is not None:
+            profiler, self._profiler = self._profiler, None
+            profiler.stop()
+            OTHER_PROFILERS.begin_own(None, None)
+
+    def _step_aside(self) -> None:
+        self.discard()
+        self._stepped_aside = True
+
+    def restore(self) -> None:
+        """Let the compiler and the modules be as they were."""
+        self._calls.patches.undo()
+        if self._stance is not None:
+            self._stance.__exit__(None, None, None)
+            self._stance = None
+
+    def facts(self) -> StepFacts:
+        """From torch, the modules called and the optimizer."""
+        gpu = self._torch.cuda.get_device_name(self._device) if self._on_gpu() else None
+        keras = sys.modules.get("keras") if keras_flavour(self._model) else None
+        version = str(self._torch.__version__).partition("+")[0]
+        return StepFacts(
+            gpu=gpu,
+            framework=f"PyTorch {version}" + (f", Keras {keras.__version__}" if keras else ""),
+            precision=self._precision(),
+            parameters=sum(parameter.numel() for parameter in self._parameters()) or None,
+            sizes=either(self._sizes.first, self._calls.sizes(self._trained())),
+            compiled=self._calls.saw_compiled and not self._can_set_stance(),
+            warnings=tuple(self._warnings(gpu)),
+        )
+
+    def _warnings(self, gpu: str | None) -> Iterator[str]:
+        torch, calls = self._torch, self._calls
+        if several := several_optimizers([map(id, _weights(optimizer)) for optimizer in self._optimizers]):
+            yield several
+        elif (times := calls.calls_in_step(self._trained())) > 1:
+            yield f"The network ran {times} times in one step; the batch size is that of one call."
+        if calls.saw_compiled and self._stance is None and not self._can_set_stance():
+            yield "The step ran through torch.compile, which the training data do not hold."
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            processes = torch.distributed.get_world_size()
+            if processes > 1:
+                yield f"The step ran on {processes} processes; the training data hold steps on one GPU only."
+        if gpu is None and torch.cuda.is_available():
+            yield "There is a GPU, but the network's parameters are on the CPU: move it with .to('cuda')."
+
+    def _can_set_stance(self) -> bool:
+        """From PyTorch 2.6 on compiled modules can be made to run as they are written."""
+        return hasattr(self._torch.compiler, "set_stance")
+
+    def _trained(self) -> set[int]:
+        """`id` of each weight that is trained: the optimizers', else what the networks called would have trained."""
+        weights = self._updated()
+        if not weights:
+            networks = self._calls.networks if self._model is None else [self._model]
+            weights = [one for network in networks for one in network.parameters() if one.requires_grad]
+        return {id(one) for one in weights}
+
+    def _parameters(self) -> list[Any]:
+        """Parameters of the model given, else of all networks of which any is trained, and what is trained besides."""
+        if self._model is not None:
+            return list(self._model.parameters())
+        trained = self._trained()
+        frozen = self._calls.frozen(trained)
+        weights = [one for network in self._calls.trained(trained) for one in network.parameters()]
+        return list({id(one): one for one in [*weights, *self._updated()] if id(one) not in frozen}.values())
+
+    def _updated(self) -> list[Any]:
+        return [weight for optimizer in self._optimizers for weight in _weights(optimizer)]
+
+    def _on_gpu(self) -> bool:
+        if not self._torch.cuda.is_available():
+            return False
+        parameters = self._parameters()
+        return any(one.is_cuda for one in parameters) if parameters else self._torch.cuda.is_initialized()
+
+    def _precision(self) -> str:
+        if self._calls.autocast is not None:
+            return f"mixed {PRECISIONS.get(self._calls.autocast, self._calls.autocast)}"
+        kinds = [str(one.dtype).removeprefix("torch.") for one in self._parameters() if one.is_floating_point()]
+        found = max(set(kinds), key=kinds.count) if kinds else "float32"
+        return "tf32" if found == "float32" and self._runs_tf32() else PRECISIONS.get(found, found)
+
+    def _runs_tf32(self) -> bool:
+        if not self._on_gpu() or self._torch.cuda.get_device_capability(self._device) < TF32_CAPABILITY:
+            return False
+        backends = self._torch.backends
+        try:
+            return bool(backends.cudnn.allow_tf32 or backends.cuda.matmul.allow_tf32)
+        except RuntimeError:
+            # Set through the newer switches, which the older ones then refuse to read.
+            return "tf32" in (backends.cudnn.conv.fp32_precision, backends.cuda.matmul.fp32_precision)
+
+
+def _weights(optimizer: Any) -> list[Any]:
+    return [weight for group in optimizer.param_groups for weight in group["params"]]
+
+
+class _ObservedCalls:
+    """What the script itself calls of its modules from `start` until `patches` are undone; keeps no tensor.
+
+    Attributes
+    ----------
+    autocast : name of the type that autocast computes in, if it was on.
+    saw_compiled : a module was called through torch.compile.
+    """
+
+    def __init__(self, torch: ModuleType) -> None:
+        self._torch = torch
+        self.patches = Patches()
+        # Modules are kept by `id`, so that no other gets it.
+        self._networks: dict[int, Any] = {}
+        self._without_gradient: dict[int, Any] = {}
+        self._sizes: dict[int, ObservedSizes] = {}
+        self._step_calls: Counter[int] = Counter()
+        self._validated: dict[int, Any] = {}
+        self.autocast: str | None = None
+        self.saw_compiled = False
+
+    def start(self) -> None:
+        if not self.patches.undoing:
+            # A hook on every module would not be shown what a network is called with by keyword.
+            module_class = self._torch.nn.Module
+            self.patches.put(module_class, "__call__", observed(module_class.__call__, self._observe))
+
+    @property
+    def networks(self) -> list[Any]:
+        """What the script called in training."""
+        return list(self._networks.values())
+
+    def trained(self, weights: Collection[int]) -> list[Any]:
+        """Those of them that hold any of these weights, by their `id`."""
+        return [network for network in self.networks if _holds(network, weights)]
+
+    def frozen(self, weights: Collection[int]) -> set[int]:
+        """`id` of each parameter of separately called modules without these weights, such as a teacher."""
+        called = [*self.networks, *self._without_gradient.values()]
+        return {id(one) for network in called if not _holds(network, weights) for one in network.parameters()}
+
+    def sizes(self, weights: Collection[int]) -> BatchSizes:
+        """Sizes of the largest pictures that networks with any of these weights were fed."""
+        found = NO_SIZES
+        for network in self.trained(weights):
+            found = larger(found, self._sizes[id(network)].first)
+        return found
+
+    def calls_in_step(self, weights: Collection[int]) -> int:
+        """How often such a network was called in the last step, the one that was most often."""
+        return max((self._step_calls[id(network)] for network in self.trained(weights)), default=0)
+
+    def forget_step(self) -> None:
+        """A new step begins."""
+        for sizes in self._sizes.values():
+            sizes.forget_last()
+        self._step_calls.clear()
+        self._validated.clear()
+
+    def odd_step(self, weights: Collection[int]) -> str | None:
+        """Why the last step is not like the first, if it is not."""
+        if any(_holds(network, weights) for network in self._validated.values()):
+            return "validation ran in it"
+        return next((odd for network in self.trained(weights) if (odd := self._sizes[id(network)].odd())), None)
+
+    def _observe(self, module: Any, inputs: object, is_outermost: bool) -> None:
+        if is_outermost and not self._torch.is_grad_enabled():
+            if len(self._without_gradient) < MOST_NETWORKS:
+                self._without_gradient[id(module)] = module
+                if not module.training:
+                    self._validated[id(module)] = module
+            return
+        is_compiled = (
+            type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
+        )
+        self.saw_compiled = self.saw_compiled or is_compiled
+        if self.autocast is None:
+            self.autocast = self._autocast_type()
+        if not is_outermost or (len(self._networks) >= MOST_NETWORKS and id(module) not in self._networks):
+            return
+        self._networks[id(module)] = module
+        self._step_calls[id(module)] += 1
+        self._sizes.setdefault(id(module), ObservedSizes(channels_last=False)).observe(inputs)
+
+    def _autocast_type(self) -> str | None:
+        torch = self._torch
+        for device in ("cuda", "cpu"):
+            try:
+                if torch.is_autocast_enabled(device):
+                    return str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+            except TypeError:
+                # Before PyTorch 2.4 there is one function a device.
+                if device == "cuda" and torch.is_autocast_enabled():
+                    return str(torch.get_autocast_gpu_dtype()).removeprefix("torch.")
+        return None
+
+
+def _holds(network: Any, weights: Collection[int]) -> bool:
+    return any(id(parameter) in weights for parameter in network.parameters())
+
+
+class OtherProfilers:
+    """Profilers that the script itself started, from `watch` on."""
+
+    def __init__(self) -> None:
+        self._running: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._own: object = None
+        self._step_aside: Callable[[], None] | None = None
+        self._is_watching = False
+
+    def watch(self, torch: ModuleType) -> None:
+        """Note from here on which start and stop."""
+        if self._is_watching:
+            return
+        self._is_watching = True
+        kind = torch.profiler.profile
+        start, stop = kind.start, kind.stop
+
+        @functools.wraps(start)
+        def noted_start(profiler):
+            if profiler is not self._own:
+                if self._step_aside is not None:
+                    self._step_aside()
+                self._running.add(profiler)
+            return start(profiler)
+
+        @functools.wraps(stop)
+        def noted_stop(profiler):
+            self._running.discard(profiler)
+            return stop(profiler)
+
+        kind.start, kind.stop = noted_start, noted_stop
+
+    def are_on(self, torch: ModuleType) -> bool:
+        """True while one of the script's is on, or waits for its steps to come."""
+        return bool(self._running) or (self._own is None and torch.autograd.profiler._is_profiler_enabled)
+
+    def begin_own(self, profiler: object, step_aside: Callable[[], None] | None) -> None:
+        """`profiler` is the recorder's, None once it is over; `step_aside()` stops it before one of the script's."""
+        self._own, self._step_aside = profiler, step_aside
+
+
+#: One a process, as torch has one profiler a process.
+OTHER_PROFILERS = OtherProfilers()

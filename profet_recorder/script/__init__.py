@@ -1,1 +1,0 @@
-"""Recording a training script as it is, from outside."""

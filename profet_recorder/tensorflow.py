@@ -1,0 +1,370 @@
+"""TensorFlow's side of a recording: tf.profiler, without XLA."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from profet_recorder.engine import (
+    BYTES_PER_MIB,
+    MOST_NETWORKS,
+    PRECISIONS,
+    TF32_CAPABILITY,
+    ObservedSizes,
+    Patches,
+    StepFacts,
+    either,
+    keras_flavour,
+    observed,
+    several_optimizers,
+)
+from profet_recorder.plan import RecorderError, print_progress
+
+#: Name of a Keras policy -> precision; one that is not plain float32 goes before it, in this order.
+_POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mixed bf16"}
+
+
+class TensorFlowEngine:
+    """Records with `tf.profiler`, for Keras 3, tf_keras and custom loops.
+
+    `model` is a Keras model or None, `optimizer` what updates its weights if that is known, `calls` what is observed of
+    Keras already; None: it is observed from `prepare` on.
+    """
+
+    profiler_warm_up = 0
+
+    def __init__(self, model: Any = None, optimizer: object = None, calls: ObservedKeras | None = None) -> None:
+        import tensorflow as tf
+
+        self._tf = tf
+        self._model = model
+        self._models = [] if model is None else [model]
+        self._optimizers = [] if optimizer is None else [optimizer]
+        self._calls = ObservedKeras() if calls is None else calls
+        self._observes_itself = calls is None
+        self._saw_compiled = False
+        self._sizes = ObservedSizes(channels_last=self._channels_last())
+        self._profiler_runs = False
+        #: The open mark of a profiled step.
+        self._marker: Any = None
+        #: XLA's switches as they were, of the model and of TensorFlow; None where they were off.
+        self._was_jit: object = None
+        self._was_auto_jit: object = None
+
+    def trains(self, optimizer: Any) -> None:
+        """Its weights are trained too; of a model, those that any optimizer updates."""
+        is_model = keras_flavour(optimizer) and (hasattr(optimizer, "train_step") or hasattr(optimizer, "layers"))
+        known = self._models if is_model else self._optimizers
+        if all(optimizer is not one for one in known):
+            known.append(optimizer)
+
+    def trains_compiled(self) -> None:
+        """The steps run through XLA, in a function of the script's own."""
+        if not self._saw_compiled:
+            print_progress("the step is compiled with XLA, which fuses operations: record it without jit_compile=True")
+        self._saw_compiled = True
+
+    def is_disturbed(self) -> bool:
+        """Never known: this profiler does not start while another runs."""
+        return False
+
+    def prepare(self) -> None:
+        """Turn XLA off; the model's next train function is made without it."""
+        model = self._model
+        if self._observes_itself and (keras := sys.modules.get(keras_flavour(model) or "keras")) is not None:
+            self._calls.start(keras)
+        if model is not None and getattr(model, "jit_compile", False):
+            self._was_jit = model.jit_compile
+            model.jit_compile = False
+            model.train_function = None
+            print_progress(
+                "XLA (jit_compile) is off for the recorded steps: it fuses operations that the models need separate"
+            )
+        if auto_jit := self._tf.config.optimizer.get_jit():
+            self._was_auto_jit = auto_jit
+            self._tf.config.optimizer.set_jit(False)
+            print_progress("XLA's automatic clustering is off for the recorded steps")
+        if model is not None:
+            print_progress(f"the model is one of {self._keras()}")
+        if self._gpu() is None:
+            print_progress("no GPU is seen by TensorFlow: the profile will be marked as a CPU's")
+            if (onednn := _onednn()) is not None:
+                print_progress(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
+
+    def observe_batch(self, batch: object) -> None:
+        """Note the sizes of a batch."""
+        self._sizes.observe(batch)
+
+    def stop_observing(self) -> None:
+        """Does nothing: observing never slows a step here."""
+
+    def synchronize(self) -> None:
+        """Wait for the GPU."""
+        self._tf.test.experimental.sync_devices()
+
+    def peak_memory_mib(self) -> float | None:
+        """Most memory TensorFlow's allocator held on the first GPU."""
+        if self._gpu() is None:
+            return None
+        return self._tf.config.experimental.get_memory_info("GPU:0")["peak"] / BYTES_PER_MIB
+
+    def start_profiler(self, folder: Path, steps: int) -> None:
+        """Start with the settings the training data were recorded with."""
+        options = self._tf.profiler.experimental.ProfilerOptions(
+            host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
+        )
+        self.synchronize()
+        self._tf.profiler.experimental.start(str(folder), options)
+        self._profiler_runs = True
+
+    def begin_profiled_step(self, number: int) -> None:
+        """Open the mark that the trace's reader takes for a step."""
+        self._sizes.forget_last()
+        self._calls.sizes.forget_last()
+        # A name of its own: tf_keras marks steps as "train", by other numbers, and the reader would count both.
+        self._marker = self._tf.profiler.experimental.Trace("profet_step", step_num=number, _r=1)
+        self._marker.__enter__()
+
+    def end_profiled_step(self) -> None:
+        """Close the mark once the GPU is done."""
+        self.synchronize()
+        self._close_mark()
+
+    def _close_mark(self) -> None:
+        self._marker.__exit__(None, None, None)
+        self._marker = None
+
+    def stop_profiler(self, folder: Path) -> Path:
+        """Stop; the xplane file."""
+        self._profiler_runs = False
+        self._tf.profiler.experimental.stop()
+        traces = sorted(folder.rglob("*.xplane.pb"))
+        if not traces:
+            raise RecorderError("TensorFlow's profiler wrote no trace: is there room in the temporary folder?")
+        return traces[0]
+
+    def odd_step(self) -> str | None:
+        """Another batch size; Keras itself calls when a batch is the last or validation begins."""
+        return self._sizes.odd() or self._calls.sizes.odd()
+
+    def discard(self) -> None:
+        """Stop the profiler without writing its trace."""
+        if self._marker is not None:
+            self._close_mark()
+        if self._profiler_runs:
+            self._profiler_runs = False
+            self._tf.profiler.experimental.stop(save=False)
+
+    def restore(self) -> None:
+        """Turn XLA on again where it was on."""
+        if self._observes_itself:
+            self._calls.patches.undo()
+        if self._was_jit is not None:
+            self._model.jit_compile = self._was_jit
+            self._was_jit = None
+            # Keras 3 sets the attribute itself; tf_keras hands the function over. Either may be in the midst of fit.
+            function = self._model.make_train_function(force=True)
+            if function is not None:
+                self._model.train_function = function
+        if self._was_auto_jit is not None:
+            self._tf.config.optimizer.set_jit(self._was_auto_jit)
+            self._was_auto_jit = None
+
+    def facts(self) -> StepFacts:
+        """From TensorFlow and the model."""
+        gpu = self._gpu()
+        return StepFacts(
+            gpu=None if gpu is None else self._details(gpu).get("device_name") or "unknown GPU",
+            framework=f"TensorFlow {self._tf.__version__}" + (f", {self._keras()}" if self._networks() else ""),
+            precision=self._precision(),
+            parameters=self._parameters(),
+            sizes=either(self._sizes.first, self._calls.sizes.first),
+            compiled=self._saw_compiled or None,
+            onednn=_onednn(),
+            warnings=tuple(self._warnings()),
+        )
+
+    def _trained(self) -> dict[int, Any]:
+        """Weights that optimizers update, by `id`: those of the models given, else those of the optimizers given."""
+        if not self._models:
+            return self._calls.weights(self._optimizers)
+        own = {id(weight): weight for model in self._models for weight in _weights_of(model)}
+        updated = self._calls.weights(self._calls.optimizers_of(own))
+        return {key: weight for key, weight in own.items() if key in updated}
+
+    def _networks(self) -> list[Any]:
+        """What was called for its gradients and is trained, else the models given."""
+        return self._calls.networks(self._trained()) or self._models
+
+    def _parameters(self) -> int | None:
+        weights = {id(weight): weight for network in self._networks() for weight in _weights_of(network)}
+        return sum(math.prod(weight.shape) for weight in (weights | self._trained()).values()) or None
+
+    def _warnings(self) -> Iterator[str]:
+        optimizers = self._calls.optimizers_of(self._trained())
+        if several := several_optimizers([self._calls.weights([optimizer]) for optimizer in optimizers]):
+            yield several
+        is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
+        if is_keras_3 and any(type(layer).__name__ == "BatchNormalization" for layer in self._layers()):
+            yield (
+                "Keras 3 takes batch normalization apart into small operations, which the training data (TensorFlow "
+                "2.5) never show; recorded with tf_keras the same network looks more like them."
+            )
+        strategies = [getattr(model, "distribute_strategy", None) for model in (*self._models, *self._networks())]
+        strategies.append(self._tf.distribute.get_strategy())
+        replicas = max(getattr(strategy, "num_replicas_in_sync", 1) for strategy in strategies)
+        if replicas > 1:
+            yield f"The step ran on {replicas} GPUs; the training data hold steps on one only."
+
+    def _gpu(self) -> Any:
+        """The first visible GPU, None without one: a script may have hidden some, or all."""
+        return next(iter(self._tf.config.get_visible_devices("GPU")), None)
+
+    def _details(self, gpu: object) -> Mapping[str, Any]:
+        return self._tf.config.experimental.get_device_details(gpu)
+
+    def _flavour(self) -> str | None:
+        return next((flavour for network in self._networks() if (flavour := keras_flavour(network))), None)
+
+    def _keras(self) -> str:
+        package = self._flavour() or "keras"
+        version = getattr(sys.modules.get(package), "__version__", "")
+        return f"{'Keras' if package == 'keras' else package} {version}".strip()
+
+    def _layers(self) -> list[Any]:
+        found: list[Any] = []
+        for network in self._networks():
+            flatten = getattr(network, "_flatten_layers", None)
+            found += flatten() if flatten else getattr(network, "layers", ())
+        return found
+
+    def _channels_last(self) -> bool:
+        keras: Any = sys.modules.get(keras_flavour(self._model) or "keras")
+        try:
+            return keras.backend.image_data_format() == "channels_last"
+        except AttributeError:
+            return True
+
+    def _precision(self) -> str | None:
+        if not self._networks():
+            return None
+        layers, attributes = (*self._networks(), *self._layers()), ("dtype_policy", "_dtype_policy")
+        names = {getattr(getattr(one, attribute, None), "name", None) for one in layers for attribute in attributes}
+        # One layer of another type, such as a float32 head, doesn't make the step FP32.
+        found = next((name for name in _POLICIES if name != "float32" and name in names), "float32")
+        return "tf32" if found == "float32" and self._runs_tf32() else _POLICIES[found]
+
+    def _runs_tf32(self) -> bool:
+        gpu = self._gpu()
+        if gpu is None or not self._tf.config.experimental.tensor_float_32_execution_enabled():
+            return False
+        return tuple(self._details(gpu).get("compute_capability", (0, 0))) >= TF32_CAPABILITY
+
+
+def _onednn() -> bool | None:
+    """Whether the CPU's operations run with oneDNN; None where this TensorFlow does not show it."""
+    try:
+        # By TensorFlow's version, the processor and TF_ENABLE_ONEDNN_OPTS; nothing public shows it.
+        from tensorflow.python.util import _pywrap_util_port
+
+        return bool(_pywrap_util_port.IsMklEnabled())
+    except (ImportError, AttributeError):
+        return None
+
+
+class ObservedKeras:
+    """What a script calls of its layers under a gradient tape, and the weights its optimizers update, while started.
+
+    In a graph both are seen once, when it is traced: so this is started before anything trains, where that can be.
+
+    Attributes
+    ----------
+    sizes : of the called layers. patches : undo them, and both are called as before.
+    """
+
+    def __init__(self, on_update: Callable[[object], None] = lambda optimizer: None) -> None:
+        """`on_update` takes an optimizer after each of its updates."""
+        self._on_update = on_update
+        self._networks: dict[int, Any] = {}
+        #: Of each optimizer: itself, so that no other gets its `id`, and the weights it updates.
+        self._updates: dict[int, tuple[object, dict[int, Any]]] = {}
+        self.sizes = ObservedSizes(channels_last=True)
+        self.patches = Patches()
+
+    def start(self, keras: ModuleType) -> None:
+        """Begin to observe the layers and optimizers of Keras 3 or tf_keras."""
+        layer = keras.layers.Layer
+        self.patches.put(layer, "__call__", observed(layer.__call__, self._observe))
+        for optimizers in (keras.optimizers, getattr(keras.optimizers, "legacy", None)):
+            kind = getattr(optimizers, "Optimizer", None)
+            name = next((name for name in ("apply", "apply_gradients") if hasattr(kind, name)), None)
+            if isinstance(kind, type) and name:
+                self.patches.put(kind, name, self._observed_update(getattr(kind, name)))
+
+    def weights(self, optimizers: Collection[object]) -> dict[int, Any]:
+        """What these optimizers update, by `id`."""
+        found: dict[int, Any] = {}
+        for optimizer in optimizers:
+            found |= self._updates.get(id(optimizer), (None, {}))[1]
+        return found
+
+    def optimizers_of(self, weights: Collection[int]) -> list[object]:
+        """Those that update any of these weights."""
+        return [optimizer for optimizer, updated in self._updates.values() if not updated.keys().isdisjoint(weights)]
+
+    def networks(self, trained: Collection[int]) -> list[Any]:
+        """What was called that holds any of these weights."""
+        return [one for one in self._networks.values() if any(id(weight) in trained for weight in _weights_of(one))]
+
+    def _observed_update(self, apply: Any) -> Callable[..., Any]:
+        @functools.wraps(apply)
+        def observed_update(optimizer, gradients, *others, **named):
+            gradients = list(gradients)
+            result = apply(optimizer, gradients, *others, **named)
+            with suppress(Exception):
+                self._note_weights(optimizer, gradients, *others, **named)
+            self._on_update(optimizer)
+            return result
+
+        return observed_update
+
+    def _observe(self, layer: object, inputs: object, is_outermost: bool) -> None:
+        # Layers are called outside of a tape to build a network, to validate it, to make a GAN's noise a picture.
+        if is_outermost and _under_tape() and (len(self._networks) < MOST_NETWORKS or id(layer) in self._networks):
+            self._networks[id(layer)] = layer
+            self.sizes.observe(inputs)
+
+    def _note_weights(
+        self, optimizer: Any, gradients: list[Any], trainable_variables: Any = None, *_: object, **__: object
+    ) -> None:
+        """`apply` takes gradients and weights, `apply_gradients` pairs of both."""
+        if gradients and isinstance(gradients[0], tuple | list):
+            weights = [weight for _, weight in gradients]
+        else:
+            weights = list(trainable_variables or optimizer._trainable_variables)
+        known = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
+        known.update({id(weight): weight for weight in weights})
+
+
+def _weights_of(layer: Any) -> list[Any]:
+    """All weights of a layer or model, trained or not; of one that was never built, those of its parts."""
+    try:
+        return list(layer.weights)
+    except ValueError:
+        return [weight for part in getattr(layer, "layers", ()) for weight in _weights_of(part)]
+
+
+def _under_tape() -> bool:
+    try:
+        # No public API has it.
+        from tensorflow.python import pywrap_tfe
+
+        return not pywrap_tfe.TFE_Py_TapeSetIsEmpty()
+    except (ImportError, AttributeError):
+        return True

@@ -1,0 +1,70 @@
+"""A first visit, turning pages, and one step back, in a browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.accessibility import paths
+from tests.browser.conftest import served
+from tests.browser.test_whole_flow import LOADED_MS, follow, open_page, settle
+
+pytestmark = pytest.mark.browser
+
+PREDICT = "Training time and cost on every cloud GPU, from one profiled step"
+SIZES = "Latency and cost by batch size and image size"
+
+
+@pytest.mark.parametrize(
+    ("link", "heading"),
+    [
+        ("", PREDICT),
+        ("sizes?epochs=3", SIZES),
+    ],
+)
+def test_the_first_link_opens_its_page(page, repository, link, heading):
+    with served(repository / "streamlit_app.py") as url:
+        open_page(page, f"{url}/{link}")
+        expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+        expect(page.get_by_text("Page not found")).to_have_count(0)
+        assert page.url == f"{url}/{link}"
+
+
+def test_every_page_is_in_the_navigation(browser, app_url, page: Page):
+    pages = ["", "sizes", "compare", "scale_out", "estimate", "many_core", "accuracy", "about"]
+    assert paths(browser, app_url) == pages
+    open_page(page, f"{app_url}/accuracy?part=manycore")
+    follow(page, "Many-core CPUs")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Many-core CPUs")
+
+
+def test_one_step_back_leaves_a_page_whose_slider_was_moved(page: Page, app_url: str) -> None:
+    open_page(page, f"{app_url}/about")
+    follow(page, "Sizes")
+    slider = page.get_by_role("slider", name="Batch size")
+    expect(slider).to_have_attribute("aria-valuetext", "64", timeout=LOADED_MS)
+    slider.focus()
+    steps = page.evaluate("history.length")
+    for size in (80, 96, 112, 128):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_url(f"**/sizes?*batch={size}*")
+    assert page.evaluate("history.length") == steps
+    page.reload()
+    settle(page)
+    expect(slider).to_have_attribute("aria-valuetext", "128")
+    page.go_back()
+    settle(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text("About")
+    assert page.url == f"{app_url}/about"
+    page.go_forward()
+    settle(page)
+    expect(slider).to_have_attribute("aria-valuetext", "128")
+
+
+def test_a_link_within_the_app_opens_what_it_names_and_back_leaves_it(page: Page, app_url: str) -> None:
+    open_page(page, f"{app_url}/?sample=lenet5-32px-b16-g3s")
+    page.get_by_role("link", name="What is in it?").click()
+    expect(page.get_by_text("This step leaves the GPU idle")).to_be_visible()
+    settle(page)
+    page.go_back()
+    expect(page.get_by_role("link", name="What is in it?")).to_be_visible()

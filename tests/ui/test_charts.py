@@ -1,0 +1,203 @@
+"""Charts: each GPU's look, bars in their places, curves over sizes, time against cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from pages.predict.charts import trade_off
+from profet_core.catalog import load_gpus
+from profet_core.latency import Basis
+from profet_core.units import format_time
+from tests.made.step_times import OFFERS, ROWS, planned
+from ui.charts import COLORS, Bar, bar_chart, legend
+from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis, value_at
+from ui.words import DERIVED, ESTIMATED, GIVEN, MEASURED
+
+
+def checked(figure) -> go.Figure:
+    """The figure as plotly reads it, which checks every part."""
+    return go.Figure(figure.to_dict())
+
+
+#: Streamlit's backgrounds, light and dark.
+BACKGROUNDS = ("#ffffff", "#0e1117")
+#: Linear RGB as it is seen without one kind of cone; Machado, Oliveira and Fernandes (2009), severity 1.
+VISION = {
+    "all cones": np.eye(3),
+    "no long": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no middle": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "no short": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+#: CIE76 distance at which two marks beside each other are distinguished at a glance.
+TOLD_APART = 15
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def linear(color: str) -> np.ndarray:
+    values = np.array([int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted(linear(color) @ TO_XYZ[1] for color in (one, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    scaled = TO_XYZ @ np.clip(rgb, 0, 1) / np.array([0.9505, 1, 1.089])
+    x, y, z = np.where(scaled > 0.008856, np.cbrt(scaled), 7.787 * scaled + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_no_two_gpus_on_offer_look_alike(catalog):
+    rented = {load_gpus().find(offer.gpu, offer.gpu_memory_gib).name for offer in catalog.all_offers}
+    looks = {name: gpu_look(name) for name in rented}
+    assert len(set(looks.values())) == len(looks)
+
+
+def test_forms_of_a_model_share_its_color(catalog):
+    colors: dict[str, set[str]] = {}
+    for offer in catalog.all_offers:
+        colors.setdefault(offer.gpu_model, set()).add(gpu_look(offer.gpu).color)
+    assert {model for model, found in colors.items() if len(found) > 1} == set()
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_colors_are_told_apart_with_any_color_vision(vision):
+    colors = sorted({gpu_look(name).color for name in load_gpus()})
+    seen = {color: lab(np.array(VISION[vision]) @ linear(color)) for color in colors}
+    for one, other in combinations(colors, 2):
+        assert np.linalg.norm(seen[one] - seen[other]) >= TOLD_APART, (one, other)
+
+
+@pytest.mark.parametrize("background", BACKGROUNDS)
+def test_colors_stand_out_from_the_background(background):
+    for name in load_gpus():
+        assert contrast(gpu_look(name).color, background) >= 3, name
+
+
+BARS = [
+    Bar(key="a", name="T4 (anchor)", color=COLORS[GIVEN], value=10.0, text="10 h"),
+    Bar(key="b", name="H100", color=COLORS[ESTIMATED], value=2.0, low=1.5, high=4.0, text="2.00 h"),
+    Bar(key="c", name="K80", text="doesn't fit; largest batch 48"),
+]
+
+
+def test_rows_keep_their_places_and_colors():
+    figure = checked(bar_chart(BARS, "Time (h)", name="Time per instance"))
+    drawn, labels = figure.data
+    assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
+    assert list(drawn.marker.color) == [COLORS[GIVEN], COLORS[ESTIMATED]]
+    assert list(drawn.error_x.array) == [0.0, 2.0] and list(drawn.error_x.arrayminus) == [0.0, 0.5]
+    assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit; largest batch 48"]
+    assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
+    assert list(figure.layout.yaxis.ticktext) == ["T4 (anchor)", "H100", "K80"]
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first row is on top"
+
+
+def test_a_limit_is_a_line_where_it_is_in_sight():
+    assert checked(bar_chart(BARS, "", name="", limit=5.0)).layout.shapes[0].x0 == 5.0
+    assert not checked(bar_chart(BARS, "", name="", limit=50.0)).layout.shapes
+    assert checked(bar_chart([], "", name="")).layout.xaxis.range[1] > 0
+
+
+def test_the_legend_names_what_is_there():
+    words = legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
+    assert GIVEN in words and ESTIMATED in words and DERIVED not in words and "90%" in words
+
+
+SIZES = (16, 64, 256)
+BATCH = size_axis("batch", SIZES)
+TIME = Shown("Training time", format_time, in_time=True)
+
+
+def curve(gpu: str = "L4", factor: float = 1.0, **others: object) -> Curve:
+    values = [factor * size for size in SIZES]
+    return Curve(**({"label": gpu, "look": gpu_look(gpu), "sizes": SIZES, "values": values} | others))
+
+
+def lines(figure) -> list:
+    return [trace for trace in figure.data if trace.mode == "lines" and trace.hovertemplate]
+
+
+def test_what_does_not_fit_is_pale_and_dotted_from_the_largest_that_does():
+    figure = checked(curves([curve(largest_fit=128)], LATENCY, BATCH))
+    inside, outside = lines(figure)
+    assert (list(inside.x), list(inside.y)) == ([16, 64, 128], pytest.approx([16, 64, 128]))
+    assert (list(outside.x), outside.line.dash) == ([128, 256], "dot") and outside.opacity < 1
+    assert "doesn't fit" in outside.customdata[-1] and "doesn't fit" not in inside.customdata[-1]
+    (mark,) = [trace for trace in figure.data if "largest that fits" in str(trace.text)]
+    assert (list(mark.x), list(mark.y)) == ([128], pytest.approx([128]))
+
+
+@pytest.mark.parametrize(("limit", "strokes"), [(None, 1), (256, 1), (8, 1), (16, 2)])
+def test_a_curve_that_fits_or_does_not_fit_at_all_is_one_line(limit, strokes):
+    found = lines(checked(curves([curve(largest_fit=limit)], LATENCY, BATCH)))
+    assert len(found) == strokes
+    assert (found[-1].line.dash == "dot") is (limit in (8, 16))
+
+
+def test_a_curve_with_ends_has_a_band_and_the_axis_holds_it():
+    ends = [(value / 2, value * 8) for value in (16, 64, 256)]
+    plain = checked(curves([curve()], LATENCY, BATCH))
+    assert not [trace for trace in plain.data if trace.fill]
+    figure = checked(curves([curve(ends=ends, chosen=True)], LATENCY, BATCH))
+    (band,) = [trace for trace in figure.data if trace.fill]
+    assert list(band.x) == [16, 64, 256, 256, 64, 16] and list(band.y) == [8, 32, 128, 2048, 512, 128]
+
+
+def test_between_its_sizes_a_curve_is_straight_in_the_logarithms():
+    row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 64), values=(1, 4))
+    assert [value_at(row, size) for size in (16, 32, 64)] == pytest.approx([1, 2, 4])
+
+
+def test_a_linear_axis_starts_at_zero_and_marks_the_chosen_size():
+    figure = checked(curves([curve()], TIME, size_axis("pixels", SIZES, log=False), log=False, at=64))
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("linear", "linear")
+    assert figure.layout.yaxis.rangemode == "tozero" and figure.layout.yaxis.title.text == "Training time (s)"
+    assert figure.layout.shapes[0].x0 == 64 and figure.layout.xaxis.title.text == "Image size (pixels)"
+
+
+#: By name: 2 h for $1, 1 h for $1.50, 0.5 h for $2.40, 1.5 h for $3.
+PLANS = {offer.name: planned(row, offer) for row, offer in zip(ROWS, OFFERS, strict=True)}
+BEST = ("slow", "middle", "fast")
+
+
+def drawn(*plans, **limits: float):
+    figure = checked(trade_off(plans or [*PLANS.values()], BEST, **limits))
+    return figure, {trace.name: trace for trace in figure.data}
+
+
+def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals():
+    figure, traces = drawn()
+    (line,) = [trace for name, trace in traces.items() if name.startswith("Pareto frontier")]
+    assert list(line.x) == pytest.approx([30, 60, 120]) and list(line.y) == pytest.approx([2.4, 1.5, 1])
+    points = traces[MEASURED]
+    sizes = dict(zip(points.customdata, points.marker.size, strict=True))
+    assert sizes == {"slow": 13, "middle": 13, "fast": 13, "beaten": 9}
+    assert [bool(text) for text in points.text] == [True, True, True, False]
+    span, ends = traces["90% prediction interval"], PLANS["slow"].interval
+    assert list(span.x[:3]) == pytest.approx([ends.low_s / 60, ends.high_s / 60, None])
+    assert list(span.y[:3]) == pytest.approx([ends.low_usd, ends.high_usd, None])
+    assert figure.layout.meta.startswith("Time against cost")
+
+
+def test_points_have_the_color_of_their_basis_and_names_stay_text():
+    hostile = replace(PLANS["slow"], offer=replace(PLANS["slow"].offer, gpu="<b>x&y</b>"), basis=Basis.TRANSFERRED)
+    _, traces = drawn(hostile, PLANS["fast"])
+    assert traces[ESTIMATED].marker.color == COLORS[ESTIMATED] and traces[MEASURED].marker.color == COLORS[MEASURED]
+    (label,) = traces[ESTIMATED].text
+    assert "<" not in label and "&lt;b>x&amp;y" in label
+
+
+def test_limits_are_drawn_with_their_names_where_they_are_in_sight():
+    figure, _ = drawn(deadline_s=5_400, budget_usd=1000)
+    assert [note.text.strip() for note in figure.layout.annotations] == ["deadline"]
+    assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 90
+    figure, _ = drawn(deadline_s=10_000, budget_usd=0.5)
+    assert sorted(note.text.strip() for note in figure.layout.annotations) == ["budget", "deadline"]

@@ -1,0 +1,243 @@
+"""Plotly figures as plain parts: colors that read on light and on dark, frame, axes, and the bar chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import plotly.io
+import streamlit as st
+from plotly.basedatatypes import BaseFigure
+
+from ui.words import DERIVED, ESTIMATED, GIVEN, MEASURED
+
+BLUE, GREEN, GRAY, ORANGE, RED = "#0f8fd1", "#12a594", "#8b95a5", "#e08a00", "#d55e00"
+GRID = "rgba(128,128,128,0.25)"
+#: Values this many times apart are shown on logarithmic axes.
+WIDE = 30
+
+#: A trace, an axis or another part of a figure, by the names that plotly.js gives its attributes.
+Part = dict[str, Any]
+
+
+class Figure(BaseFigure):
+    """A figure of parts as plotly.js reads them.
+
+    Plotly's own figure checks and copies every part, which was a third of the time of an action; tests check them.
+    """
+
+    def __init__(self, data: Sequence[Part], layout: Part) -> None:
+        self._parts = {"data": list(data), "layout": layout}
+
+    def to_dict(self) -> Part:
+        """Its traces and its layout."""
+        return self._parts
+
+
+@cache
+def _template() -> Part:
+    """Streamlit's own, which the browser gives the page's colors."""
+    return plotly.io.templates[plotly.io.templates.default].to_plotly_json()
+
+
+def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None = None) -> None:
+    """Show a figure with its accessible name, and a button that saves it as PNG.
+
+    The name holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
+
+    Parameters
+    ----------
+    on_pick : takes what a clicked mark carries as its `customdata`.
+    """
+    # Of Plotly's own buttons only the one that saves a picture is there.
+    picture = {"format": "png", "filename": f"profet-{key}", "scale": 2}
+    config = {"modeBarButtons": [["toImage"]], "displaylogo": False, "toImageButtonOptions": picture}
+
+    def picked() -> None:
+        points, last = st.session_state[key].selection.points, f"{key}:picked"
+        if points and points[0].get("customdata"):
+            st.session_state[last] = str(points[0]["customdata"])
+        # A second click on the same mark takes the selection away: it means that mark too.
+        if on_pick is not None and last in st.session_state:
+            on_pick(st.session_state[last])
+
+    st.plotly_chart(
+        figure,
+        config=config,
+        key=key,
+        alt=figure.to_dict()["layout"]["meta"],
+        on_select="ignore" if on_pick is None else picked,
+        selection_mode="points",
+    )
+
+
+def no_markup(text: str) -> str:
+    """`text` as plotly shows it letter for letter: it reads some tags."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def name_axis(**more: object) -> Part:
+    """The y axis of a horizontal chart: one name a line, with room for the longest name."""
+    return {"fixedrange": True, "ticksuffix": "  ", "automargin": True, **more}
+
+
+def value_axis(title: str, **more: object) -> Part:
+    """An axis of values."""
+    return {"title": {"text": title}, "gridcolor": GRID, "fixedrange": True, **more}
+
+
+def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str, object]) -> Part:
+    """A line across the whole plot, at a value of one axis."""
+    if x is not None:
+        return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
+    return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
+
+
+def whiskers(values: Sequence[float], ends: Sequence[tuple[float, float]]) -> Part:
+    """Error bars of a horizontal bar chart, one interval a bar."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - value for value, (_, high) in zip(values, ends, strict=True)],
+        "arrayminus": [value - low for value, (low, _) in zip(values, ends, strict=True)],
+        "color": text_color(),
+        "thickness": 1.2,
+        "width": 3,
+    }
+
+
+def framed(
+    traces: Sequence[Part], *, x: Part, y: Part, height: int, name: str, title: str = "", **layout: Any
+) -> Figure:
+    """A figure in the frame that all share: its margins, legend and title.
+
+    Parameters
+    ----------
+    x, y : the axes. name : what the figure shows, for those who don't see it.
+    layout : further attributes; `legend` is joined with the frame's.
+    """
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
+    font = {"color": text_color()}
+    frame = {
+        "font": font,
+        "xaxis": _in_font(x, font),
+        "yaxis": _in_font(y, font),
+        "height": height,
+        "margin": {"l": 8, "r": 16, "t": 44 if title else 40, "b": 8},
+        "legend": legend,
+        "dragmode": False,
+        "hoverlabel": {"namelength": -1},
+        "meta": name,
+        "template": _template(),
+    }
+    if title:
+        frame["title"] = {"text": title, "x": 0, "font": {"size": 15}}
+    return Figure(traces, frame | layout)
+
+
+def _in_font(axis: Part, font: Part) -> Part:
+    """An axis whose texts have the figure's font: Streamlit's theme draws them in a gray of too little contrast."""
+    title = axis.get("title")
+    return {"tickfont": font, **axis, **({"title": {"font": font, **title}} if title else {})}
+
+
+def text_color() -> str:
+    """That of the page's own texts."""
+    return "#fafafa" if st.context.theme.type == "dark" else "#31333f"
+
+
+COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GRAY}
+#: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
+_COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GRAY: "gray"}
+_ROW_PX, _FRAME_PX, _SPACE = 27, 92, "\N{NO-BREAK SPACE}"
+#: Room to the right of the longest interval, as a share of the axis, for its value.
+_LABEL_ROOM = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One row.
+
+    Attributes
+    ----------
+    name : in front of the bar.
+    value, low, high : in the chart's unit; value None: no bar, and `text` says why.
+    text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
+    """
+
+    key: str
+    name: str
+    color: str = GRAY
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    text: str
+    hover: str = ""
+
+
+def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> Figure:
+    """The bars from top to bottom in their order.
+
+    Parameters
+    ----------
+    name : what the chart shows, for screen readers. limit : where a line crosses all bars, such as a deadline.
+    """
+    longest = max((bar.high or bar.value or 0.0 for bar in bars), default=0.0) or 1.0
+    shapes = [line_at(x=limit, line={"color": RED, "width": 1.5, "dash": "dash"})] if limit and limit <= longest else []
+    rows = list(range(len(bars)))
+    return framed(
+        [_drawn(bars), _labels(bars)],
+        x=value_axis("", range=[0, longest * (1 + _LABEL_ROOM)], rangemode="tozero", nticks=6, zeroline=False),
+        y=name_axis(range=[len(bars) - 0.5, -0.5], tickvals=rows, ticktext=[bar.name for bar in bars], showgrid=False),
+        height=_ROW_PX * len(bars) + _FRAME_PX,
+        title=title,
+        name=name,
+        shapes=shapes,
+        showlegend=False,
+        margin={"l": 8, "r": 8, "t": 36, "b": 28},
+    )
+
+
+def legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> str:
+    """What the colors that are there mean, as small markdown with one colored square each, and `more`."""
+    shown = {bar.color for bar in bars if bar.value is not None}
+    parts = [f":{_COLOR_NAMES[color]}[■]{_SPACE}{text}" for color, text in words.items() if color in shown]
+    return f":small[{f'{_SPACE} '.join([*parts, *more])}]"
+
+
+def _drawn(every: Sequence[Bar]) -> Part:
+    bars = [(place, bar, bar.value) for place, bar in enumerate(every) if bar.value is not None]
+    values, ends = [value for *_, value in bars], [(bar.low or value, bar.high or value) for _, bar, value in bars]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "width": 0.72,
+        "x": values,
+        "y": [place for place, *_ in bars],
+        "marker": {"color": [bar.color for _, bar, _ in bars]},
+        "unselected": {"marker": {"opacity": 1}},
+        "error_x": whiskers(values, ends) if any(bar.high for _, bar, _ in bars) else {"visible": False},
+        "customdata": [bar.key for _, bar, _ in bars],
+        "hovertext": [bar.hover for _, bar, _ in bars],
+        "hoverinfo": "text",
+    }
+
+
+def _labels(bars: Sequence[Bar]) -> Part:
+    """Each row's value behind its interval, readable on the shortest bar; where there is none, why."""
+    color = text_color()
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": [bar.high or bar.value or 0.0 for bar in bars],
+        "y": list(range(len(bars))),
+        "text": [f"\N{NO-BREAK SPACE}{bar.text}" for bar in bars],
+        "textposition": "middle right",
+        "cliponaxis": False,
+        "customdata": [bar.key for bar in bars],
+        "hovertext": [bar.hover or bar.text for bar in bars],
+        "hoverinfo": "text",
+        "textfont": {"color": [GRAY if bar.value is None else color for bar in bars]},
+    }

@@ -1,0 +1,523 @@
+"""Columns of the pages' result tables, the records of their rows, and their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from profet_core.advice.plans import Plan, TotalInterval, Workload, plan_confidence
+from profet_core.advice.recommend import format_certainty
+from profet_core.advice.whole_nodes import WholeNodePlan
+from profet_core.answers.sizes import SizePoint
+from profet_core.catalog import Instance
+from profet_core.catalog.collection import is_guess
+from profet_core.catalog.instance import OWN_PROVIDER
+from profet_core.catalog.interconnects import load_interconnects
+from profet_core.catalog.naming import cloud_words, gpu_words, machine_words, price_age_years
+from profet_core.from_layers.model import METHODS, Regime
+from profet_core.latency import HOST_LIMITED, Basis
+from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
+from profet_core.units import (
+    MS_PER_S,
+    format_co2e,
+    format_energy,
+    format_ms,
+    format_significant,
+    format_time,
+    format_time_range,
+    format_usd,
+    format_usd_range,
+    time_unit,
+)
+from ui.curves import gpu_look
+from ui.state.session import NetworkFile
+from ui.tables import DASH, MISSING, Cell, Column, Row, Value
+from ui.words import SHORT_BASIS
+
+
+def fit_sentence(answer: FitAnswer) -> str:
+    """Whether it fits, up to which batch, how sure that is, and why."""
+    sure, fits = "", answer.probability
+    if fits is not None and answer.verdict is Verdict.CANT_TELL:
+        sure = f" ({fits:.0%} that it fits)"
+    elif fits is not None:
+        sure = f" ({min(fits if answer.verdict is Verdict.FITS else 1 - fits, 0.99):.0%} sure)"
+    largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
+    return f"{answer.verdict}{largest}{sure}: {answer.why}."
+
+
+def gpu_cell(entry: Instance) -> str:
+    """'T4, AWS'; of a node 'A100 (1 of 8), GCP': the speed is that of one GPU."""
+    gpu = gpu_words(entry) if entry.gpu_count == 1 else f"{gpu_words(entry)} (1 of {entry.gpu_count})"
+    return gpu if entry.provider == OWN_PROVIDER else f"{gpu}, {cloud_words(entry.provider)}"
+
+
+def plan_gpus(plan: Plan) -> str:
+    """As `gpu_cell`; where all GPUs of a node train '8 × A100, GCP'."""
+    return plan.gpu_words if plan.gpus > 1 else gpu_cell(plan.offer)
+
+
+def price_words(offer: Instance) -> str:
+    """US dollars an hour of the whole machine, with the year where the price is more than a year old."""
+    old = f" · {offer.as_of[:4]}" if price_age_years(offer.as_of) else ""
+    return f"{format_usd(offer.usd_per_hour)}{old}"
+
+
+def price_source(entry: Instance) -> str:
+    """Where a price is from: '2026, us-east-1, on-demand', on one line."""
+    if not entry.as_of:
+        return entry.market
+    text = f"{entry.as_of}, {entry.region}, {entry.market}"
+    return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{NON-BREAKING HYPHEN}")
+
+
+class PlanRow(Protocol):
+    """A row of a result table."""
+
+    @property
+    def plan(self) -> Plan:
+        """The training on one offer."""
+
+    @property
+    def fit(self) -> FitAnswer | None:
+        """Whether a step fits in the GPU's memory; None where that is not known."""
+
+
+def _hidden(column: Column[Row], **changes: Any) -> Column[Row]:
+    """The column, shown only where it is chosen."""
+    return replace(column, by_default=False, **changes)
+
+
+def _machine_cell(row: PlanRow, name: str, gpus: str) -> Cell:
+    """A machine by its name, in its GPU's color; beneath it its GPUs and what is special about it."""
+    plan, said = row.plan, [gpus]
+    said += ["retired"] if plan.offer.status == "retired" else []
+    said += ["does not fit"] if does_not_fit(row.fit) else []
+    said += [SHORT_BASIS[plan.basis]] if plan.basis is Basis.CALIBRATED else []
+    said += [HOST_LIMITED] if plan.limited_by_host else []
+    return Cell(name, beneath=", ".join(said), color=gpu_look(plan.offer.gpu).color)
+
+
+Ends = tuple[float, float] | None
+
+
+def _range(
+    key: str,
+    title: str,
+    ends: Callable[[Row], Ends],
+    words: Callable[[float, float], str],
+    names: tuple[str, str],
+    beneath: str,
+    **more: Any,
+) -> Column[Row]:
+    """An interval, sorted by its upper end; `names` of both ends in exports, `beneath` the column that it is of."""
+
+    def cell(row: Row) -> str:
+        return MISSING if (found := ends(row)) is None else words(*found)
+
+    return Column(
+        key,
+        title,
+        lambda row: (found := ends(row)) and found[1],
+        cell=more.pop("cell", cell),
+        data=lambda row: dict(zip(names, ends(row) or (None, None), strict=True)),
+        narrow_under=beneath,
+        **{"tip": "90% prediction interval. Sorted by its upper end.", **more},
+    )
+
+
+def _seconds(row: PlanRow) -> Ends:
+    ends = row.plan.interval
+    return ends and (ends.low_s, ends.high_s)
+
+
+def _dollars(row: PlanRow) -> Ends:
+    ends = row.plan.interval
+    return ends and (ends.low_usd, ends.high_usd)
+
+
+def _step_ends(row: PlanRow) -> Ends:
+    ends = row.plan.step_interval
+    return ends and (ends.low_ms, ends.high_ms)
+
+
+def format_range_ms(low_ms: float, high_ms: float) -> str:
+    """An interval of latencies: '190–205 ms'; the unit once."""
+    return f"{format_significant(low_ms)}{DASH}{format_ms(high_ms)}"
+
+
+def _cost_range(of: str) -> Column[PlanRow]:
+    """Of an "epoch" or the "training"; shown where it is chosen."""
+    names = (f"{of}_low_usd", f"{of}_high_usd")
+    return _range(
+        "cost_range_usd", "Cost range", _dollars, format_usd_range, names, beneath=f"{of}_usd", by_default=False
+    )
+
+
+def _fit_cell(row: PlanRow) -> str:
+    """With the largest batch that fits: 'fits, ≤ 512', 'does not fit, ≤ 16', 'can't tell'."""
+    if row.fit is None:
+        return MISSING
+    return f"{row.fit.verdict}, ≤ {row.fit.largest_batch:,}" if row.fit.largest_batch else row.fit.verdict
+
+
+def _fits(row: PlanRow) -> str | None:
+    return None if row.fit is None else row.fit.verdict.value
+
+
+def _largest_batch(row: PlanRow) -> int | None:
+    return None if row.fit is None else row.fit.largest_batch
+
+
+#: An instance that one GPU trains on, by its name.
+INSTANCE: Column[PlanRow] = Column(
+    "instance",
+    "Instance",
+    lambda row: row.plan.instance,
+    cell=lambda row: _machine_cell(row, machine_words(row.plan.offer), gpu_cell(row.plan.offer)),
+    data=lambda row: {
+        "instance": row.plan.instance,
+        "gpu": row.plan.offer.gpu,
+        "provider": row.plan.offer.provider,
+        "batch_size": row.plan.batch_size,
+    },
+)
+STEP: Column[PlanRow] = Column(
+    "latency_ms", "Step", lambda row: row.plan.latency_ms, format_ms, tip="Latency of a training step."
+)
+STEP_RANGE: Column[PlanRow] = _range(
+    "latency_range_ms",
+    "Range",
+    _step_ends,
+    format_range_ms,
+    ("latency_low_ms", "latency_high_ms"),
+    beneath="latency_ms",
+)
+IMAGES: Column[PlanRow] = Column("images_per_s", "Images/s", lambda row: row.plan.images_per_s, format_significant)
+TRAINING_COST: Column[PlanRow] = Column(
+    "training_usd", "Cost", lambda row: row.plan.total_usd, format_usd, tip="Of your training."
+)
+#: Sorted by the largest batch that fits.
+MEMORY: Column[PlanRow] = Column(
+    "memory",
+    "Memory",
+    _largest_batch,
+    cell=_fit_cell,
+    data=lambda row: {"fits_in_memory": _fits(row), "largest_batch": _largest_batch(row)},
+    tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
+)
+
+
+def confidence_column(narrow_under: str) -> Column[PlanRow]:
+    """How sure time and money are, the least sure first; only the word beside the mark is read aloud."""
+    return Column(
+        "confidence",
+        "Confidence",
+        lambda row: int(plan_confidence(row.plan)),
+        cell=lambda row: Cell(plan_confidence(row.plan).word, mark=plan_confidence(row.plan).mark),
+        data=lambda row: {"confidence": plan_confidence(row.plan).word},
+        narrow_under=narrow_under,
+    )
+
+
+#: Steps that the cost per step is shown for: one costs too little to read.
+COSTED_STEPS = 1_000
+
+
+class Per(StrEnum):
+    """What time and cost are of; the values are those of links and exports."""
+
+    STEP = "step"
+    EPOCH = "epoch"
+    TRAINING = "training"
+
+    def of(self, workload: Workload, plan: Plan) -> Plan:
+        """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
+        if self is Per.STEP:
+            share = plan.latency_ms / MS_PER_S / plan.total_s
+        else:
+            share = 1 / workload.epochs if self is Per.EPOCH else 1.0
+        costed, ends = share * COSTED_STEPS if self is Per.STEP else share, plan.interval
+        interval = ends and TotalInterval(
+            ends.low_s * share, ends.high_s * share, ends.low_usd * costed, ends.high_usd * costed
+        )
+        return replace(plan, total_s=plan.total_s * share, total_usd=plan.total_usd * costed, interval=interval)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One plan with the time and cost that are shown; energy and CO2e at most, None where not known."""
+
+    plan: Plan
+    fit: FitAnswer | None
+    kwh: float | None
+    co2e_kg: float | None
+
+
+#: Shown where they are chosen; the same whatever time and cost are of.
+_MORE: tuple[Column[TableRow], ...] = (
+    STEP,
+    IMAGES,
+    Column(
+        "basis",
+        "Based on",
+        lambda row: row.plan.basis.words,
+        data=lambda row: {"basis": row.plan.basis.value, "rests_on": row.plan.latency_note},
+    ),
+    Column("in_time", "In time", lambda row: row.plan.in_time, format_certainty, tip="Chance to keep to the deadline."),
+    Column(
+        "in_budget",
+        "Within budget",
+        lambda row: row.plan.in_budget,
+        format_certainty,
+        tip="Chance to keep to the budget.",
+    ),
+    MEMORY,
+)
+_PRICE: tuple[Column[TableRow], ...] = (
+    Column("provider", "Cloud", lambda row: cloud_words(row.plan.offer.provider), export="cloud"),
+    Column("market", "Market", lambda row: row.plan.offer.market),
+    Column("region", "Region", lambda row: row.plan.offer.region),
+    Column(
+        "price_from",
+        "Price from",
+        lambda row: row.plan.offer.as_of,
+        cell=lambda row: "your guess" if is_guess(row.plan.offer) else price_source(row.plan.offer),
+        data=lambda row: {"price_as_of": row.plan.offer.as_of, "price_source": row.plan.offer.source},
+    ),
+    Column("status", "Status", lambda row: row.plan.offer.status),
+)
+
+
+def _time_range(row: TableRow) -> str:
+    """In the unit of the time."""
+    return MISSING if (ends := _seconds(row)) is None else time_unit(row.plan.total_s).range_words(*ends)
+
+
+def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
+    """All columns of Predict, in their order; the first six are shown until others are chosen."""
+    tip = "Time and cost move together along it."
+    names = (f"{per}_usd_low", f"{per}_usd_high")
+    more: tuple[Column[TableRow], ...] = (
+        _range("cost_range", "Cost range", _dollars, format_usd_range, names, beneath="cost", tip=tip),
+        *_MORE,
+        Column(
+            "energy_kwh",
+            "Energy",
+            lambda row: row.kwh,
+            format_energy,
+            export=f"{per}_kwh_at_most",
+            tip="Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full "
+            "load. Memory, disks and network are not counted.",
+        ),
+        Column(
+            "co2e_kg",
+            "CO₂e",
+            lambda row: row.co2e_kg,
+            format_co2e,
+            export=f"{per}_co2e_kg_at_most",
+            tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "
+            "2023 (Green Software Foundation, Cloud Region Metadata). No number where the region is not in it.",
+        ),
+        *_PRICE,
+    )
+    return (
+        Column(
+            "plan",
+            "Instance",
+            lambda row: row.plan.label,
+            cell=lambda row: _machine_cell(row, row.plan.title, plan_gpus(row.plan)),
+            data=lambda row: {
+                "plan": row.plan.label,
+                "instance": row.plan.instance,
+                "gpu": row.plan.offer.gpu,
+                "gpu_count": row.plan.offer.gpu_count,
+                "provider": row.plan.offer.provider,
+            },
+        ),
+        Column("time", "Time", lambda row: row.plan.total_s, format_time, export=f"{per}_s"),
+        _range(
+            "time_range",
+            "Range",
+            _seconds,
+            format_time_range,
+            (f"{per}_s_low", f"{per}_s_high"),
+            beneath="time",
+            cell=_time_range,
+        ),
+        Column("cost", "Cost", lambda row: row.plan.total_usd, format_usd, export=f"{per}_usd"),
+        Column(
+            "usd_per_hour",
+            "$/h",
+            lambda row: row.plan.offer.usd_per_hour,
+            cell=_price_cell,
+            data=lambda row: {
+                "usd_per_hour": row.plan.offer.usd_per_hour,
+                "usd_per_gpu_hour": row.plan.offer.usd_per_gpu_hour,
+            },
+            tip="Of the whole machine, with all its GPUs. A year marks a price more than a year old.",
+        ),
+        confidence_column("cost"),
+        *map(_hidden, more),
+    )
+
+
+def _price_cell(row: TableRow) -> Cell:
+    """Beneath a node's price what one of its GPUs comes to."""
+    offer = row.plan.offer
+    share = "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} a GPU"
+    return Cell(price_words(offer), beneath=share)
+
+
+SIZE_COLUMNS: tuple[Column[SizePoint], ...] = (
+    INSTANCE,
+    Column("batch_size", "Batch size", lambda row: row.plan.batch_size, "{:,}".format, by_default=False),
+    STEP,
+    STEP_RANGE,
+    _hidden(IMAGES),
+    Column("training_s", "Training time", lambda row: row.plan.total_s, format_time),
+    TRAINING_COST,
+    _cost_range("training"),
+    _hidden(MEMORY),
+    confidence_column("training_usd"),
+)
+
+
+def _machines_cell(row: WholeNodePlan) -> Cell:
+    name = machine_words(row.offer)
+    return _machine_cell(row, name if row.nodes == 1 else f"{row.nodes} × {name}", row.plan.gpu_words)
+
+
+def _machines_price(row: WholeNodePlan) -> Cell:
+    each = "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}"
+    return Cell(price_words(row.plan.offer), beneath=each)
+
+
+def _links(row: WholeNodePlan) -> dict[str, Value]:
+    links = load_interconnects().of(row.offer)
+    numbers: dict[str, Value] = {name: getattr(links, name) for name in ("link_gb_per_s", "network_gbit_per_s")}
+    return {"link": links.link.value, **numbers, "links_assumed": links.assumed}
+
+
+OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
+    Column(
+        "instance",
+        "Instance",
+        lambda row: row.offer.name,
+        cell=_machines_cell,
+        data=lambda row: {
+            "instance": row.offer.name,
+            "nodes": row.nodes,
+            "gpus": row.step.gpus,
+            "gpu": row.offer.gpu,
+            "provider": row.offer.provider,
+            "batch_size": row.step.batch_size,
+        },
+    ),
+    _hidden(STEP, tip="Step latency on all GPUs."),
+    _hidden(STEP_RANGE),
+    Column(
+        "speed_up",
+        "Speed-up",
+        lambda row: row.step.speed_up,
+        cell=lambda row: Cell(format_significant(row.step.speed_up), beneath=f"of {row.step.gpus}"),
+        tip="Images/s of all GPUs over images/s of one, at the same batch per GPU.",
+    ),
+    _hidden(IMAGES),
+    Column("epoch_s", "Epoch time", lambda row: row.epoch_s, format_time),
+    _range("epoch_range_s", "Range", _seconds, format_time_range, ("epoch_low_s", "epoch_high_s"), beneath="epoch_s"),
+    Column("epoch_usd", "Epoch cost", lambda row: row.epoch_usd, format_usd, tip="You pay for whole machines."),
+    _cost_range("epoch"),
+    Column(
+        "usd_per_hour",
+        "$/h",
+        lambda row: row.usd_per_hour,
+        cell=_machines_price,
+        data=lambda row: {
+            "usd_per_hour": row.usd_per_hour,
+            "node_usd_per_hour": row.offer.usd_per_hour,
+            "as_of": row.offer.as_of,
+        },
+        tip="All machines together.",
+        narrow_under="epoch_usd",
+    ),
+    confidence_column("epoch_usd"),
+    Column(
+        "strategy",
+        "Strategy",
+        lambda row: row.step.strategy.value,
+        cell=lambda row: row.step.strategy.words,
+        by_default=False,
+    ),
+    Column(
+        "links",
+        "Links",
+        lambda row: load_interconnects().of(row.offer).link_gb_per_s,
+        cell=lambda row: load_interconnects().of(row.offer).words,
+        data=_links,
+        by_default=False,
+    ),
+    Column(
+        "rests_on",
+        "Based on",
+        lambda row: row.one.basis.value,
+        cell=lambda row: row.one.basis.words,
+        data=lambda row: {"one_gpu_ms": row.step.one_gpu_ms, "basis": row.one.basis.value},
+        by_default=False,
+    ),
+    _hidden(MEMORY, data=lambda row: {"fits_in_memory": _fits(row)}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateRow:
+    """One offer with its estimate.
+
+    `by_method`: method -> latency, milliseconds. `profiled_ms`: as predicted from a profile; None without one.
+    """
+
+    plan: Plan
+    epochs: int
+    fit: FitAnswer | None
+    regime: Regime
+    by_method: Mapping[str, float]
+    profiled_ms: float | None
+
+    #: An estimate needs no anchor.
+    is_anchor: ClassVar[bool] = False
+
+    @property
+    def offer(self) -> Instance:
+        """What is rented."""
+        return self.plan.offer
+
+
+def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
+    """All columns, in order; `compared` with a profile."""
+    tip = "Step latency predicted from your profile."
+    profiled: Column[EstimateRow] = Column(
+        "profiled_ms", "From profile", lambda row: row.profiled_ms, format_ms, tip=tip
+    )
+    tip = "Which part of the question was not measured."
+    return (
+        INSTANCE,
+        replace(STEP, tip="Step latency, estimated from the network's layers."),
+        STEP_RANGE,
+        *((profiled,) if compared else ()),
+        MEMORY,
+        Column(
+            "epoch_s", "Epoch time", lambda row: row.plan.total_s / row.epochs, format_time, narrow_under="epoch_usd"
+        ),
+        Column("epoch_usd", "Epoch cost", lambda row: row.plan.total_usd / row.epochs, format_usd),
+        _hidden(TRAINING_COST),
+        Column("regime", "Case", lambda row: row.regime.value, by_default=False, tip=tip),
+        *map(_by_method, METHODS),
+        confidence_column("latency_ms"),
+    )
+
+
+def _by_method(name: str) -> Column[EstimateRow]:
+    key, title = f"{name.replace('-', '_')}_ms", NetworkFile.net_method.options[name]
+    return Column(key, title, lambda row: row.by_method[name], format_ms, by_default=False)

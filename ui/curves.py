@@ -1,0 +1,229 @@
+"""Values over batch size, image size, GPUs or threads, as curves with bands; how each GPU is drawn."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.units import format_ms, time_unit
+from ui.charts import GRAY, RED, Figure, Part, framed, line_at, no_markup, value_axis
+
+#: Distinct for readers of any color vision, and at least 3:1 against the light and the dark background;
+#: `tests/ui/test_charts.py` computes both.
+SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE = (
+    *("#119bdf", "#b98f03", "#589257", "#c13e80"),
+    *("#5454ee", "#915f1f", "#a54aa9"),
+)
+COLORS = (SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """By plotly's names; where two GPUs share a color, the dash differs."""
+
+    color: str
+    dash: str
+
+
+_DASHES = ("solid", "dash", "dot", "longdash")
+_OTHER_DASHES = ("dashdot", "longdashdot", "12px,4px")
+#: Full names of the specs. There are more GPUs than colors: forms of a model share one.
+_GPUS = {
+    SKY: ("Tesla T4", "GeForce RTX 2080 Ti", "GeForce RTX 4090", "RTX 6000 Ada Generation"),
+    OCHRE: ("A10G", "Tesla K80", "A10", "A40"),
+    GREEN: ("L4", "Tesla M60", "B200", "RTX A6000"),
+    MAGENTA: ("L40S", "Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB", "GeForce RTX 5090"),
+    INDIGO: ("A100-SXM4-40GB", "A100-SXM4-80GB", "A100-PCIE-40GB", "A100-PCIE-80GB"),
+    BROWN: ("H100-SXM5-80GB", "H200-SXM-141GB", "H100-PCIE-80GB", "H100-NVL-94GB"),
+    PURPLE: ("Tesla V100-SXM2-16GB", "GeForce RTX 3090", "Tesla V100-PCIE-16GB"),
+}
+_LOOKS = {gpu: Look(color, dash) for color, gpus in _GPUS.items() for gpu, dash in zip(gpus, _DASHES, strict=False)}
+
+
+def gpu_look(gpu: str) -> Look:
+    """The look of a GPU by its full name in a catalog; a custom one has a look by its name.
+
+    >>> gpu_look("Tesla T4").dash, gpu_look("A10G").color
+    ('solid', '#b98f03')
+    """
+    number = zlib.crc32(gpu.encode())
+    return _LOOKS.get(gpu) or Look(COLORS[number % 7], _OTHER_DASHES[number // 7 % 3])
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A kind of value.
+
+    Attributes
+    ----------
+    title : of its axis. words : a value as written.
+    prefix : before each tick. in_time : values are seconds, drawn in one unit that suits them.
+    """
+
+    title: str
+    words: Callable[[float], str]
+    prefix: str = ""
+    in_time: bool = False
+
+    def axis(self, values: Sequence[float], *, log: bool = True) -> tuple[float, Part]:
+        """The unit that values are drawn in, and their axis, logarithmic or from zero."""
+        unit, title = 1.0, self.title
+        if self.in_time and values:
+            suits = time_unit(sorted(values)[len(values) // 2])
+            unit, title = suits.seconds, f"{title} ({suits.name})"
+        if not log:
+            return unit, value_axis(title, type="linear", rangemode="tozero", tickformat=",~r", tickprefix=self.prefix)
+        drawn = [value / unit for value in values] or [1.0]
+        powers = range(math.floor(math.log10(min(drawn))) - 1, math.ceil(math.log10(max(drawn))) + 2)
+        ticks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+        texts = [f"{self.prefix}{tick:,.12g}" for tick in ticks]
+        return unit, value_axis(title, type="log", tickvals=ticks, ticktext=texts)
+
+
+def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log: bool = True) -> Part:
+    """An axis from `low` to `high` of what is counted, such as GPUs: ticks at these numbers alone."""
+    return {
+        "title": {"text": title},
+        "type": "log" if log else "linear",
+        # A little beyond: Plotly leaves out a tick that rounding puts outside.
+        "range": [math.log10(low), math.log10(high) + 1e-3] if log else [low, high],
+        "tickvals": list(ticks),
+        "ticktext": [f"{tick:,}" for tick in ticks],
+        "showgrid": False,
+        "fixedrange": True,
+        "hoverformat": ",d",
+    }
+
+
+def size_axis(axis: str, sizes: Sequence[int], *, log: bool = True) -> Part:
+    """An axis of batch or image sizes."""
+    title, ticks = _SIZES[axis]
+    return count_axis(title, min(sizes), max(sizes), ticks if log else range(32, 257, 32), log=log)
+
+
+LATENCY = Shown("Latency (ms/step)", format_ms)
+_SIZES = {
+    "batch": ("Batch size", (16, 32, 64, 128, 256)),
+    "pixels": ("Image size (pixels)", (32, 64, 128, 256)),
+}
+#: Pixels, and how much is seen of what lies beyond a GPU's memory.
+_HEIGHT, _PALE = 420, 0.45
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Values over sizes.
+
+    Attributes
+    ----------
+    label : in the legend. values : one per size, as the chart's `Shown` has them.
+    ends : of each value's interval, drawn as a band; None without.
+    largest_fit : the largest size that fits in memory; None where nothing is known against any.
+    marks : the values are drawn as marks, without a line.
+    """
+
+    label: str
+    look: Look
+    sizes: Sequence[int]
+    values: Sequence[float]
+    ends: Sequence[tuple[float, float]] | None = None
+    largest_fit: int | None = None
+    chosen: bool = False
+    marks: bool = False
+
+
+def curves(
+    rows: Sequence[Curve],
+    shown: Shown,
+    x: Part,
+    *,
+    log: bool = True,
+    at: float | None = None,
+    crossed: tuple[Point, str] | None = None,
+) -> Figure:
+    """Values over size; what does not fit in memory is pale and dotted.
+
+    Parameters
+    ----------
+    x : the axis of sizes. log : both axes are logarithmic, else linear.
+    at : where a line marks the size that is chosen. crossed : a point with a cross, and its name in the legend.
+    """
+    unit, y = shown.axis([value for row in rows for value in row.values], log=log)
+    traces = [part for row in rows for part in (*_band(row, unit), *_line(row, shown, unit))]
+    if crossed is not None:
+        (size, value), name = crossed
+        traces.append(_marks(size, value / unit, {"symbol": "x", "size": 13, "color": RED}) | {"name": name})
+    return framed(
+        traces,
+        x=x,
+        y=y,
+        height=_HEIGHT,
+        name=f"{shown.title} over {x['title']['text'].lower()}",
+        hovermode="x unified",
+        shapes=[] if at is None else [line_at(x=at, line={"color": GRAY, "width": 1, "dash": "dot"})],
+    )
+
+
+def value_at(row: Curve, size: float) -> float:
+    """The curve's value at a size between its own, on the straight line between their logarithms."""
+    return math.exp(np.interp(math.log(size), np.log(row.sizes), np.log(row.values)))
+
+
+def _band(row: Curve, unit: float) -> Iterator[Part]:
+    """The area between both ends of an interval at each place, the curve's '#rrggbb' seen through."""
+    if row.ends:
+        red, green, blue = (int(row.look.color[start : start + 2], 16) for start in (1, 3, 5))
+        yield {
+            "type": "scatter",
+            "x": [*row.sizes, *reversed(row.sizes)],
+            "y": [low / unit for low, _ in row.ends] + [high / unit for _, high in reversed(row.ends)],
+            "mode": "lines",
+            "line": {"width": 0},
+            "fill": "toself",
+            "fillcolor": f"rgba({red},{green},{blue},{0.2 if row.chosen else 0.1})",
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
+
+
+def _line(row: Curve, shown: Shown, unit: float) -> Iterator[Part]:
+    """The curve as far as it fits, with a mark there, and beyond."""
+    points, limit = list(zip(row.sizes, row.values, strict=True)), row.largest_fit
+    inside = [point for point in points if limit is None or point[0] <= limit]
+    outside = points[len(inside) :]
+    edge = [(limit, value_at(row, limit))] if limit is not None and inside and outside else []
+    if inside:
+        yield _stroke(row, [*inside, *edge], shown, unit, dash=row.look.dash)
+    if outside:
+        beyond = _stroke(row, [*edge, *outside], shown, unit, dash="dot", note=" (doesn't fit)")
+        yield beyond | {"opacity": _PALE, "showlegend": not inside}
+    for size, value in edge:
+        marker = {"symbol": "line-ns-open", "size": 14, "color": row.look.color, "line": {"width": 3}}
+        text = f"{no_markup(row.label)}: largest that fits in memory"
+        yield _marks(size, value / unit, marker) | {"text": [text], "hovertemplate": "%{text}", "showlegend": False}
+
+
+def _stroke(row: Curve, points: Sequence[Point], shown: Shown, unit: float, *, dash: str, note: str = "") -> Part:
+    name, color = no_markup(row.label), row.look.color
+    return {
+        "type": "scatter",
+        "name": name,
+        "showlegend": True,
+        "x": [size for size, _ in points],
+        "y": [value / unit for _, value in points],
+        "customdata": [f"{name}: {shown.words(value)}{note}" for _, value in points],
+        "mode": "markers" if row.marks else "lines",
+        "line": {"color": color, "width": 4 if row.chosen else 2, "dash": dash},
+        "marker": {"symbol": "diamond-open", "size": 11, "color": color, "line": {"width": 2}},
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+def _marks(size: float, value: float, marker: Part) -> Part:
+    return {"type": "scatter", "x": [size], "y": [value], "mode": "markers", "marker": marker, "hoverinfo": "skip"}

@@ -1,0 +1,363 @@
+"""The dialog of prices: custom prices, instances and GPUs of the visitor's session, each a table to edit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from profet_core import Catalog, CatalogError, InputError, ProfetError
+from profet_core.catalog import HOME_REGION, MARKETS, Instance
+from profet_core.catalog.instance import FILE_COLUMNS, ON_DEMAND, OWN_HARDWARE
+from profet_core.catalog.own import own_row
+from profet_core.catalog.own_gpus import (
+    HAS_NONE,
+    PRECISIONS,
+    SHEET_COLUMNS,
+    USD_PER_KWH,
+    OwnGpu,
+    checked_own_gpus,
+    own_gpu_cells,
+    own_gpu_of,
+)
+from profet_core.precision.names import FP32
+from profet_core.prediction.own_gpu_step import speed_of_step
+from profet_core.transfer.own_gpu import BATCH_RANGE, PIXEL_RANGE, check_own_gpu, load_reference_steps
+from profet_core.typed_numbers import as_typed, typed_positive
+from profet_core.units import format_ms, listed_price
+from ui.predicted import current_network
+from ui.state.own import forget_other_anchors, own_prices, visitors_resources, without_own_gpus
+from ui.state.resources import Resources, load_resources
+from ui.state.session import session
+from ui.words import MEASURE_IT, custom_gpu_link, one_line_errors, show_error
+
+Row = TypeVar("Row")
+Cells = Mapping[str, str]
+#: Of one visitor, and of one machine.
+_MOST_ROWS, _MOST_GPUS = 200, 64
+#: What pages show as it is.
+_SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
+
+
+@st.dialog("Prices", width="large", on_dismiss="rerun")
+def prices_dialog() -> None:
+    """The three tables; closing it draws the page with what was changed."""
+    with one_line_errors():
+        # With what was added since the dialog opened.
+        resources = visitors_resources()
+        st.caption("Click the empty row to add one. Select rows to delete them.")
+        for tab, table in zip(
+            st.tabs(["Prices", "Custom instances", "Custom GPU"]), (_prices, _instances, _gpus), strict=True
+        ):
+            with tab:
+                table(resources)
+
+
+def _prices(resources: Resources) -> None:
+    """A custom GPU has its price in its own table."""
+    names = tuple(name for name in resources.catalog if name not in _own_gpu_instances())
+
+    def label(option: object) -> str:
+        name = str(option)
+        return f"{resources.instance_label(name)}, list {listed_price(resources.catalog[name].usd_per_hour)}/h"
+
+    st.caption("A price here replaces the list price in every market, and the page's link keeps it.")
+    select, number = st.column_config.SelectboxColumn, st.column_config.NumberColumn
+    _own_table(
+        "own-prices",
+        {
+            "instance": select("Instance", options=names, required=True, format_func=label, width="large"),
+            "usd": number("Your price ($/h)", required=True, min_value=0),
+        },
+        list(own_prices(resources).items()),
+        lambda row: {"instance": row[0], "usd": as_typed(row[1])},
+        lambda cells: (cells["instance"], typed_positive(cells["usd"])),
+        _put_prices,
+    )
+
+
+def _put_prices(rows: Sequence[tuple[str, float]]) -> None:
+    names = [name for name, _ in rows]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice} has two prices: keep one.")
+    session.offers.price = dict(rows)
+
+
+def say_whose() -> None:
+    """On a server with a custom list of its operator, show how many rows are from it."""
+    if count := sum(offer.own for offer in load_resources().catalog.all_offers):
+        rows = "1 row is" if count == 1 else f"{count} rows are"
+        st.caption(f"{rows} this server's own list, which its operator shows to everyone.")
+
+
+def _instances(resources: Resources) -> None:
+    say_whose()
+    shared = load_resources().catalog
+    defaults = {
+        "market": ON_DEMAND,
+        "region": HOME_REGION,
+        "os": "linux",
+        "as_of": date.today().isoformat(),
+        "source": "given by the user",
+    }
+
+    def made(cells: dict[str, str]) -> Instance:
+        name, gpu = cells["instance"], resources.gpus.get(cells["gpu"])
+        if gpu is not None and name not in shared:
+            cells["gpu_memory_gib"] = str(gpu.memory_gib)
+        given = {column: text for column, text in cells.items() if text}
+        return _checked_instance(shared, dict.fromkeys(FILE_COLUMNS, "") | defaults | given)
+
+    def row_cells(row: Instance) -> dict[str, str]:
+        texts = {column: str(getattr(row, column)) for column in ("market", "region", "as_of", "source")}
+        cells = {"instance": row.name, "usd_per_hour": as_typed(row.usd_per_hour), **texts}
+        if row.name in shared:
+            # The machine stays as it is listed.
+            return cells
+        memory = {} if row.gpu in resources.gpus else {"gpu_memory_gib": as_typed(row.gpu_memory_gib)}
+        return cells | {"gpu": row.gpu, "gpu_count": f"{row.gpu_count}"} | memory
+
+    text, number, select = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
+    # A custom GPU may have been removed.
+    gpus = tuple(dict.fromkeys((*resources.gpus, *(row.gpu for row in session.own.own_instances))))
+    columns = {
+        "instance": text("Name", required=True, pinned=True, help="A new name, or an instance to price elsewhere."),
+        "gpu": select("GPU", options=gpus, help="Empty: as in the list of instances."),
+        "gpu_count": number("GPUs", min_value=1, max_value=_MOST_GPUS, step=1, help="Empty: 1, or as listed."),
+        "usd_per_hour": number("Price ($/h)", required=True, min_value=0, help="Of the machine with all its GPUs."),
+        "market": select(
+            "Market",
+            options=MARKETS,
+            default=defaults["market"],
+            format_func=lambda name: "my hardware" if name == OWN_HARDWARE else str(name),
+        ),
+        "region": text("Region", default=defaults["region"]),
+        "as_of": text("Price date", default=defaults["as_of"], help="Year, year-month or year-month-day."),
+        "source": text("Source", default=defaults["source"]),
+    }
+    rows = session.own.own_instances
+    _own_table("own-instances", columns, rows, row_cells, made, lambda rows: _put_instances(shared, rows))
+
+
+def _checked_instance(shared: Catalog, cells: Cells) -> Instance:
+    """A row of a table's cells; ProfetError: one line that names what is wrong."""
+    name = cells["instance"]
+    same = next((known for known in shared if known.lower() == name.lower()), name)
+    if same != name:
+        raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
+    if name.lower() in _own_gpu_instances():
+        raise CatalogError(f"{name} is the instance of a custom GPU: give this row another name.")
+    row = own_row(cells, shared)
+    for column, text in (("name", name), ("gpu", row.gpu), ("region", row.region)):
+        if not _SHOWN.fullmatch(text):
+            raise CatalogError(f"{name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
+    shared.with_own([row])
+    return row
+
+
+def _put_instances(shared: Catalog, rows: Sequence[Instance]) -> None:
+    keys = [row.offer_key for row in rows]
+    twice = next((row for row in rows if keys.count(row.offer_key) > 1), None)
+    if twice is not None:
+        raise CatalogError(f"{twice.name} has two prices in {twice.region}, {twice.market}: keep one.")
+    if len(rows) > _MOST_ROWS:
+        raise CatalogError(f"You would have {len(rows)} rows of your own, and {_MOST_ROWS} is all there is room for.")
+    shared.with_own(rows)
+    session.own.own_instances = tuple(rows)
+
+
+def _own_gpu_instances() -> frozenset[str]:
+    return frozenset(row.instance for row in session.own.own_gpus)
+
+
+_STEP, _TF32 = "step_ms", "tf32_tensor_dense_tflops"
+
+
+def _gpus(_: Resources) -> None:
+    st.caption(
+        "Enter a GPU and the most similar one. Empty specs are those of the similar GPU. "
+        "For a better prediction, enter the latency of your profile's step on it, or a training throughput."
+    )
+    _own_table("own-gpus", _gpu_columns(), session.own.own_gpus, _gpu_cells, _made_gpu, _put_gpus)
+    st.caption(f"For better predictions, {MEASURE_IT}.")
+    custom_gpu_link()
+
+
+def _gpu_columns() -> dict[str, Any]:
+    text, number, select = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
+    as_similar = "Empty: as the similar GPU."
+    step_tip = "Latency of the shown profile's step, at the size it was recorded at, measured without a profiler."
+    electricity = f"Empty: its electricity, the power limit at ${USD_PER_KWH:.2f}/kWh."
+
+    def positive(label: str, tip: str = as_similar) -> Any:
+        return number(label, min_value=0, help=tip)
+
+    def whole(label: str, bounds: tuple[int, int]) -> Any:
+        return number(label, min_value=bounds[0], max_value=bounds[1], step=1)
+
+    return {
+        "gpu": text("Name", required=True, pinned=True),
+        "like": select("Similar to", options=tuple(load_resources().gpus.shipped), required=True),
+        _STEP: positive("Step (ms)", step_tip),
+        "times_reference": positive("Relative speed", "From a measured step. Empty: not known."),
+        "usd_per_hour": positive("Price ($/h)", electricity),
+        "memory_gib": positive("Memory (GiB)"),
+        "bandwidth_gb_per_s": positive("Bandwidth (GB/s)"),
+        "fp32_tflops": positive("FP32 (TFLOP/s)"),
+        _TF32: positive("TF32 (TFLOP/s)", f"Dense, on tensor cores. {as_similar} 0: none."),
+        "tdp_w": positive("Power limit (W)"),
+        "images_per_s": positive("Images/s", "Training throughput on one GPU."),
+        "network": select("Network", options=load_reference_steps().networks, help="Of the throughput."),
+        "batch_size": whole("Batch size", BATCH_RANGE),
+        "pixels": whole("Image size (pixels)", PIXEL_RANGE),
+        "precision": select("Precision", options=PRECISIONS),
+        "source": text("Source"),
+    }
+
+
+def _gpu_cells(own: OwnGpu) -> dict[str, str]:
+    """As in a file, without what is as the similar GPU has it."""
+    cells, like = own_gpu_cells(own), load_resources().gpus[own.like]
+    same = {column: "" for column in SHEET_COLUMNS if getattr(own.gpu, column) == getattr(like, column)}
+    return {column: "0" if text == HAS_NONE else text for column, text in (cells | same).items()}
+
+
+def _made_gpu(cells: dict[str, str]) -> OwnGpu:
+    """A GPU of the table's cells, checked against the catalog and the models; ProfetError names what is wrong."""
+    step_ms, name = cells.pop(_STEP), cells["gpu"]
+    if cells[_TF32] == "0":
+        cells[_TF32] = HAS_NONE
+    if cells["images_per_s"]:
+        # A new throughput replaces what an earlier step said.
+        cells["times_reference"] = ""
+    elif not cells["times_reference"]:
+        cells["precision"] = ""
+    own = own_gpu_of(cells, load_resources().gpus)
+    if step_ms and own.point is not None and cells["images_per_s"]:
+        raise InputError(f"{name}: enter a step or images/s, not both.")
+    resources = without_own_gpus()
+    if own.instance in resources.catalog:
+        raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
+    if resources.models.transfer is not None:
+        check_own_gpu(resources.models.transfer, own)
+    if not step_ms:
+        return own
+    # With the speed that a measured step of the shown profile implies.
+    training, measured_ms = current_network(resources).training, float(step_ms)
+    point = speed_of_step(
+        resources.models,
+        resources.catalog,
+        training.profile,
+        training.prediction.anchor,
+        own,
+        measured_ms,
+        latency_ms=training.prediction.anchor_latency_ms,
+        tf32=session.network.precision != FP32,
+    )
+    return replace(own, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")
+
+
+def _put_gpus(rows: Sequence[OwnGpu]) -> None:
+    """Replace the visitor's GPUs; what was recorded on one that is gone has no anchor."""
+    session.own.own_gpus = checked_own_gpus(rows)
+    # A price may be left from an instance that was called so.
+    prices = session.offers.price.items()
+    session.offers.price = {name: usd for name, usd in prices if name not in _own_gpu_instances()}
+    forget_other_anchors(visitors_resources())
+
+
+@dataclass(slots=True)
+class _Editing:
+    """What the table opened with, and the rows that count now."""
+
+    number: int
+    columns: str
+    opened: list[Cells]
+    now: Sequence[Any]
+    problems: list[str]
+
+
+def _own_table(
+    key: str,
+    columns: Mapping[str, Any],
+    rows: Sequence[Row],
+    cells: Callable[[Row], Cells],
+    make: Callable[[dict[str, str]], Row],
+    keep: Callable[[list[Row]], object],
+) -> None:
+    """Draw the table and one line per bad row; a change counts once every row is good.
+
+    `columns`: column -> its configuration. `rows`: the visitor's rows. `cells`: a row's text cells. `make`: reads a row
+    of cells; raises ProfetError. `keep`: replaces the visitor's rows; raises ProfetError.
+    """
+    held = _editing(key, repr(columns), rows, cells)
+    editor_key = f"{key}:editor:{held.number}"
+
+    def take_edits() -> None:
+        made: list[Row] = []
+        held.problems = []
+        for found in _edited_rows(held.opened, st.session_state[editor_key]):
+            try:
+                made.append(make(dict.fromkeys(columns, "") | found))
+            except ProfetError as error:
+                held.problems.append(str(error))
+        try:
+            if not held.problems:
+                keep(made)
+                held.now = made
+        except ProfetError as error:
+            held.problems.append(str(error))
+
+    data = pd.DataFrame(held.opened, columns=[*columns], dtype=object)
+    for column in columns:
+        # Empty text is no number; whole numbers may become others.
+        numeric = columns[column]["type_config"]["type"] == "number"
+        data[column] = pd.to_numeric(data[column]).astype(float) if numeric else data[column].astype("str")
+    st.data_editor(
+        data,
+        num_rows="dynamic",
+        placeholder="",
+        hide_index=True,
+        column_config=dict(columns),
+        key=editor_key,
+        on_change=take_edits,
+    )
+    for problem in held.problems:
+        show_error(problem)
+
+
+def _editing(key: str, columns: str, rows: Sequence[Row], cells: Callable[[Row], Cells]) -> _Editing:
+    """The table's state: anew where it was closed, or its columns or the visitor's rows changed elsewhere."""
+    held: _Editing | None = st.session_state.get(f"{key}:table")
+    if (
+        held is None
+        or held.columns != columns
+        or f"{key}:editor:{held.number}" not in st.session_state
+        or len(rows) != len(held.now)
+        or any(row not in rows for row in held.now)
+    ):
+        number = 0 if held is None else held.number + 1
+        held = st.session_state[f"{key}:table"] = _Editing(number, columns, [cells(row) for row in rows], rows, [])
+    return held
+
+
+def _edited_rows(opened: Sequence[Cells], edits: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Cells of each row, with what the editor says was changed, removed and added."""
+    changed, removed = edits["edited_rows"], edits["deleted_rows"]
+    # Numbers of rows are texts in the browser's JSON.
+    texts = [_texts(changed.get(number, changed.get(str(number), {}))) for number in range(len(opened))]
+    rows = [{**cells, **texts[number]} for number, cells in enumerate(opened) if number not in removed]
+    return rows + [cells for cells in map(_texts, edits["added_rows"]) if any(cells.values())]
+
+
+def _texts(cells: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        column: "" if value is None else value.strip() if isinstance(value, str) else as_typed(value)
+        for column, value in cells.items()
+    }

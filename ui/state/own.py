@@ -1,0 +1,201 @@
+"""What is a visitor's own: profiles, and instances, prices and GPUs over what every visitor sees."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from profet_core import InputError, Profile, ProfileError
+from profet_core.profiles.profet_json import profile_of_link_text
+from ui.state.resources import Held, Resources, load_resources
+from ui.state.session import PARAMETER, Network, Slot, session
+
+#: One visitor's list; each holds a few kilobytes.
+MAX_PROFILES = 50
+MAX_NAME_LETTERS = 60
+
+
+def own_profiles() -> Mapping[str, Held]:
+    """All of them by key, in the order they came."""
+    return session.own.own_profiles
+
+
+def add_own(resources: Resources, profile: Profile, name: str, origin: str) -> tuple[Held, bool]:
+    """Put a profile on the list; returns it, and False if it was there already. InputError: the list is full."""
+    key, held = content_key(profile), own_profiles()
+    if key in held:
+        return held[key], False
+    if len(held) >= MAX_PROFILES:
+        raise InputError(f"The list holds {MAX_PROFILES} profiles, which is all it can: remove some first.")
+    anchor = resources.anchor_of(profile)
+    added = Held(key, profile, _free_name(name), origin, anchor, profile.meta.step_latency_ms)
+    session.own.own_profiles = {**held, key: added}
+    return added, True
+
+
+def change_own(key: str, **changes: Any) -> None:
+    """Change fields of one that the visitor has answered.
+
+    A new name is shortened and made unlike the others; the number of steps that the file itself tells is no answer.
+    """
+    held = own_profiles()
+    if key not in held:
+        return
+    if "name" in changes:
+        changes["name"] = _free_name(changes["name"], besides=key)
+    if held[key].tells_steps and changes.get("steps") == held[key].read.steps:
+        changes["steps"] = None
+    changed = replace(held[key], **changes)
+    if changed != held[key]:
+        session.own.own_profiles = {**held, key: changed}
+
+
+def remove_own(*keys: str) -> None:
+    """Take some off the list."""
+    session.own.own_profiles = {other: own for other, own in own_profiles().items() if other not in keys}
+
+
+def content_key(profile: Profile) -> str:
+    """Differs for two profiles that differ in anything but the file's name."""
+    content = repr((sorted(profile.operations.items()), profile.meta, profile.steps))
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _free_name(name: str, besides: str = "") -> str:
+    printable = " ".join("".join(letter for letter in name if letter.isprintable()).split())
+    short = printable if len(printable) <= MAX_NAME_LETTERS else printable[: MAX_NAME_LETTERS - 3] + "..."
+    short = short or "unnamed"
+    taken = {own.name for own in own_profiles().values() if own.key != besides}
+    numbered = (f"{short} ({number})" for number in range(2, MAX_PROFILES + 3))
+    return short if short not in taken else next(candidate for candidate in numbered if candidate not in taken)
+
+
+def held_in(resources: Resources, slot: Slot) -> Held:
+    """The profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
+    current = slot.shown
+    if current is not None and current.is_own and current.key not in own_profiles():
+        current = None
+    wanted = resources.samples[slot.sample] if slot.source == "sample" else own_in(slot)
+    if wanted is None and current is None:
+        # A link to an upload: the file is not in the link. Open with the sample, without the upload's latency.
+        session.own.link_missing = True
+        anchor = () if slot is session.second else (Network.anchor.key,)
+        session.own.link_given = session.own.given - {*slot.fields, *anchor}
+        wanted = resources.samples[slot.sample]
+    if wanted is not None and (current is None or wanted.key != current.key):
+        _show(resources, slot, wanted)
+    elif wanted is not None:
+        # The same one, perhaps with another name or another answer of the visitor's.
+        slot.shown = wanted
+    held = slot.shown
+    assert held is not None, "one was shown before, or is wanted"
+    # The number of steps is the profile's own, on every page; a link may say it.
+    if held.is_own and slot.key("steps") in session.own.given:
+        change_own(held.key, steps=slot.steps)
+        held = slot.shown = own_profiles()[held.key]
+    slot.steps = held.steps
+    return held
+
+
+def linked_profile_is_missing() -> bool:
+    """Whether a link led to an upload of someone's, and what is shown in its place is a sample."""
+    return session.own.link_missing and not own_profiles()
+
+
+def own_in(slot: Slot) -> Held | None:
+    """The visitor's own profile in `slot`: the chosen one, or the newest."""
+    every = own_profiles()
+    return every.get(slot.chosen or "", [*every.values()][-1]) if every else None
+
+
+def remember_recorded(slot: Slot) -> None:
+    """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page."""
+    held = slot.shown
+    if held is not None and held.is_own:
+        latency_ms = held.latency_ms if slot.latency and slot.usable_ms is None else slot.usable_ms
+        change_own(held.key, latency_ms=latency_ms, anchor=session.network.anchor)
+
+
+def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
+    """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
+    change_own(key, anchor=anchor, latency_ms=latency_ms)
+    shown = session.profile.shown
+    if shown is not None and shown.key == key:
+        if anchor is not None:
+            session.network.anchor = anchor
+        session.profile.use_ms(latency_ms)
+
+
+def forget_other_anchors(resources: Resources) -> None:
+    """What is no anchor any more, such as a GPU of the visitor's own that was removed, is no profile's either."""
+    for own in own_profiles().values():
+        if own.anchor not in (None, *resources.anchors):
+            change_own(own.key, anchor=None)
+    if session.network.anchor not in (None, *resources.anchors):
+        session.network.anchor = session.profile.shown = None
+
+
+def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
+    """What the shown profile says about the settings that follow it."""
+    held = slot.shown
+    if held is None:
+        return {}
+    said_ms = held.read.meta.step_latency_ms if held.is_own else held.latency_ms
+    follows: dict[str, object] = {slot.key("latency"): said_ms, slot.key("unit"): "ms"}
+    if slot is session.profile:
+        anchor = resources.anchor_of(held.read) if held.is_own else held.anchor
+        # Beside models of other machines alone, a sample's is none.
+        follows[Network.anchor.key] = anchor if anchor in resources.anchors else None
+    return follows
+
+
+def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
+    """Switch the slot to `wanted`; anchor and latency follow it: a visitor's profile has its own, on every page."""
+    slot.shown = wanted
+    own = {slot.key("latency"): wanted.latency_ms, Network.anchor.key: wanted.anchor} if wanted.is_own else {}
+    for key, value in profile_defaults(resources, slot).items():
+        if key not in session.own.given:
+            st.session_state[key] = own.get(key, value)
+
+
+def take_carried(resources: Resources) -> str | None:
+    """Put the profile that the address holds on the visitor's list and first; what is wrong with it, else None."""
+    text = st.query_params.get(PARAMETER)
+    if text is None:
+        return None
+    try:
+        own, _ = add_own(resources, profile_of_link_text(text), "from the link", "link")
+    except ProfileError as error:
+        return str(error)
+    session.profile.source, session.profile.chosen, session.own.carry_profile = "upload", own.key, True
+    return None
+
+
+def carried() -> dict[str, str]:
+    """What the address has to hold: nothing, or the shown profile where the visitor wants that."""
+    own = own_in(session.profile)
+    if not session.own.carry_profile or own is None or session.profile.source == "sample":
+        return {}
+    return {} if own.link_text is None else {PARAMETER: own.link_text}
+
+
+def visitors_resources() -> Resources:
+    """What every visitor shares, with this visitor's instances and GPUs over it."""
+    resources = without_own_gpus()
+    known = resources.with_own_gpus(session.own.own_gpus)
+    return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus)
+
+
+def without_own_gpus() -> Resources:
+    """What every visitor shares, with this visitor's instances over it."""
+    resources, rows = load_resources(), session.own.own_instances
+    return replace(resources, catalog=resources.catalog.with_own(rows)) if rows else resources
+
+
+def own_prices(resources: Resources) -> dict[str, float]:
+    """Instance -> the visitor's price, US dollars an hour."""
+    return {name: usd for name, usd in session.offers.price.items() if name in resources.catalog}
