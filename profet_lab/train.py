@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from profet_core.artifacts.models import MANIFEST_NAME, SCHEMA_VERSION
 from profet_core.ensemble.fitted import Fitted
-from profet_core.features.clusters import FeatureSpec
+from profet_core.features.operations import FeatureSpec
 from profet_core.files import sha256_hex
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import US_PER_MS

@@ -14,7 +14,7 @@ from scipy.spatial.distance import squareform
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
-from profet_core.features.clusters import FeatureSpec, OperationCluster
+from profet_core.features.operations import FeatureSpec, OperationCluster
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS
 from profet_lab.cases import WITH_LATENCY, WITHOUT_LATENCY
