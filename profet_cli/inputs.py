@@ -62,7 +62,7 @@ def read_profile_file(path: str) -> Profile:
 
 def read_network_file(path: Path, pixels: int | None) -> Network:
     """The network in a file, read within the limits of an upload."""
-    from profet_core.layers.guarded import read_network_guarded
+    from profet_core.layers.reading import read_network_guarded
 
     try:
         with path.open("rb") as file:

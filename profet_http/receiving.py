@@ -18,8 +18,8 @@ from starlette.requests import ClientDisconnect, Request
 from profet_core.errors import ProfileError
 from profet_core.fields.field import PROFILE, Fields, Kind
 from profet_core.profiles import Profile, read_profile
-from profet_core.profiles.decoding.strict_json import parse_json
 from profet_core.profiles.guarded import read_guarded
+from profet_core.profiles.profet_json import parse_json
 from profet_http.failures import MALFORMED, TOO_LARGE, TOO_SLOW, UNSUPPORTED, UNUSABLE, RequestError
 from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S, RECEIVE_LIMIT_S, SMALL_JSON_BYTES
 

@@ -26,7 +26,7 @@ from profet_core.artifacts.models import (
 from profet_core.ensemble.fitted import Fitted
 from profet_core.ensemble.intervals import class_shares
 from profet_core.ensemble.members import MEMBERS
-from profet_core.features.clusters import FeatureSpec
+from profet_core.features.operations import FeatureSpec
 from profet_core.files import sha256_hex
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.units import US_PER_MS

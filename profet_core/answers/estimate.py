@@ -17,7 +17,7 @@ from profet_core.fields import field
 from profet_core.fields.field import WHOLE, Field, Fields, asked, fields_of
 from profet_core.fields.questions import COST, FieldNames, ProfileQuestion, StepsQuestion
 from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
-from profet_core.layers.counts import Counts
+from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import read_as

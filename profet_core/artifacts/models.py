@@ -18,7 +18,7 @@ import numpy as np
 from profet_core.ensemble.fitted import Fitted, read_fitted
 from profet_core.ensemble.intervals import IntervalScale
 from profet_core.errors import ArtifactError, InputError
-from profet_core.features.clusters import FeatureSpec, OperationCluster
+from profet_core.features.operations import FeatureSpec, OperationCluster
 from profet_core.files import (
     JsonObject,
     damaged,

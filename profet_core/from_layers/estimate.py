@@ -26,7 +26,7 @@ from profet_core.from_layers.model import (
     regime_of,
 )
 from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
-from profet_core.layers.counts import Counts
+from profet_core.layers.network import Counts
 from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
 from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
 from profet_core.messages import Code, Note
@@ -90,13 +90,7 @@ def counted_fit(
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Latency of one instance, from the network's layers and from its profile.
-
-    Attributes
-    ----------
-    estimated_ms, profiled_ms : milliseconds per step.
-    overlap : whether both intervals overlap; None if the profile's latency has none.
-    """
+    """Latency of one instance, from the network's layers and from its profile."""
 
     instance: str
     estimated_ms: float

@@ -17,7 +17,7 @@ from profet_core.ensemble.fitted import TreeStack, read_fitted
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import JsonObject, damaged, finite_number, load_coefficients, models_folder, sha256_hex, shown
 from profet_core.from_layers.costs import WORK, GpuCosts, KnownSteps, StepAmounts
-from profet_core.layers.counts import Counts
+from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks
 
 # A feature that `rises` grows with FLOPs, batch, pixels, or analytical time. A correction never decreases with it, so a
@@ -83,12 +83,7 @@ def feature_matrix(
 
 @dataclass(frozen=True)
 class LogLinear:
-    """The documented regression: log latency as a weighted sum of features.
-
-    Attributes
-    ----------
-    columns : of the features, in order of selection. weights : by column. law : column of the analytical model.
-    """
+    """The documented regression: log latency as a weighted sum of features."""
 
     columns: tuple[int, ...]
     weights: tuple[float, ...]
@@ -199,12 +194,7 @@ class EstimateModel:
         return features_of(self.instances)
 
     def method(self, name: str) -> str:
-        """Validate a method's name; "default" returns the default method.
-
-        Raises
-        ------
-        InputError : not one of `METHODS`.
-        """
+        """Validate a method's name; "default" returns the default method."""
         found = self.default if name == DEFAULT else name
         if found not in self.corrections:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(METHODS)}.")
@@ -235,12 +225,7 @@ _LOADED: WeakKeyDictionary[Models, EstimateModel] = WeakKeyDictionary()
 
 
 def estimate_model_of(models: Models) -> EstimateModel:
-    """Load the estimate model in the folder of these models, once per folder.
-
-    Raises
-    ------
-    ArtifactError : as `load_estimate`.
-    """
+    """Load the estimate model in the folder of these models, once per folder."""
     found = _LOADED.get(models)
     if found is None:
         found = _LOADED[models] = load_estimate(models.folder)
@@ -282,10 +267,6 @@ def estimate_model(content: JsonObject, trees: Mapping[str, TreeStack]) -> Estim
     """Parse the model from a file's content.
 
     Raises `ValueError` or similar for invalid content.
-
-    Parameters
-    ----------
-    trees : of the methods that are trees.
     """
     costs = {str(name): _costs(row) for name, row in content["instances"].items()}
     columns = {feature.name: place for place, feature in enumerate(features_of(tuple(costs)))}

@@ -1,7 +1,6 @@
 """Networks as layers: parameters, FLOPs and activations."""
 
-from profet_core.layers.counts import Counts
-from profet_core.layers.network import Network
+from profet_core.layers.network import Counts, Network
 from profet_core.layers.networks import counts_of, layers_of, measured_networks, named_networks, network_name
 from profet_core.layers.reading import read_network
 from profet_core.layers.rules import Kind, Layer

@@ -23,10 +23,6 @@ class Builder:
     ----------
     activation : what `elementwise` of one layer computes where nothing else is said.
     norm_scales : whether batch normalizations scale.
-
-    Raises
-    ------
-    InputError : a layer that an image of this size is too small for, or more than `MAX_LAYERS`.
     """
 
     def __init__(self) -> None:

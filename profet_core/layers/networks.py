@@ -10,7 +10,28 @@ from types import MappingProxyType
 
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
-from profet_core.layers.counts import Counts, count
+from profet_core.layers.named.classic import (
+    CONVNEXTS,
+    DENSENETS,
+    REGNETS,
+    RESNET_STAGES,
+    VGG_STAGES,
+    Bottleneck,
+    alexnet_2014,
+    cifar10_cnn,
+    convnext,
+    densenet,
+    lenet5,
+    measured_alexnet,
+    measured_resnet,
+    measured_vgg,
+    mnist_cnn,
+    regnet,
+    resnet,
+    resnet_small,
+    squeezenet,
+    vgg_with_batch_norm,
+)
 from profet_core.layers.named.inception import inception_resnet_v2, inception_v3, inception_v4, xception
 from profet_core.layers.named.mobile import (
     EFFICIENT_SIZES,
@@ -22,27 +43,7 @@ from profet_core.layers.named.mobile import (
     mobilenet_v3,
     shufflenet_v2,
 )
-from profet_core.layers.named.modern import CONVNEXTS, DENSENETS, convnext, densenet
-from profet_core.layers.named.plain import (
-    VGG_STAGES,
-    alexnet_2014,
-    cifar10_cnn,
-    lenet5,
-    measured_alexnet,
-    measured_vgg,
-    mnist_cnn,
-    squeezenet,
-    vgg_with_batch_norm,
-)
-from profet_core.layers.named.residual import (
-    REGNETS,
-    RESNET_STAGES,
-    Bottleneck,
-    measured_resnet,
-    regnet,
-    resnet,
-    resnet_small,
-)
+from profet_core.layers.network import Counts, count
 from profet_core.layers.rules import Layer
 
 Build = Callable[[Builder, int, int], None]
@@ -133,10 +134,6 @@ def classes_at(pixels: int) -> int:
 
 def network_name(text: str) -> str:
     """The name in `named_networks` that is meant; case, spaces and marks between don't matter.
-
-    Raises
-    ------
-    InputError : none of them; the message names those that are written most like it.
 
     >>> network_name("resnext50_32x4d"), network_name("vgg16")
     ('ResNeXt-50 32x4d', 'VGG16')

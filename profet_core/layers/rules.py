@@ -31,12 +31,7 @@ def elements(shape: Shape) -> int:
 
 
 def check_shape(shape: Shape) -> Shape:
-    """The shape itself.
-
-    Raises
-    ------
-    InputError : a side that is empty, or more values than any network has.
-    """
+    """The shape itself."""
     if len(shape) > MAX_DIMENSIONS or min(shape, default=1) < 1:
         raise InputError(f"it would put out {shape_text(shape)}: the image is too small, or the file is damaged.")
     if elements(shape) > MAX_ELEMENTS:
@@ -50,12 +45,7 @@ def shape_text(shape: Shape) -> str:
 
 
 def broadcast(first: Shape, second: Shape) -> Shape:
-    """The shape of an elementwise operation on both, as numpy has it: aligned at the last side, 1 fits any.
-
-    Raises
-    ------
-    InputError : they don't fit each other.
-    """
+    """The shape of an elementwise operation on both, as numpy has it: aligned at the last side, 1 fits any."""
     if first == second:
         return first
     length = max(len(first), len(second))
@@ -71,12 +61,7 @@ def broadcast(first: Shape, second: Shape) -> Shape:
 def window_output(
     sides: Shape, kernel: Shape, strides: Shape, padding: Padding, dilation: Shape, round_up: bool = False
 ) -> Shape:
-    """Output sides of a window that moves over `sides`: convolution and pooling.
-
-    Parameters
-    ----------
-    round_up : whether a window that reaches past the end counts, as PyTorch's and ONNX' `ceil_mode` has it.
-    """
+    """Output sides of a window that moves over `sides`: convolution and pooling."""
     output = []
     for axis, side in enumerate(sides):
         stride, reach = strides[axis], (kernel[axis] - 1) * dilation[axis] + 1

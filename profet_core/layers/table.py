@@ -12,9 +12,7 @@ from typing import Any
 from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.builder import Builder
-from profet_core.layers.counts import count
-from profet_core.layers.given import shown
-from profet_core.layers.network import Network
+from profet_core.layers.network import Network, count, shown
 from profet_core.layers.rules import MAX_SETTING, Kind, Layer, Padding, Shape
 
 MAX_TABLE_BYTES = 4 * 2**20
@@ -70,10 +68,6 @@ class Row:
 
 def read_table(data: bytes, name: str, pixels: int | None) -> Network:
     """The network in a layer table.
-
-    Raises
-    ------
-    InputError : one line that names the line of the file.
 
     >>> read_table(b"kind,channels,kernel\\nconvolution,6,5\\nflatten,,\\ndense,10,", "mine.csv", 28).counts.parameters
     35026

@@ -1,16 +1,7 @@
 """Read and write profiles, one reader per format."""
 
-from profet_core.profiles.formats import READERS, Reader
 from profet_core.profiles.profet_json import write_profile
-from profet_core.profiles.reading import read_profile, read_profile_folder
+from profet_core.profiles.reading import READERS, Reader, read_profile, read_profile_folder
 from profet_core.profiles.record import Profile, ProfileMeta
 
-__all__ = [
-    "READERS",
-    "Profile",
-    "ProfileMeta",
-    "Reader",
-    "read_profile",
-    "read_profile_folder",
-    "write_profile",
-]
+__all__ = ["READERS", "Profile", "ProfileMeta", "Reader", "read_profile", "read_profile_folder", "write_profile"]

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, get_args
 
 from profet_core.errors import ProfileError
 from profet_core.profiles import profet_json
-from profet_core.profiles.formats import reader_of
 from profet_core.profiles.limits import (
     MAX_MEMORY_MB,
     MAX_OPERATIONS,
@@ -20,10 +19,19 @@ from profet_core.profiles.limits import (
     MAX_STEPS,
 )
 from profet_core.profiles.limits import SMALL_BYTES as UPLOAD_BYTES
-from profet_core.profiles.reading import read_profile, shown_file_name
+from profet_core.profiles.reading import read_profile, reader_of, shown_file_name
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis
-from profet_core.sandbox.process import Progress, ReadLimits, Task, file_suffix, is_line, taken
-from profet_core.sandbox.waiting import QUEUE, ReadingQueue, Waiting
+from profet_core.sandbox.process import (
+    QUEUE,
+    Progress,
+    ReadingQueue,
+    ReadLimits,
+    Task,
+    Waiting,
+    file_suffix,
+    is_line,
+    taken,
+)
 
 #: PROFET JSON up to this size is read at once, in some milliseconds; starting a process takes a hundred.
 SMALL_BYTES = 64 * 2**10
@@ -79,12 +87,7 @@ def read_guarded(
 
 
 def work(file: BinaryIO, arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """In the process: read a file of which the end of the name is known.
-
-    Raises
-    ------
-    ProfileError : one line without a name.
-    """
+    """In the process: read a file of which the end of the name is known."""
     name = f"profile{arguments[0]}"
     try:
         return profile_document(read_profile(file, name, progress=progress))
@@ -99,12 +102,7 @@ def profile_document(profile: Profile) -> dict[str, Any]:
 
 
 def profile_in(document: Any) -> Profile:
-    """The profile in a document of `profile_document`.
-
-    Raises
-    ------
-    ValueError : it is invalid.
-    """
+    """The profile in a document of `profile_document`."""
     match document:
         case {
             "operations": dict(operations),

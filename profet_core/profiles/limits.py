@@ -101,24 +101,14 @@ class NamesKept:
         self._left = MAX_NAMES_BYTES
 
     def add(self, name: str) -> None:
-        """Count a name that was not kept before.
-
-        Raises
-        ------
-        ProfileError : they take more than `MAX_NAMES_BYTES`.
-        """
+        """Count a name that was not kept before."""
         self._left -= getsizeof(name) + _ENTRY_BYTES
         if self._left < 0:
             raise ProfileError("The trace has too many names, or names that are too long: record fewer steps.")
 
 
 def check_operations(count: int) -> None:
-    """Refuse more than `MAX_OPERATIONS`.
-
-    Raises
-    ------
-    ProfileError : one line.
-    """
+    """Refuse more than `MAX_OPERATIONS`."""
     if count > MAX_OPERATIONS:
         raise ProfileError(
             f"More than {MAX_OPERATIONS:,} operation types are too many for one step: record totals per operation type."

@@ -13,11 +13,66 @@ from dataclasses import asdict, fields
 from typing import Any, TypeGuard, TypeVar
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.strict_json import parse_json, quote_name
 from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, MAX_TABLE_BYTES, check_operations, is_short_text
 from profet_core.profiles.record import Profile, ProfileMeta, profile_from_totals
+from profet_core.profiles.unpacking import Content
 from profet_core.units import positive_number, whole_number
+
+_MAX_INTEGER_DIGITS = 18
+
+
+def parse_json(data: bytes) -> object:
+    """The document in `data` (UTF-8, with or without a byte-order mark)."""
+    text = _decode(data)
+    try:
+        return json.loads(
+            text, object_pairs_hook=_object_without_duplicates, parse_constant=_refuse_constant, parse_int=_bounded_int
+        )
+    except RecursionError:
+        raise ProfileError("The JSON is nested too deeply to be a profile: upload time per operation type.") from None
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            raise ProfileError(
+                "The file holds several JSON documents (JSON lines?): upload a single document."
+            ) from None
+        raise ProfileError(
+            f"The file is not valid JSON (line {error.lineno}, column {error.colno}): save the profile again."
+        ) from None
+
+
+def _decode(data: bytes) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:256]:
+        raise ProfileError("The file is not UTF-8 text (UTF-16?): save it as UTF-8.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ProfileError("The file is not UTF-8 text: save it as UTF-8.") from None
+
+
+def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record: dict[str, object] = {}
+    for key, value in pairs:
+        if key in record:
+            raise ProfileError(f"{quote_name(key)} appears twice: keep one total per operation.")
+        record[key] = value
+    return record
+
+
+def _refuse_constant(name: str) -> float:
+    raise ProfileError(f"The file holds {name}, which is not a time: remove that operation or correct it.")
+
+
+def _bounded_int(digits: str) -> int:
+    if len(digits) > _MAX_INTEGER_DIGITS:
+        raise ProfileError(f"The file holds a number of {len(digits)} digits: times must be microseconds of one step.")
+    return int(digits)
+
+
+def quote_name(name: object) -> str:
+    """A key from an upload, shortened and with control characters escaped, for use in a message."""
+    text = ascii(name) if not (isinstance(name, str) and name.isprintable()) else repr(name)
+    return text if len(text) <= 60 else text[:57] + "..."
+
 
 NAME = "PROFET JSON"
 #: What a profile of the first version calls its format.
@@ -49,12 +104,7 @@ def read(content: Content) -> Profile:
     ----------
     content : one object of microseconds per operation type (version 1, read as two steps), or version 2,
         `{"operations": {...}, "meta": {...}}`, of one step unless `meta.steps` says how many its totals cover, perhaps
-        with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object, or a table of one row as pandas
-        writes it.
-
-    Raises
-    ------
-    ProfileError : one line that says what is wrong and what to do.
+        with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object.
     """
     too_large = (
         f"The file has more than {MAX_TABLE_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
@@ -174,43 +224,12 @@ Record = TypeVar("Record")
 
 
 def _single_record(document: object) -> Mapping[str, object]:
-    """The one record of a document: itself, a list of it, or what `DataFrame.to_json` writes of a table of one row."""
+    """The one record of a document: itself, or a list of it."""
     if isinstance(document, list):
         document = _only(document)
     if not isinstance(document, dict):
         raise ProfileError('This JSON is not a profile: expected {"Device_Conv2D": 51425.8, ...} in microseconds.')
-    if isinstance(document.get("columns"), list) and isinstance(document.get("data"), list):
-        return _from_split(document["columns"], _only(document["data"]))
-    named = [value for name, value in document.items() if _is_operation(name)]
-    values = named or list(document.values())
-    records = [value for value in values if isinstance(value, dict)]
-    if not records or len(records) < len(values):
-        return document
-    if named:
-        return _from_columns(document, records[0])
-    if any(_is_operation(name) for record in records for name in record) and "operations" not in document:
-        return _only(records)
     return document
-
-
-def _from_columns(document: Mapping[str, object], first: Mapping[str, object]) -> Mapping[str, object]:
-    """{"Device_Conv2D": {"0": 1.0}, "Host_IDLE": {"0": 2.0}}."""
-    row = _only(list(first))
-    if any(isinstance(value, dict) and list(value) != [row] for value in document.values()):
-        raise ProfileError(
-            "The columns of this table have different rows: upload the profile of one step as one record."
-        )
-    return {name: value[row] if isinstance(value, dict) else value for name, value in document.items()}
-
-
-def _from_split(names: list[object], values: object) -> Mapping[str, object]:
-    """{"columns": ["Device_Conv2D", "Host_IDLE"], "index": [0], "data": [[1.0, 2.0]]}."""
-    texts = [name for name in names if isinstance(name, str)]
-    if not isinstance(values, list) or not len(values) == len(names) == len(texts):
-        raise ProfileError('"columns" and the row of "data" have different lengths: write the table again.')
-    if len(set(texts)) < len(texts):
-        raise ProfileError('A name appears twice in "columns": keep one total per operation.')
-    return dict(zip(texts, values, strict=True))
 
 
 def _only(records: list[Record]) -> Record:
@@ -253,12 +272,7 @@ def write_profile(profile: Profile) -> bytes:
 
 
 def profile_to_link_text(profile: Profile) -> str | None:
-    """Text for an address: totals and meta in the version they were read in, compressed; None if that is too long.
-
-    Raises
-    ------
-    ProfileError : the profile has operations or meta that can't be read back.
-    """
+    """Text for an address: totals and meta in the version they were read in, compressed; None if that is too long."""
     if profile.source_format == VERSION_1:
         # It tells nothing but operations, and its reader takes them for so many steps again.
         data = json.dumps({name: us * profile.steps for name, us in profile.operations.items()}).encode()

@@ -1,7 +1,6 @@
 """Reads a profile from bytes, a file or a folder: its format is known by the content, never by a file's name.
 
-Of many files, an archive's or a run's folder, the one that tells most is read, and `ignored` says which it was.
-"""
+Of many files, an archive's or a run's folder, the one that tells most is read, and `ignored` says which it was."""
 
 from __future__ import annotations
 
@@ -10,22 +9,138 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Protocol
 
 from profet_core.errors import ProfileError
 from profet_core.profiles import profet_json
-from profet_core.profiles.containers.archives import (
+from profet_core.profiles.kernel_names import forget_names
+from profet_core.profiles.pytorch import reader as pytorch
+from profet_core.profiles.record import Profile
+from profet_core.profiles.tensorflow import trace_json, xplane
+from profet_core.profiles.tensorflow.statistics import CSV, JSON, STATS
+from profet_core.profiles.tensorflow.trace_json import TIMELINE
+from profet_core.profiles.unpacking import (
+    HEAD_BYTES,
     SHORT_HEAD_BYTES,
     ArchivedFile,
+    Content,
+    Progress,
+    Watch,
     files_in_archive,
     files_in_folder,
     is_archive,
 )
-from profet_core.profiles.containers.foreign_files import refused_sibling, what_it_is
-from profet_core.profiles.containers.unpacking import HEAD_BYTES, Content, Progress, Watch
-from profet_core.profiles.formats import MOST_TELLING_FIRST, READERS, Reader, reader_of
-from profet_core.profiles.record import Profile
-from profet_core.profiles.trace_events.kernel_names import forget_names
+
+
+class Reader(Protocol):
+    """What a module that reads a format has."""
+
+    #: The format's name for a person: "PROFET JSON".
+    NAME: str
+
+    def looks_like(self, head: bytes) -> bool:
+        """True if the first unpacked bytes of a file (at most 1 MiB) are of this format."""
+
+    def read(self, content: Content) -> Profile:
+        """Read it: `content.read(max_bytes)` for all of it, `content.open()` to stream; ProfileError if it can't be."""
+
+
+#: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
+#: TensorFlow's left, PROFET JSON any JSON that all others left.
+READERS: tuple[Reader, ...] = (
+    CSV,
+    JSON,
+    STATS,
+    xplane,
+    TIMELINE,
+    trace_json,
+    pytorch,
+    profet_json,
+)
+
+#: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
+#: format that is not here comes last.
+MOST_TELLING_FIRST: tuple[Reader, ...] = (xplane, trace_json, TIMELINE, STATS, CSV, JSON, pytorch, profet_json)
+
+
+def reader_of(head: bytes) -> Reader | None:
+    """The reader of the format that a file is of, by its first unpacked bytes; None if it is of none.
+
+    >>> reader_of(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').NAME
+    'PyTorch trace'
+    """
+    return next((reader for reader in READERS if reader.looks_like(head)), None)
+
+
+_TENSORFLOW = "upload the xplane.pb or trace.json.gz in plugins/profile/<run> beside it"
+_PROFILER = "record the step with TensorFlow's or PyTorch's profiler and upload its trace"
+_PICKLE = ("a Python pickle", _PROFILER)
+_ARCHIVE = "upload the profile inside, or a zip archive"
+_UNPACK = "unpack it, or pack it with gzip"
+
+#: What the file starts with, what it is then, and what to do.
+_MARKS = (
+    (b"\x08\x01\x12", "a TensorFlow saved_model.pb", _PROFILER),
+    (b"\x89HDF\r\n\x1a\n", "a weights file (HDF5)", _PROFILER),
+    (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a PyTorch checkpoint", _PROFILER),
+    *((b"\x80" + protocol, *_PICKLE) for protocol in (b"\x02", b"\x03", b"\x04", b"\x05")),
+    (b"SQLite format 3\x00", "a database (such as an Nsight Systems export)", _PROFILER),
+    (b"PK\x03\x04", "a nested archive", "unpack it and upload the profile inside"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _ARCHIVE),
+    (b"BZh", "packed with bzip2", _UNPACK),
+    (b"\xfd7zXZ\x00", "packed with xz", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "packed with Zstandard", _UNPACK),
+)
+#: An event file's first record has a length, a checksum, a time, and then its version.
+_EVENTS = b"brain.Event:"
+_EVENTS_WITHIN = 64
+_PAGES = (b"<!doctype html", b"<html", b"<?xml")
+#: Their bytes have no published mark.
+_ENDINGS = (".nsys-rep", ".qdrep", ".qdstrm", ".ncu-rep")
+
+#: Types of messages that only one of the files beside a TensorFlow trace holds, by the texts in them.
+_STEP_TIMES = "input_pipeline.pb, times of whole steps"
+_SIBLINGS = (
+    (b"tensorflow.profiler.GenericRecommendation", "overview_page.pb, advice without the times of operations"),
+    (b"tensorflow.profiler.GenericStepTimeBreakdown", _STEP_TIMES),
+    (b"tensorflow.profiler.PerGenericStepDetails", _STEP_TIMES),
+    (b"tensorflow.profiler.BottleneckAnalysis", _STEP_TIMES),
+)
+_MEMORY = re.compile(rb'\s*\{\s*"(?:memoryProfilePerAllocator|numHosts|memoryIds)"')
+_POD = re.compile(rb'\s*\{\s*"(?:podStatsSequence|podStatsMap|deviceType)"')
+
+
+def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
+    """What the file is, for "this is ...", and what to do ("" for nothing special); None if nothing is known of it."""
+    for mark, what, instead in _MARKS:
+        if head.startswith(mark):
+            return what, instead
+    if _EVENTS in head[:_EVENTS_WITHIN]:
+        return "a TensorFlow event file", _TENSORFLOW
+    start = head[:1000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith(_PAGES):
+        return "a web page or XML", "download the file itself, not the page that shows it"
+    if name.lower().endswith(_ENDINGS):
+        return "an NVIDIA Nsight report", _PROFILER
+    # The cut may split a character.
+    text = head[:1000].decode("utf-8", "ignore")
+    is_text = len(text.encode()) > len(head[:1000]) - 4 and all(one.isprintable() or one.isspace() for one in text)
+    return ("plain text", "") if is_text else None
+
+
+def refused_sibling(head: bytes) -> str:
+    """One line that says what a file is that TensorFlow's profiler writes beside a trace; empty if it is none."""
+    what = ""
+    if head[:1] in (b"\x0a", b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"):
+        what = next((what for text, what in _SIBLINGS if text in head), "")
+    elif _MEMORY.match(head):
+        what = "memory profile, which holds no times"
+    elif _POD.match(head):
+        what = "pod_viewer.json, times of whole steps"
+    return (
+        what and f"This is TensorFlow's {what}: upload the xplane.pb, trace.json.gz or tensorflow_stats.pb beside it."
+    )
+
 
 #: If the best file is damaged, the next ones are tried.
 MAX_TRIES = 3
@@ -68,10 +183,6 @@ def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progr
 
 def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Profile:
     """Read the file that tells most in a folder, such as the `plugins/profile/<run>` that TensorFlow writes.
-
-    Parameters
-    ----------
-    progress : as for `read_profile`, of the file that is read.
 
     Raises
     ------
@@ -156,12 +267,7 @@ class _Candidate(NamedTuple):
 
 
 def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
-    """Read the file that tells most, and note which one it was; of several runs the last, of several ranks the first.
-
-    Parameters
-    ----------
-    where : "archive" or "folder", for messages.
-    """
+    """Read the file that tells most, and note which; of several runs the last, of several ranks the first."""
     candidates, failed = _candidates(files, watch)
     if not candidates:
         raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))

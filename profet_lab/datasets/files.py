@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from profet_core.errors import ProfetError
 from profet_core.files import sha256_hex
-from profet_core.profiles.decoding.strict_json import parse_json
+from profet_core.profiles.profet_json import parse_json
 from profet_core.version import VERSION as PROGRAM_VERSION
 from profet_lab.datasets.dataset import (
     CELLS_FILE,

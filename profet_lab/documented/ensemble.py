@@ -21,7 +21,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
 
-from profet_core.features.clusters import FeatureSpec, OperationCluster
+from profet_core.features.operations import FeatureSpec, OperationCluster
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS
 from profet_lab.classes.networks import Layer, forward

@@ -10,7 +10,7 @@ import pandas as pd
 
 from profet_core.from_layers.costs import StepAmounts, step_amounts
 from profet_core.from_layers.model import Regime
-from profet_core.layers.counts import Counts
+from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of
 from profet_lab.measurements.tables import WORKLOAD
 

@@ -14,7 +14,7 @@ from profet_core.catalog.gpus import load_gpus
 from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
 from profet_core.from_layers.costs import class_counts
-from profet_core.layers.counts import Counts
+from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.precision.model import estimated_shares
 from profet_core.precision.names import AMP, FP32, TF32, canonical

@@ -20,8 +20,7 @@ from benchmarks import REPOSITORY
 from profet_core import NoPredictionError, Profile, ProfileError, predict_many, read_profile
 from profet_core.profiles import READERS, write_profile
 from profet_core.profiles.guarded import read_guarded
-from tests.fuzz.damage import corpus, damaged_input
-from tests.fuzz.hostile import hostile_files
+from tests.fuzz.damage import corpus, damaged_input, hostile_files
 
 INPUTS, SEED = int(os.environ.get("FUZZ_INPUTS", "1600")), int(os.environ.get("FUZZ_SEED", "101"))
 #: What one damaged file may make the process grow by, and what a hostile one may make of a process.

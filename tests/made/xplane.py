@@ -116,10 +116,7 @@ def gpu_step(network: str = "net") -> dict[str, dict[str, list[Event]]]:
                 (f"{network}/relu/Relu:Relu", 200, 50, {}),
                 ("TFE_Py_ExecuteCancelable", 300, 500, {}),
             ],
-            "tf_data": [
-                ("Iterator::Root::Prefetch", 10, 30, {}),
-                ("Iterator::Root::Prefetch::BatchV2", 15, 20, {}),
-            ],
+            "tf_data": [("Iterator::Root::Prefetch", 10, 30, {}), ("Iterator::Root::Prefetch::BatchV2", 15, 20, {})],
         },
         "/device:GPU:0": {
             "Stream #14(Compute)": [

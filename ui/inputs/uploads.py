@@ -14,8 +14,8 @@ from streamlit.runtime.scriptrunner import RerunException, StopException, get_sc
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import InputError, ProfetError, Profile
-from profet_core.layers.guarded import read_network_guarded
 from profet_core.layers.network import Network
+from profet_core.layers.reading import read_network_guarded
 from profet_core.profiles.guarded import read_guarded
 from profet_core.sandbox.process import taken
 from ui.server import is_dropped, others_first

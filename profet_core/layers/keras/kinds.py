@@ -9,18 +9,13 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.given import shown, whole
+from profet_core.layers.network import shown, whole
 from profet_core.layers.rules import MAX_DIMENSIONS, Layer, Padding, Shape, elements, shape_text
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The `config` of one layer; each method raises `InputError` where what it asks for isn't there or makes no sense.
-
-    Attributes
-    ----------
-    values : as the file has them.
-    """
+    """The `config` of one layer; each method raises `InputError` where what it asks for is missing or senseless."""
 
     values: Mapping[str, Any]
 

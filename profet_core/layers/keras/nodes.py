@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from profet_core.errors import InputError
-from profet_core.layers.given import shown
+from profet_core.layers.network import shown
 from profet_core.layers.rules import MAX_DIMENSIONS
 
 #: A call: the layer's name and which of its calls it is.
@@ -17,14 +17,7 @@ Call = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor that a layer is called on.
-
-    Attributes
-    ----------
-    call : which puts it out.
-    index : which of that call's outputs.
-    recorded : its shape with the batch as the file has it; None in files of Keras 2.
-    """
+    """A tensor that a layer is called on."""
 
     call: Call
     index: int
@@ -33,14 +26,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class LayerRecord:
-    """One layer of a model.
-
-    Attributes
-    ----------
-    config : its settings.
-    record : all that the file has of it.
-    calls : the tensors of each of its calls.
-    """
+    """One layer of a model."""
 
     name: str
     class_name: str
@@ -51,12 +37,7 @@ class LayerRecord:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """One model.
-
-    Attributes
-    ----------
-    inputs, outputs : tensors of a graph; a sequence names none.
-    """
+    """One model."""
 
     layers: list[LayerRecord]
     inputs: list[Tensor]
@@ -64,12 +45,7 @@ class ModelRecord:
 
 
 def model_record(config: object) -> ModelRecord:
-    """The model that a config describes.
-
-    Raises
-    ------
-    InputError : it has no layers, or one that is not written as Keras writes them.
-    """
+    """The model that a config describes."""
     if not isinstance(config, dict):
         raise InputError("it has no layers: save a model that was built.")
     # A tensor, a list of them, or a record of them.
@@ -78,12 +54,7 @@ def model_record(config: object) -> ModelRecord:
 
 
 def layer_records(layers: object) -> list[LayerRecord]:
-    """The layers of a model's config.
-
-    Raises
-    ------
-    InputError : no list of layers, or two of the same name.
-    """
+    """The layers of a model's config."""
     if not isinstance(layers, list) or not layers:
         raise InputError("it has no layers: save a model that was built.")
     found: dict[str, LayerRecord] = {}
@@ -129,12 +100,7 @@ def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
 
 
 def in_order(layers: list[LayerRecord]) -> list[Call]:
-    """Every call, after those whose tensors it takes.
-
-    Raises
-    ------
-    InputError : a tensor that nothing puts out, or calls in a circle.
-    """
+    """Every call, after those whose tensors it takes."""
     needs: dict[Call, list[Call]] = {}
     for layer in layers:
         for number, tensors in enumerate(layer.calls or ((),)):

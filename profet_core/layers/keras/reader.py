@@ -9,8 +9,6 @@ from typing import Any
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.builder import Builder
-from profet_core.layers.counts import count
-from profet_core.layers.given import Caveats, packing_problem, shown, whole
 from profet_core.layers.keras.kinds import (
     AUGMENTATION,
     FUNCTIONS,
@@ -31,10 +29,9 @@ from profet_core.layers.keras.nodes import (
     model_record,
     recorded_shape,
 )
-from profet_core.layers.network import Network
+from profet_core.layers.network import Caveats, Network, count, packing_problem, shown, whole
 from profet_core.layers.rules import Kind, Layer, Shape, elementwise, resized, shape_text
-from profet_core.profiles.containers.archives import files_in_archive
-from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.unpacking import Content, files_in_archive
 
 MODELS = frozenset({"Sequential", "Functional", "Model"})
 _INPUT = "InputLayer"
@@ -43,24 +40,7 @@ _Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
 
 
 class KerasModel:
-    """One model at one image size.
-
-    Parameters
-    ----------
-    document : class and config, as `model.to_json` writes them.
-    pixels : height and width of the image, None for the file's own.
-
-    Attributes
-    ----------
-    layers : what was counted, in order.
-    image : the size of the image: height, width and channels.
-    outputs : output shapes of the model.
-    caveats : what had to be assumed.
-
-    Raises
-    ------
-    InputError : one line that names the layer that can't be counted.
-    """
+    """One model at one image size."""
 
     def __init__(self, document: Mapping[str, Any], pixels: int | None) -> None:
         self.caveats = Caveats()
@@ -166,13 +146,7 @@ class KerasModel:
 
     # --- layers -------------------------------------------------------------------------------------------------------
 
-    def _call(
-        self,
-        layer: LayerRecord,
-        shapes: list[Shape],
-        path: tuple[str, ...],
-        recorded: _Recorded,
-    ) -> list[Shape]:
+    def _call(self, layer: LayerRecord, shapes: list[Shape], path: tuple[str, ...], recorded: _Recorded) -> list[Shape]:
         """Outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
         here = (*path, layer.name)
         if layer.class_name in MODELS:
@@ -199,12 +173,7 @@ class KerasModel:
             return replace(counted, trainable=0)
         return counted
 
-    def _layers(
-        self,
-        layer: LayerRecord,
-        shapes: tuple[Shape, ...],
-        recorded: _Recorded,
-    ) -> list[Layer]:
+    def _layers(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
         name = layer.class_name
         if name == "Lambda" and _keeps_shape(shapes, recorded):
             self.caveats.add("Code that is not run, counted as elementwise", shown(layer.name))
@@ -314,12 +283,7 @@ _EMPTY = "The file is empty"
 
 
 def read_archive(content: Content, name: str, pixels: int | None) -> Network:
-    """The network in a `.keras` file, a zip archive with a model's description in it; its weights are not opened.
-
-    Raises
-    ------
-    InputError : one line.
-    """
+    """The network in a `.keras` file, a zip archive with a model's description in it; its weights are not opened."""
     try:
         files = files_in_archive(content)
         descriptions = [file for file in files if file.name == CONFIG]

@@ -11,14 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.profiles.decoding.protobuf_wire import (
-    FIXED_32,
-    LENGTH,
-    VARINT,
-    Description,
-    WireStream,
-    message_classes,
-)
+from profet_core.profiles.protobuf_wire import FIXED_32, LENGTH, VARINT, WireStream, fields_of, message_classes
 
 #: Longer fields are weights, and passed over.
 _MAX_FIELD_BYTES = 4_096
@@ -29,60 +22,37 @@ _MAX_DIMENSIONS = 16
 _FLOATS = frozenset({1, 10, 11, 16})
 _STORED = {1: "<f4", 6: "<i4", 7: "<i8", 9: "?", 11: "<f8"}
 #: What is read of onnx.proto.
-_MESSAGES: Description = {
-    "Model": {"producer": (2, "string", False), "graph": (7, "Graph", False)},
-    "Graph": {
-        "nodes": (1, "Node", True),
-        "tensors": (5, "Tensor", True),
-        "inputs": (11, "Port", True),
-        "outputs": (12, "Port", True),
-        "sparse": (15, "bytes", True),
-    },
-    "Node": {
-        "inputs": (1, "string", True),
-        "outputs": (2, "string", True),
-        "name": (3, "string", False),
-        "operator": (4, "string", False),
-        "attributes": (5, "Attribute", True),
-        "domain": (7, "string", False),
-    },
-    "Attribute": {
-        "name": (1, "string", False),
-        "number": (3, "int64", False),
-        "text": (4, "bytes", False),
-        "tensor": (5, "Tensor", False),
-        "reals": (7, "float", True),
-        "numbers": (8, "int64", True),
-    },
-    "Tensor": {
-        "sides": (1, "int64", True),
-        "type": (2, "int32", False),
-        "reals": (4, "float", True),
-        "small_numbers": (5, "int32", True),
-        "numbers": (7, "int64", True),
-        "name": (8, "string", False),
-        "raw": (9, "bytes", False),
-        "elsewhere": (13, "bytes", True),
-        "location": (14, "int32", False),
-    },
-    "Port": {"name": (1, "string", False), "type": (2, "Type", False)},
-    "Type": {"tensor": (1, "TensorType", False)},
-    "TensorType": {"shape": (2, "Shape", False)},
-    "Shape": {"sides": (1, "Side", True)},
-    "Side": {"number": (1, "int64", False)},
+_MESSAGES = {
+    "Model": "string producer = 2; Graph graph = 7",
+    "Graph": """
+        repeated Node nodes = 1; repeated Tensor tensors = 5; repeated Port inputs = 11; repeated Port outputs = 12;
+        repeated bytes sparse = 15
+    """,
+    "Node": """
+        repeated string inputs = 1; repeated string outputs = 2; string name = 3; string operator = 4;
+        repeated Attribute attributes = 5; string domain = 7
+    """,
+    "Attribute": """
+        string name = 1; int64 number = 3; bytes text = 4; Tensor tensor = 5; repeated float reals = 7;
+        repeated int64 numbers = 8
+    """,
+    "Tensor": """
+        repeated int64 sides = 1; int32 type = 2; repeated float reals = 4; repeated int32 small_numbers = 5;
+        repeated int64 numbers = 7; string name = 8; bytes raw = 9; repeated bytes elsewhere = 13; int32 location = 14
+    """,
+    "Port": "string name = 1; Type type = 2",
+    "Type": "TensorType tensor = 1",
+    "TensorType": "Shape shape = 2",
+    "Shape": "repeated Side sides = 1",
+    "Side": "int64 number = 1",
 }
+#: message -> number of each field -> its type.
+_KINDS = {message: {number: kind for kind, _, number, _ in fields_of(fields)} for message, fields in _MESSAGES.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class TensorRecord:
-    """A tensor in the file.
-
-    Attributes
-    ----------
-    dimensions : its shape.
-    is_float : whether its values may be weights.
-    values : of a small one; None of weights, and where they lie in another file.
-    """
+    """A tensor in the file."""
 
     name: str
     dimensions: tuple[int, ...]
@@ -145,12 +115,7 @@ def _classes() -> SimpleNamespace:
 
 
 def read_graph(stream: BinaryIO) -> Graph:
-    """The graph of an ONNX model.
-
-    Raises
-    ------
-    InputError : bytes that are no such model.
-    """
+    """The graph of an ONNX model."""
     from google.protobuf.message import DecodeError  # late, as in `message_classes`
 
     try:
@@ -174,7 +139,7 @@ def read_graph(stream: BinaryIO) -> Graph:
 
 def _without_weights(wire: WireStream, size: int | None, message: str) -> bytes:
     """The next `size` bytes, a message, with the described fields that are not too long."""
-    kinds = {number: kind for number, kind, _ in _MESSAGES[message].values()}
+    kinds = _KINDS[message]
     found = bytearray()
     for number, kind, value in wire.entries(size):
         if number not in kinds:

@@ -71,12 +71,7 @@ Rule = Callable[[Node, Inputs], Result]
 
 
 def applied(node: Node, inputs: Inputs) -> Result:
-    """The result of an operator.
-
-    Raises
-    ------
-    InputError : it isn't known, or the inputs don't fit it.
-    """
+    """The result of an operator."""
     if node.operator not in RULES:
         raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
     try:

@@ -10,9 +10,7 @@ import numpy as np
 
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
-from profet_core.layers.counts import count
-from profet_core.layers.given import Caveats, shown, whole
-from profet_core.layers.network import Network
+from profet_core.layers.network import Caveats, Network, count, shown, whole
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
 from profet_core.layers.onnx.operators import MAX_CONSTANT, Value, applied
 from profet_core.layers.rules import Kind, Layer, Shape, check_shape
@@ -23,12 +21,7 @@ _IMAGE_CHANNELS = frozenset({1, 2, 3, 4})
 
 
 def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
-    """The network in an ONNX file; weights are passed over, and other files that it names are never opened.
-
-    Raises
-    ------
-    InputError : one line.
-    """
+    """The network in an ONNX file; weights are passed over, and other files that it names are never opened."""
     graph = read_graph(stream)
     followed = _Followed(graph, pixels)
     size = followed.caveats.square(*followed.image)

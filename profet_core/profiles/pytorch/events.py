@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypedDict, TypeVar
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.decoding.chrome_trace import MAX_TIME_US, Event, Where
+from profet_core.profiles.chrome_trace import MAX_TIME_US, Event, Where
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_NAMES, MAX_STEPS, MAX_THREADS, NamesKept
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
@@ -41,8 +41,6 @@ _MEMORY, _CUDA = "[memory]", 1
 _MOST_BYTES = 2**50
 #: One dimension of a convolution's input is less.
 _MOST_SIZE = 10**6
-#: Processes of the export of PyTorch's first profiler, up to 1.8.
-_OLD_PROCESSES = frozenset({"CPU functions", "CUDA functions"})
 _PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm"})
 
 Name = TypeVar("Name", bound=Hashable)
@@ -138,7 +136,6 @@ class PyTorchEvents:
         has strides.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
     peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
-    old_exports : events as PyTorch's first profiler exported them.
     untimed : events without a valid time.
     """
 
@@ -153,7 +150,6 @@ class PyTorchEvents:
         self.first_input: tuple[int, ...] | None = None
         self._first_input_us = float("inf")
         self.peak_bytes: dict[int, int] = {}
-        self.old_exports = 0
         self.untimed = 0
         self._threads: Names[Where] = Names(MAX_THREADS)
         # Operations whose arguments tell nothing: name -> number in `operations`.
@@ -170,8 +166,6 @@ class PyTorchEvents:
                 found[_HOST if kind == LABEL else kind].append(event)
             elif event.name == _MEMORY:
                 self._add_memory(event.args or _NO_ARGS)
-            elif event.cat is None:
-                self.old_exports += event.pid in _OLD_PROCESSES
         host = [(event, key) for event in self._timed(found[_HOST]) if (key := self._operation(event)) >= 0]
         self.host.add([event for event, _ in host], [key for _, key in host], [self._thread(each) for each, _ in host])
         calls = [event for event in self._timed(found[_CALLS]) if _correlation(event) >= 0]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.chrome_trace import ChromeTrace, is_chrome_trace
+from profet_core.profiles.chrome_trace import ChromeTrace, is_chrome_trace
+from profet_core.profiles.kernel_names import read_signs
 from profet_core.profiles.limits import is_short_text
 from profet_core.profiles.pytorch.events import Args, PyTorchEvents
 from profet_core.profiles.record import Profile, ProfileMeta, profile_from_totals
-from profet_core.profiles.trace_events.precision_signs import read_signs
+from profet_core.profiles.unpacking import Content
 from profet_core.units import US_PER_MS
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ FORWARD_ONLY = (
 _NOTHING = (
     "This Chrome trace has no PyTorch operation (cpu_op) and no kernel: record a training step with "
     "torch.profiler, activities CPU and CUDA."
-)
-_OLD_EXPORT = (
-    "This is a list of PyTorch's function events (the export of torch.autograd.profiler up to 1.8, or of "
-    "prof.events()), which has no kernels: upload what the export_chrome_trace() of torch.profiler.profile writes."
 )
 #: Above this share of GPU time without an operation the profile says so.
 _UNLINKED_SHARE = 0.1
@@ -64,12 +60,7 @@ def _is_execution_trace(head: bytes) -> bool:
 
 
 def read(content: Content) -> Profile:
-    """Read a trace: on a GPU the time of kernels by the operation that started them, on the host self times.
-
-    Raises
-    ------
-    ProfileError : one line that says what is wrong and what to do.
-    """
+    """Read a trace: on a GPU the time of kernels by the operation that started them, on the host self times."""
     if _is_execution_trace(content.head):
         raise ProfileError(
             "This is a PyTorch ExecutionTrace, which has no times: upload the trace of the same step that "
@@ -80,7 +71,7 @@ def read(content: Content) -> Profile:
     for some in trace.events():
         events.add(some)
     if not len(events.host.keys) and not len(events.device.keys):
-        raise ProfileError(_NOTHING if not events.old_exports else _OLD_EXPORT)
+        raise ProfileError(_NOTHING)
     content.check_time()
     return _profile(events, trace.entries, content.check_time)
 

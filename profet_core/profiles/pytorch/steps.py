@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from profet_core.arrays import FloatArray
+from profet_core.profiles.kernel_names import operation_of_kernel
+from profet_core.profiles.nested_times import in_nesting_order
 from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents, Spans
 from profet_core.profiles.record import StepsBasis
-from profet_core.profiles.trace_events.kernel_names import operation_of_kernel
-from profet_core.profiles.trace_events.nested_times import in_nesting_order
 
 #: A ProfilerStep with fewer operations than this share of the fullest one was cut off: the profiler opens one more at
 #: the end.

@@ -14,9 +14,9 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from profet_core.profiles.kernel_names import COLLECTIVE, operation_of_kernel
 from profet_core.profiles.pytorch.events import OPTIMIZER_STEP
 from profet_core.profiles.record import UNKNOWN
-from profet_core.profiles.trace_events.kernel_names import COLLECTIVE, operation_of_kernel
 
 _PUBLIC_NAME = re.compile(r"aten::\w{1,100}", re.ASCII)
 _INPUT_GRADIENT = re.compile(r"dgrad|bwd_?data|backward_?data|backward_input|bwdd", re.IGNORECASE)
@@ -102,14 +102,7 @@ def translation_of(operation: str) -> Translation:
 
 
 def update_operation(label: str, operations: Collection[str]) -> str:
-    """TensorFlow's type of the update that an optimizer's step makes.
-
-    Parameters
-    ----------
-    label : "Optimizer.step#Adam.step".
-    operations : names of PyTorch's operations inside: a running mean of the gradients takes a product, the mean of
-        their squares a root.
-    """
+    """TensorFlow's type of the update that an optimizer's step makes."""
     name = label.removeprefix(OPTIMIZER_STEP).partition(".")[0].lower()
     if known := next((kind for part, kind in _UPDATES.items() if part in name), None):
         return known

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from profet_core.arrays import FloatArray
+from profet_core.profiles.kernel_names import COLLECTIVE
+from profet_core.profiles.nested_times import covered_us, covered_within_us, gaps_us, innermost, self_times
 from profet_core.profiles.pytorch.events import BACKWARD_NODE, OPTIMIZER_STEP, PyTorchEvents
 from profet_core.profiles.pytorch.steps import Rows, StepBounds, find_steps
 from profet_core.profiles.pytorch.translations import (
@@ -29,14 +31,6 @@ from profet_core.profiles.record import (
     UNKNOWN,
     StepsBasis,
     no_times,
-)
-from profet_core.profiles.trace_events.kernel_names import COLLECTIVE
-from profet_core.profiles.trace_events.nested_times import (
-    covered_us,
-    covered_within_us,
-    gaps_us,
-    innermost,
-    self_times,
 )
 
 #: A first step that took longer than this many of the others is one of start-up: libraries load and try their kernels.
@@ -100,12 +94,7 @@ class StepTotals:
 
 
 def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda: None) -> StepTotals:
-    """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times.
-
-    Parameters
-    ----------
-    check_time : called now and then, raises what ends a reading that takes too long.
-    """
+    """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times."""
     rows, calls = Rows.of(events.host), Rows.of(events.calls)
     device, number, gpus = _busiest_gpu(Rows.of(events.device))
     steps = find_steps(events, rows, device)
@@ -314,14 +303,7 @@ class _GpuWork:
         kernels: list[Kernel],
         shares_of: Callable[[int, Kernel], dict[str, float]],
     ) -> None:
-        """Add the mean of the steps kept.
-
-        Parameters
-        ----------
-        kept : (steps,), which steps count.
-        alone_us : (steps,), length of each on the host, for steps that follow no other one.
-        kernels : what the names of `keys` tell.
-        """
+        """Add the mean of the steps kept."""
         inside = (self._steps >= 0) & kept[np.maximum(self._steps, 0)]
         if not inside.any():
             return

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from string import whitespace
 
+from profet_core.profiles.kernel_names import remembered
 from profet_core.profiles.record import UNKNOWN
-from profet_core.profiles.trace_events.kernel_names import remembered
 
 DATASET = "Dataset"
 #: A path in a network is shorter; a cut name is no operation's.

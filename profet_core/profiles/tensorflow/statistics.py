@@ -11,17 +11,16 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
-from profet_core.profiles.decoding.strict_json import parse_json, quote_name
 from profet_core.profiles.limits import MAX_ROWS, MAX_STEPS, MAX_TABLE_BYTES
+from profet_core.profiles.profet_json import parse_json, quote_name
+from profet_core.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
 from profet_core.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -34,6 +33,7 @@ from profet_core.profiles.record import (
 )
 from profet_core.profiles.tensorflow.operation_names import DATASET, label_type, public_type
 from profet_core.profiles.tensorflow.trace import has_gradient, training_refusal, usual_runs
+from profet_core.profiles.unpacking import Content, Format
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
 ROWS_A_SIDE = 500
@@ -45,17 +45,7 @@ _SIDE_COLUMN = re.compile(rb'"host_or_device"|"Host/device"')
 #: TensorFlow's name for the part of a step that one GPU does, of several.
 _REPLICA = re.compile(r"(?:gradient_tape/|gradients/)?replica_(\d{1,4})/", re.ASCII)
 _PREFIXES = {"device": DEVICE_PREFIX, "host": HOST_PREFIX}
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
-
-
-@dataclass(eq=False, slots=True)
-class Table:
-    """A format of the statistics: what `Reader` has."""
-
-    NAME: str
-    looks_like: Callable[[bytes], bool]
-    read: Callable[[Content], Profile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +137,9 @@ def _profile(columns: _Columns, rows: Iterable[Sequence[object]], source_format:
 
 
 def _number(value: object, row: int) -> float:
-    """A cell as a number of 0 or more; a person's spreadsheet may have put "1,012.5" there."""
+    """A cell as a number of 0 or more."""
     if isinstance(value, str):
         text = value.strip()
-        text = text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
         number = float(text) if len(text) <= 40 and _NUMBER.fullmatch(text) else math.nan
     else:
         number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
@@ -191,7 +180,7 @@ def _read_csv(content: Content) -> Profile:
         raise ProfileError(f"Line {rows.line_num} of the table is damaged: download the statistics again.") from None
 
 
-CSV = Table("statistics CSV", _is_csv, _read_csv)
+CSV = Format("statistics CSV", _is_csv, _read_csv)
 
 
 # --- JSON: XProf's framework_op_stats, earlier tensorflow_stats -------------------------------------------------------
@@ -221,7 +210,7 @@ def _read_json(content: Content) -> Profile:
     return _profile(columns, rows, JSON.NAME)
 
 
-JSON = Table("XProf framework_op_stats JSON", _is_json, _read_json)
+JSON = Format("XProf framework_op_stats JSON", _is_json, _read_json)
 
 
 # --- *.tensorflow_stats.pb, which TensorFlow 2.2 to 2.6 writes beside a trace -----------------------------------------
@@ -229,18 +218,12 @@ JSON = Table("XProf framework_op_stats JSON", _is_json, _read_json)
 #: A TfStatsDatabase of two tables, with idle time and without; names and numbers are those of `tf_stats.proto`.
 _WITH_IDLE, _WITHOUT_IDLE, _TABLE_RECORDS = 4, 5, 1
 _MESSAGES = {
-    "Record": {
-        "rank": (1, "uint64", False),
-        "host_or_device": (2, "bytes", False),
-        "op_type": (3, "bytes", False),
-        "op_name": (4, "bytes", False),
-        "occurrences": (5, "int64", False),
-        "total_time_in_us": (6, "double", False),
-        "avg_time_in_us": (7, "double", False),
-        "total_self_time_in_us": (8, "double", False),
-    },
-    "Table": {"records": (_TABLE_RECORDS, "Record", True)},
-    "Database": {"with_idle": (_WITH_IDLE, "Table", False), "without_idle": (_WITHOUT_IDLE, "Table", False)},
+    "Record": """
+        uint64 rank = 1; bytes host_or_device = 2; bytes op_type = 3; bytes op_name = 4; int64 occurrences = 5;
+        double total_time_in_us = 6; double avg_time_in_us = 7; double total_self_time_in_us = 8
+    """,
+    "Table": "repeated Record records = 1",
+    "Database": "Table with_idle = 4; Table without_idle = 5",
 }
 #: A table with its length, a record with its, perhaps a rank, and the side.
 _START = re.compile(
@@ -286,4 +269,4 @@ def _records(wire: WireStream) -> Iterator[list[object]]:
         return
 
 
-STATS = Table("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)
+STATS = Format("TensorFlow tensorflow_stats.pb", lambda head: _START.match(head) is not None, _read_stats)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from profet_core.errors import ProfileError
+from profet_core.profiles.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel, read_signs
 from profet_core.profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -30,8 +31,6 @@ from profet_core.profiles.record import (
     profile_from_totals,
 )
 from profet_core.profiles.tensorflow.operation_names import DATASET
-from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
-from profet_core.profiles.trace_events.precision_signs import read_signs
 from profet_core.units import US_PER_MS
 
 FORWARD_ONLY = (
@@ -118,7 +117,7 @@ class Thread:
         """What the operations leave of the time from the first one's start to the last one's end."""
         import numpy as np  # late: most readers do without
 
-        from profet_core.profiles.trace_events.nested_times import gaps_us
+        from profet_core.profiles.nested_times import gaps_us
 
         begins, durations = np.frombuffer(self.begins), np.frombuffer(self.durations)
         order = np.argsort(begins, kind="stable")
@@ -219,16 +218,7 @@ class Trace:
         self.has_jax = self.has_jax or _JAX_NAME.match(name) is not None
 
     def profile(self, source_format: str, nothing: str) -> Profile:
-        """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long.
-
-        Parameters
-        ----------
-        nothing : why a trace without any operation is refused.
-
-        Raises
-        ------
-        ProfileError : it is JAX' or a TPU's, or has no operation.
-        """
+        """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long."""
         worked_us = [(gpu.worked_us, gpu) for gpu in self.gpus if gpu.kernels_us]
         most_us, gpu = max(worked_us, key=lambda each: each[0], default=(0.0, None))
         if self.has_jax and {*self.host_us, *(gpu.operations_us if gpu else ())} <= {UNKNOWN, IDLE}:

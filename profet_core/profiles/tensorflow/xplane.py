@@ -20,8 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
+from profet_core.profiles.kernel_names import MAX_KERNEL_CHARACTERS
 from profet_core.profiles.limits import (
     MAX_KEPT_EVENTS,
     MAX_LINES,
@@ -31,6 +30,7 @@ from profet_core.profiles.limits import (
     NamesKept,
     check_operations,
 )
+from profet_core.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
 from profet_core.profiles.record import IDLE, NO_OPERATION, UNKNOWN, Profile
 from profet_core.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
@@ -40,16 +40,8 @@ from profet_core.profiles.tensorflow.operation_names import (
     kernel_operation,
     operation_type,
 )
-from profet_core.profiles.tensorflow.trace import (
-    MAX_PAIRS,
-    Gpu,
-    Stream,
-    Thread,
-    Trace,
-    is_forward,
-    is_graph_operation,
-)
-from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_core.profiles.tensorflow.trace import MAX_PAIRS, Gpu, Stream, Thread, Trace, is_forward, is_graph_operation
+from profet_core.profiles.unpacking import Content
 
 NAME = "TensorFlow xplane.pb"
 
@@ -90,40 +82,21 @@ _SERVER_GPUS = (
 #: Numbers of the fields that are found without parsing what is around them.
 _SPACE_PLANES = 1
 _PLANE_NAME, _PLANE_LINES, _PLANE_EVENT_METADATA, _PLANE_STAT_METADATA, _PLANE_STATS = 2, 3, 4, 5, 6
-#: message -> field -> (number, type, repeated); a type in capitals is another message.
+#: A `MetadataEntry` is one of a plane's map from id to metadata; of stats the same fields are used.
 _MESSAGES = {
-    "Stat": {
-        "metadata_id": (1, "int64", False),
-        "double_value": (2, "double", False),
-        "uint64_value": (3, "uint64", False),
-        "int64_value": (4, "int64", False),
-        "str_value": (5, "bytes", False),
-        "ref_value": (7, "uint64", False),
-    },
-    "Event": {
-        "metadata_id": (1, "int64", False),
-        "offset_ps": (2, "int64", False),
-        "duration_ps": (3, "int64", False),
-        "stats": (4, "Stat", True),
-    },
-    "Line": {
-        "id": (1, "int64", False),
-        "name": (2, "bytes", False),
-        "timestamp_ns": (3, "int64", False),
-        "events": (4, "Event", True),
-    },
-    # One entry of a plane's map from id to metadata; of stats the same fields are used.
-    "Metadata": {"id": (1, "int64", False), "name": (2, "bytes", False)},
-    "MetadataEntry": {"key": (1, "int64", False), "value": (2, "Metadata", False)},
-    "Plane": {
-        "id": (1, "int64", False),
-        "name": (_PLANE_NAME, "bytes", False),
-        "lines": (_PLANE_LINES, "Line", True),
-        "event_metadata": (_PLANE_EVENT_METADATA, "MetadataEntry", True),
-        "stat_metadata": (_PLANE_STAT_METADATA, "MetadataEntry", True),
-        "stats": (_PLANE_STATS, "Stat", True),
-    },
-    "Space": {"planes": (_SPACE_PLANES, "Plane", True), "hostnames": (4, "bytes", True)},
+    "Stat": """
+        int64 metadata_id = 1; double double_value = 2; uint64 uint64_value = 3; int64 int64_value = 4;
+        bytes str_value = 5; uint64 ref_value = 7
+    """,
+    "Event": "int64 metadata_id = 1; int64 offset_ps = 2; int64 duration_ps = 3; repeated Stat stats = 4",
+    "Line": "int64 id = 1; bytes name = 2; int64 timestamp_ns = 3; repeated Event events = 4",
+    "Metadata": "int64 id = 1; bytes name = 2",
+    "MetadataEntry": "int64 key = 1; Metadata value = 2",
+    "Plane": """
+        int64 id = 1; bytes name = 2; repeated Line lines = 3; repeated MetadataEntry event_metadata = 4;
+        repeated MetadataEntry stat_metadata = 5; repeated Stat stats = 6
+    """,
+    "Space": "repeated Plane planes = 1; repeated bytes hostnames = 4",
 }
 
 
@@ -151,12 +124,7 @@ def _after_varint(data: bytes, position: int) -> int:
 
 
 def read(content: Content) -> Profile:
-    """Read a trace of one step, or of several marked ones, in two passes: names, then times.
-
-    Raises
-    ------
-    ProfileError : one line that says what is wrong and what to do.
-    """
+    """Read a trace of one step, or of several marked ones, in two passes: names, then times."""
     from google.protobuf.message import DecodeError  # late, as in `messages`
 
     found = Trace()

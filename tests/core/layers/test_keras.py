@@ -102,9 +102,7 @@ def test_a_model_in_a_model_is_its_layers():
         first="inner",
     )
     document = functional(
-        IMAGE,
-        {**inside, "name": "base", "inbound_nodes": [[["image", 0, 0, {}]]]},
-        layer("Flatten", "flat", "base"),
+        IMAGE, {**inside, "name": "base", "inbound_nodes": [[["image", 0, 0, {}]]]}, layer("Flatten", "flat", "base")
     )
     network = read(document)
     assert network.counts.convolution_flops == 2 * 12 * 64

@@ -162,10 +162,7 @@ def test_names_are_found_however_they_are_written(typed, name):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (
-            ("ResNet51", 224),
-            r"'ResNet51': did you mean ResNet50, ResNet18, ResNet-50 v1\.5\?",
-        ),
+        (("ResNet51", 224), r"'ResNet51': did you mean ResNet50, ResNet18, ResNet-50 v1\.5\?"),
         (("ViT", 224), r"^unknown network 'ViT': see docs/NETWORKS\.md\.$"),
         (("x\n" * 999, 224), r"'x\\nx\\n"),
         (("InceptionV3", 74), "InceptionV3 can't be built for images of 74 pixels"),

@@ -1,13 +1,134 @@
-"""Layer tables: networks that a person writes as CSV."""
+"""Every rule of counting, on numbers worked by hand; sizes of windows as PyTorch has them."""
 
 from __future__ import annotations
+
+import itertools
 
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.layers import counts_of
+from profet_core.layers import counts_of, rules
+from profet_core.layers.builder import Builder
+from profet_core.layers.network import count
 from profet_core.layers.reading import read_network
+from profet_core.layers.rules import Kind, transposed_output, window_output
 from profet_core.layers.table import COLUMNS, JOINING, RULES
+
+AROUND = ((1, 1), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("layer", "output", "parameters", "flops"),
+    [
+        # 4 filters of 3 x 3 x 3 and a bias each; 9, 16 and 16 places.
+        (rules.convolution((7, 7, 3), 4, (3, 3), (2, 2)), (3, 3, 4), 112, 2 * 108 * 9),
+        (rules.convolution((7, 7, 3), 4, (3, 3), (2, 2), "same"), (4, 4, 4), 112, 2 * 108 * 16),
+        (rules.convolution((7, 7, 3), 4, (3, 3), (2, 2), AROUND, bias=False), (4, 4, 4), 108, 2 * 108 * 16),
+        # A window of 3 with gaps of 1 reaches over 5.
+        (rules.convolution((7, 7, 1), 1, (3, 3), dilation=(2, 2)), (3, 3, 1), 10, 2 * 9 * 9),
+        # Each of 6 filters sees 2 of 6 channels.
+        (rules.convolution((5, 5, 6), 6, (1, 1), groups=3), (5, 5, 6), 18, 2 * 12 * 25),
+        (rules.transposed_convolution((4, 4, 3), 2, (2, 2), (2, 2), "same"), (8, 8, 2), 26, 2 * 24 * 16),
+        (rules.dense((5,), 3), (3,), 18, 30),
+        (rules.dense((4, 4, 5), 3, bias=False), (4, 4, 3), 15, 2 * 15 * 16),
+        (rules.product((2, 7, 7), 5), (2, 7, 7), 0, 2 * 98 * 5),
+        (rules.pooling((7, 7, 8), (3, 3), (2, 2)), (3, 3, 8), 0, 0),
+        (rules.pooling((7, 7, 8), (3, 3), (2, 2), "same"), (4, 4, 8), 0, 0),
+        (rules.pooling((8, 8, 8), (3, 3), (2, 2), round_up=True), (4, 4, 8), 0, 0),
+        (rules.global_pooling((7, 7, 8)), (8,), 0, 0),
+        (rules.global_pooling((7, 7, 8), keep_sides=True), (1, 1, 8), 0, 0),
+        (rules.normalization((7, 7, 8)), (7, 7, 8), 32, 0),
+        (rules.normalization((7, 7, 8), scale=False), (7, 7, 8), 24, 0),
+        (rules.elementwise((7, 7, 8), (1, 1, 8)), (7, 7, 8), 0, 0),
+        (rules.concatenation(((7, 7, 8), (2, 7, 8)), 0), (9, 7, 8), 0, 0),
+        (rules.flattening((7, 7, 8)), (392,), 0, 0),
+        (rules.reshaping((7, 7, 8), (49, -1)), (49, 8), 0, 0),
+        (rules.permutation((7, 6, 5), (2, 0, 1)), (5, 7, 6), 0, 0),
+        (rules.margins((7, 7, 8), ((-1, -1), (0, -2))), (5, 5, 8), 0, 0),
+        (rules.enlargement((7, 7, 8), (2, 3)), (14, 21, 8), 0, 0),
+    ],
+)
+def test_a_layer_worked_by_hand(layer, output, parameters, flops):
+    assert (layer.output, layer.parameters, layer.flops) == (output, parameters, flops)
+
+
+def test_what_normalization_averages_has_no_gradient():
+    assert rules.normalization((7, 7, 8)).trainable == 16
+    assert rules.normalization((7, 7, 8), scale=False).trainable == 8
+    assert rules.normalization((7, 7, 8), averages=False).trainable == 16
+
+
+def test_one_filter_a_channel_is_a_depthwise_convolution():
+    assert rules.convolution((5, 5, 6), 6, (3, 3), groups=6).kind is Kind.DEPTHWISE
+    assert rules.convolution((5, 5, 6), 12, (3, 3), groups=6).kind is Kind.DEPTHWISE
+    assert rules.convolution((5, 5, 6), 6, (3, 3), groups=3).kind is Kind.CONVOLUTION
+    assert rules.convolution((5, 5, 1), 1, (3, 3), groups=1).kind is Kind.CONVOLUTION
+
+
+def test_squeeze_excite_by_hand():
+    net = Builder()
+    assert net.squeeze_excite((8, 8, 16), 4) == (8, 8, 16)
+    counts = count(net.layers, 8)
+    # 16 to 4 and back, with their biases; 64 products each way.
+    assert counts.parameters == 16 * 4 + 4 + 4 * 16 + 16
+    assert counts.convolution_flops == 2 * 64 + 2 * 64
+    assert counts.activation_elements == 16 + 4 + 4 + 16 + 16 + 8 * 8 * 16
+    assert (counts.convolutions, counts.pools, counts.layers) == (2, 1, 6)
+
+
+def test_counts_sum_layers_by_their_kind():
+    net = Builder()
+    x = net.image(6)
+    x = net.batch_norm(net.convolution(x, 4, 3, 1, "valid"))
+    x = net.depthwise(x, 3, 1, "valid", bias=True)
+    net.dense(net.global_pool(x), 10)
+    counts = count(net.layers, 6)
+    assert counts.parameters == (108 + 4) + 16 + (36 + 4) + (40 + 10)
+    assert counts.trainable_parameters == counts.parameters - 8
+    assert counts.convolution_flops == 2 * 108 * 16 and counts.depthwise_flops == 2 * 36 * 4
+    assert counts.dense_flops == 80 and counts.flops == 3456 + 288 + 80
+    assert counts.activation_elements == 108 + 64 + 64 + 16 + 4 + 10
+    assert counts.other_elements == 108 + 64 + 4
+    assert (counts.convolutions, counts.dense_layers, counts.normalizations, counts.pools) == (2, 1, 1, 1)
+    assert (counts.layers, counts.classes, counts.pixels) == (6, 10, 6)
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        (lambda: rules.convolution((2, 2, 3), 4, (3, 3)), "would put out 0 x 0 x 4"),
+        (lambda: rules.convolution((5, 5, 3), 4, (3, 3), groups=2), "don't divide into 2 groups"),
+        (lambda: rules.convolution((5,), 4, (3, 3)), "needs an image"),
+        (lambda: rules.convolution((8, 8, 3), 2**24, (2**20, 2**20), padding="same"), "more than .* parameters"),
+        (lambda: rules.transposed_convolution((2**18, 2**18, 3), 4, (3, 3), (2, 2), "same"), "more than .* values"),
+        (lambda: rules.dense((), 4), "needs features"),
+        (lambda: rules.elementwise((7, 7, 8), (7, 7, 3)), "don't fit each other"),
+        (lambda: rules.concatenation(((7, 7, 8), (5, 7, 8))), "don't fit each other"),
+        (lambda: rules.margins((2, 2, 3), ((-1, -1), (0, 0))), "would put out 0 x 2 x 3"),
+        (lambda: rules.margins((2, 2, 3), ((0, 0),)), "padding of 1 sides doesn't fit"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(rule, line):
+    with pytest.raises(InputError, match=line) as error:
+        rule()
+    assert "\n" not in str(error.value)
+
+
+def test_windows_have_the_sizes_that_pytorch_gives_them():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed, and the app does not need it")
+    for size, kernel, stride, pad, dilation in itertools.product((5, 8, 13), (1, 2, 3), (1, 2, 3), (0, 1), (1, 2)):
+        if pad > kernel // 2 or (kernel - 1) * dilation + 1 > size + 2 * pad:
+            continue
+        image, around = torch.zeros(1, 1, size), ((pad, pad),)
+        for round_up in (False, True):
+            pooled = torch.nn.functional.max_pool1d(image, kernel, stride, pad, dilation, ceil_mode=round_up)
+            ours = window_output((size,), (kernel,), (stride,), around, (dilation,), round_up)
+            assert ours == tuple(pooled.shape[2:]), (size, kernel, stride, pad, dilation, round_up)
+        weight = torch.zeros(1, 1, kernel)
+        convolved = torch.nn.functional.conv_transpose1d(image, weight, None, stride, pad, stride - 1, 1, dilation)
+        ours = transposed_output((size,), (kernel,), (stride,), around, (dilation,), (stride - 1,))
+        assert ours == tuple(convolved.shape[2:])
+
 
 LENET = b"""kind,channels,kernel,stride
 convolution,6,5,

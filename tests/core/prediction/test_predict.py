@@ -24,7 +24,7 @@ from profet_core import (
 )
 from profet_core.answers.predict import RecordedProfile, answer_compare
 from profet_core.answers.questions import Context
-from profet_core.features.clusters import NO_UNKNOWN_OPERATIONS
+from profet_core.features.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.latency import Estimate, StepTime
 from profet_core.messages import Code, Note
 from profet_core.prediction.in_precision import predict

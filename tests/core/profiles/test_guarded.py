@@ -17,8 +17,7 @@ from profet_core.errors import BusyError
 from profet_core.profiles import guarded
 from profet_core.profiles.guarded import profile_document, profile_in, read_guarded
 from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.sandbox.process import ReadLimits, taken
-from profet_core.sandbox.waiting import ReadingQueue
+from profet_core.sandbox.process import ReadingQueue, ReadLimits, taken
 
 FORMATS = Path(__file__).resolve().parents[3] / "sample_traces" / "formats"
 
@@ -67,10 +66,7 @@ def test_a_file_reads_as_in_this_process(name):
 
 
 def test_a_refusal_is_the_same_line(started):
-    for name, data in {
-        "a\n.json": b"[" * 90_000,
-        "trace.json": b'{"traceEvents":[',
-    }.items():
+    for name, data in {"a\n.json": b"[" * 90_000, "trace.json": b'{"traceEvents":['}.items():
         with pytest.raises(ProfileError) as here:
             read_profile(data, name)
         with pytest.raises(ProfileError) as there:

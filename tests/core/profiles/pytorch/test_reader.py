@@ -14,18 +14,7 @@ from profet_core.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_core.profiles.pytorch.translations import kernel_of, shares, translation_of
 from profet_core.profiles.record import NO_WORK
 from profet_lab.measurements.tables import data_folder
-from tests.made.chrome_traces import (
-    CUDA_STEP_US,
-    call,
-    cuda_step,
-    event,
-    kernel,
-    loop_step,
-    op,
-    step,
-    trace,
-    update,
-)
+from tests.made.chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, loop_step, op, step, trace, update
 
 RECORDED = Path(__file__).parent / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
 GPU = [{"id": 0, "name": "Tesla T4", "computeMajor": 7, "computeMinor": 5}]
@@ -530,9 +519,6 @@ def test_strides_of_a_convolutions_input_tell_its_layout(strides, dims, channels
     assert profile.meta.channels_last is channels_last
 
 
-# --- the table ------------------------------------------------------------------------------------------------------
-
-
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 WHOLE = trace(cuda_step(1, 0))
@@ -544,24 +530,14 @@ REFUSED = {
         json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [{"id": 2, "name": "aten::mm"}]}).encode(),
         "This is a PyTorch ExecutionTrace, which has no times: upload the trace of",
     ),
-    "function events": (
-        json.dumps([{"name": "aten::mm", "ph": "X", "ts": 1, "dur": 5, "tid": 1, "pid": "CPU functions", "args": {}}]),
-        "This is a list of PyTorch's function events",
-    ),
-    "deep nesting": (trace([]).replace(b"[]", b'[{"ph": "X", "a": ' + b"[" * 200_000, 1), "nested too deeply"),
     "quotation marks in a name": (
         WHOLE.replace(b"aten::relu", b'a"b'),
         "not valid JSON, or has an entry that is too long",
     ),
-    "an entry without end": (b'{"traceEvents": [], "a": "' + b"a" * 5_000_000, "entry that is too long"),
     "an endless time": (trace([op("aten::mm", 0, 5)]).replace(b'"dur": 5', b'"dur": 1e999'), "no PyTorch operation"),
     "a time beyond reason": (trace([op("aten::mm", 0, 1e17)]), "adds up to an implausible time"),
     "all zero": (trace([op("aten::mm", 5, 0)]), "took 0 microseconds"),
-    "too many operations": (
-        trace([op(f"aten::op{i}", i, 1) for i in range(1_000)]),
-        "More than 1,000 operation types",
-    ),
-    "too many names": (trace([op(f"x{i}", i, 1) for i in range(20_100)]), "20,000 different names"),
+    "too many operations": (trace([op(f"aten::op{i}", i, 1) for i in range(1_000)]), "More than 1,000 operation types"),
     "too many kernels": (trace([kernel(f"x{i}", i, i, 1) for i in range(5_100)]), "5,000 different names"),
     "too many steps": (trace([step(i, i, 1) for i in range(10_100)]), "more than 10,000 steps"),
 }
@@ -576,19 +552,8 @@ def test_what_can_not_be_read_is_refused_in_one_line(case):
     assert str(caught.value).isprintable() and len(str(caught.value)) < 250
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"ts": None}, {"dur": -1}, {"name": 5}],
-)
+@pytest.mark.parametrize("change", [{"ts": None}, {"dur": -1}, {"name": 5}])
 def test_an_operation_without_a_valid_time_or_name_is_left_out_and_counted(change):
     profile = read_profile(trace([op("aten::mm", 500, 5) | change, *cuda_step(1, 0)]))
     assert dict(profile.operations) == operations(cuda_step(1, 0))
     assert profile.ignored[-1] == "1 events without a valid time"
-
-
-def test_line_breaks_in_names_are_read_as_pytorch_writes_them():
-    data = trace(cuda_step(1, 0)).replace(b"aten::relu", b"aten::relu\n\xff")
-    assert dict(read_profile(data).operations)["Host_Unknown"] == 10
-
-
-# --- size -----------------------------------------------------------------------------------------------------------

@@ -22,13 +22,7 @@ ROWS = [
     "5,Host,IDLE,IDLE,0,7,7",
     "6,Host,Conv2D,secret_net/a/Conv2D,1,1e-1,0.1",
 ]
-EXPECTED = {
-    "Device_Conv2D": 120.5,
-    "Device_IDLE": 300.0,
-    "Host_Conv2D": 0.1,
-    "Host_Dataset": 50.0,
-    "Host_IDLE": 7.0,
-}
+EXPECTED = {"Device_Conv2D": 120.5, "Device_IDLE": 300.0, "Host_Conv2D": 0.1, "Host_Dataset": 50.0, "Host_IDLE": 7.0}
 
 
 def csv_of(*rows: str, header: str = NEW) -> bytes:
@@ -82,11 +76,6 @@ def test_the_json_table_gives_the_same_and_may_stand_alone_and_lack_labels():
     for column in table["cols"]:
         del column["label"]
     assert dict(read_profile(json.dumps(table).encode()).operations) == EXPECTED
-
-
-def test_numbers_may_be_written_with_thousands():
-    for cell, us in (('"1,012.5"', 1012.5), ('"12,345,678"', 12345678), ("1.5e3", 1500)):
-        assert read_profile(csv_of(f"1,Host,IDLE,IDLE,0,{cell},0")).operations == {"Host_IDLE": us}
 
 
 def test_steps_are_counted_from_how_often_operations_ran():
@@ -154,7 +143,6 @@ def test_a_table_without_idle_time_says_so():
         (csv_of("1,Host,Mul"), "Row 2 of the table is truncated"),
         (csv_of('1,Host,"Mul'), "of the table is damaged"),
         (csv_of("1,Host,Mul,\xff,1,2,2").replace(b"\xc3\xbf", b"\xff"), "not UTF-8"),
-        (csv_of(*["1,Host,Mul,a,1,2,2"] * 20_001), "more than 20,000 rows"),
         (csv_of(header=NEW.replace("Total time (us)", "Time")), "lacks a column"),
         (csv_of("1,Host,Mul," + "a" * 200_000 + ",1,2,2"), "of the table is damaged"),
         (b'{"cols": [{"id": "host_or_device"}]}', 'not a table of "cols" and "rows"'),

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import json
+from pathlib import Path
+
 import pytest
 
-from profet_core import ProfileError, read_profile
+from profet_core import Profile, ProfileError, read_profile
 from profet_core.profiles.tensorflow import trace_json as reader
+from profet_core.profiles.tensorflow.operation_names import kernel_operation, operation_type, public_type
 from tests.made.chrome_traces import tensorflow_trace, tf_event, tf_step
+from tests.made.tensorflow_stats import tensorflow_stats
+from tests.made.xplane import GPU_STEP_US, gpu_step, gpu_step_2_4, xplane
 
 
 def test_the_mean_of_two_steps():
@@ -93,3 +100,188 @@ def test_odd_events_break_nothing_and_those_without_a_valid_time_are_counted():
     profile = read_profile(tensorflow_trace([*tf_step(0, 0), *odd]))
     assert profile.operations == read_profile(tensorflow_trace(tf_step(0, 0))).operations
     assert "4 events without a valid time" in profile.ignored
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain"),
+    [
+        ("_MklNativeFusedConv2D", "_FusedConv2D"),
+        ("_MklNativeConv2DBackpropFilterWithBias", "Conv2DBackpropFilter"),
+        ("_MklFusedBatchNormV3", "FusedBatchNormV3"),
+        ("_MklNativeFusedBatchNormGradV3", "FusedBatchNormGradV3"),
+        ("_MklNativeFusedBatchNormEx", "_FusedBatchNormEx"),
+        ("Conv2D", "Conv2D"),
+        ("_Mkl", "_Mkl"),
+        ("_mkl_secret", "Unknown"),
+    ],
+)
+def test_what_onednn_adds_to_a_type_is_taken_away(kind, plain):
+    assert public_type(kind) == plain
+    assert operation_type(f"net/layer:{kind}") == plain
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [
+        ("net/c:Conv2D#a=b#", "Conv2D"),
+        ("a::b::net/c:Conv2D#a=b#::net/r:Relu", "Conv2D"),
+        ("a/_4:_Recv#from=x,to=y#::#edge_name=e#", "_Recv"),
+        ("MEMCPYHtoD", "MemcpyHToD"),
+        ("MakeTensorFromProto", "MemcpyHToD"),
+        ("jit(f)/jit(main)/dot_general:", "Unknown"),
+        ("", "Unknown"),
+        (":" * 4096, "Unknown"),
+    ],
+)
+def test_the_first_level_of_a_kernels_label_with_a_type_tells(label, kind):
+    assert kernel_operation(label) == kind
+
+
+XPROF_VIEWS = Path(__file__).parent / "xprof_views"
+RECORDED = {"tensorflow-step": (4, 1, 37), "tensorflow-3-steps": (3, 3, 37)}
+TOLERANCE = 1e-3
+
+
+def assert_same_operations(profile: Profile, expected: dict[str, float]) -> None:
+    assert set(profile.operations) == set(expected), profile.source_format
+    for name, time_us in profile.operations.items():
+        assert time_us == pytest.approx(expected[name], rel=TOLERANCE), (profile.source_format, name)
+
+
+@pytest.mark.parametrize("stem", RECORDED)
+def test_the_views_of_a_recorded_step_agree_per_operation(repository, stem):
+    views, steps, operations = RECORDED[stem]
+    files = sorted((repository / "sample_traces" / "formats").glob(f"{stem}.*"))
+    profiles = {file.name: read_profile(file.read_bytes(), file.name) for file in files}
+    assert len({profile.source_format for profile in profiles.values()}) == views
+    (reference,) = [profile for name, profile in profiles.items() if ".xplane.pb" in name]
+    assert len(reference.operations) == operations
+    assert reference.operations["Host_IDLE"] > 0 and "Host_Dataset" in reference.operations
+    for profile in profiles.values():
+        assert_same_operations(profile, reference.operations)
+        assert (profile.steps, profile.meta.framework) == (steps, "TensorFlow")
+
+
+def test_the_views_of_a_made_up_gpu_step_are_what_it_adds_up_to():
+    files = sorted(XPROF_VIEWS.glob("gpu-step.*"))
+    assert len(files) == 4
+    assert (XPROF_VIEWS / "gpu-step.xplane.pb").read_bytes() == xplane(gpu_step(), capability=7)
+    for file in files:
+        profile = read_profile(file.read_bytes())
+        assert_same_operations(profile, GPU_STEP_US)
+        assert (profile.steps, profile.warnings) == (1, ())
+
+
+def statistics_rows():
+    """The rows of XProf's CSV of the made-up step."""
+    with (XPROF_VIEWS / "gpu-step.statistics.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            count, total_us = float(row["#Occurrences"]), float(row["Total time (us)"])
+            yield row["Host/device"], row["Operation Type"], row["Operation Name"], int(count), total_us
+
+
+def trace_2_4() -> bytes:
+    """The made-up step as TensorFlow 2.4 writes it to trace.json: annotations in `args`, no marks of steps."""
+    events, names = [], {}
+    for pid, (plane, lines) in enumerate(gpu_step_2_4().items(), 1):
+        names[pid] = plane
+        for tid, (line, made) in enumerate(lines.items(), 1):
+            names[pid, tid] = line
+            events += [
+                tf_event(name, start_us, duration_us, pid, tid, **{key: str(value) for key, value in stats.items()})
+                for name, start_us, duration_us, stats in made
+                if "step_num" not in stats
+            ]
+    return tensorflow_trace(events, names)
+
+
+VIEWS_2_4 = {
+    "step-2.4.xplane.pb": lambda: xplane(gpu_step_2_4(), capability=7),
+    "step-2.4.trace.json": trace_2_4,
+    "step-2.4.tensorflow_stats.pb": lambda: tensorflow_stats(statistics_rows()),
+}
+
+
+def test_the_views_that_tensorflow_2_4_wrote_agree_too():
+    for name, make in VIEWS_2_4.items():
+        data = make()
+        # The files are what the fuzzer damages.
+        assert (XPROF_VIEWS / name).read_bytes() == data
+        profile = read_profile(data)
+        assert profile.source_format == f"TensorFlow {name.removeprefix('step-2.4.')}"
+        assert_same_operations(profile, GPU_STEP_US)
+        assert (profile.steps, profile.warnings, profile.refusal) == (1, (), "")
+        assert profile.steps_basis != "assumed"
+
+
+SAVED = Path(__file__).parent / "xprof_views" / "timeline-1.json"
+JOB = "/job:localhost/replica:0/task:0/device:"
+PROCESSES = {
+    1: f"{JOB}CPU:0 Compute",
+    2: f"{JOB}CPU:0 Tensors",
+    3: f"{JOB}GPU:0 Compute",
+    5: f"{JOB}GPU:0/stream:all Compute",
+    7: f"{JOB}GPU:0/stream:14 Compute",
+    9: f"{JOB}GPU:0/memcpy Compute",
+}
+
+
+def op(pid: int, kind: str, begin_us: float, duration_us: float, name: str = "") -> dict:
+    args = {"name": name or f"secret/{kind}", "op": kind}
+    return {
+        "ph": "X",
+        "cat": "Op",
+        "name": kind,
+        "pid": pid,
+        "tid": 0,
+        "ts": begin_us,
+        "dur": duration_us,
+        "args": args,
+    }
+
+
+def timeline(*events: dict, processes: dict[int, str] = PROCESSES) -> bytes:
+    named = [{"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}} for pid, name in processes.items()]
+    return json.dumps({"traceEvents": [*named, *events]}, indent=4).encode()
+
+
+STEP = (
+    op(1, "Conv2D", 0, 5),
+    op(3, "Conv2D", 5, 20),
+    op(5, "Conv2D", 100, 40),
+    op(5, "Conv2DBackpropFilter", 140, 60, "gradients/secret/Conv2D_grad"),
+    op(5, "Conv2D#id=1#", 200, 10, "secret/again"),
+    op(7, "Conv2D", 100, 40),
+    op(9, "MEMCPYHtoD", 0, 30, "edge_5_secret"),
+    {"ph": "O", "pid": 2, "name": "tensor", "args": {}},
+)
+
+
+def test_a_step_adds_up_as_by_hand():
+    data = timeline(*STEP)
+    assert SAVED.read_bytes() == data, "what the fuzzer damages"
+    profile = read_profile(data)
+    assert dict(profile.operations) == {
+        "Device_Conv2D": 50,
+        "Device_Conv2DBackpropFilter": 60,
+        "Device_MemcpyHToD": 30,
+        # From 0 to 210.
+        "Device_IDLE": 70,
+        "Host_Conv2D": 25,
+    }
+    assert (profile.steps, profile.steps_basis, profile.warnings, profile.refusal) == (1, "marked", (), "")
+    assert (profile.source_format, profile.meta.framework) == ("TensorFlow 1 Timeline", "TensorFlow 1")
+    assert "secret" not in repr(profile)
+
+
+def test_odd_events_break_nothing():
+    odd = ({"ts": None}, {"dur": -1}, {"args": 5}, {"pid": [5]}, {"args": {"op": [1]}})
+    found = read_profile(timeline(*STEP, *(op(5, "Relu", 0, 0) | change for change in odd))).operations
+    assert found["Device_Conv2D"] == 50
+
+
+def test_none_and_endless_types_are_refused():
+    with pytest.raises(ProfileError, match="run the session with trace_level=FULL_TRACE"):
+        read_profile(timeline())
+    with pytest.raises(ProfileError, match="More than 1,000 operation types"):
+        read_profile(timeline(*(op(1, f"T{number}", 0, 1) for number in range(1_001))))

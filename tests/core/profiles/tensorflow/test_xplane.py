@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from profet_core import ProfileError, read_profile
-from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES
+from profet_core.profiles.protobuf_wire import PIECE_BYTES
 from profet_core.profiles.record import NO_WORK
 from profet_core.profiles.tensorflow.xplane import messages
 from profet_lab.measurements.tables import data_folder

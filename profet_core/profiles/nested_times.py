@@ -53,13 +53,7 @@ def self_times(begins_us: FloatArray, durations_us: FloatArray) -> FloatArray:
 
 
 def innermost(begins_us: FloatArray, durations_us: FloatArray, at_us: FloatArray) -> np.ndarray:
-    """Index of the innermost event that is open at each of some times, -1 where none is; one pass over both.
-
-    Parameters
-    ----------
-    begins_us, durations_us : events of one thread in nesting order.
-    at_us : (times,), ascending.
-    """
+    """Index of the innermost event that is open at each of some times, -1 where none is; one pass over both."""
     found = np.full(len(at_us), -1, dtype=np.int32)
     open_ends: list[float] = []
     open_indices: list[int] = []

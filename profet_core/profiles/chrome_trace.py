@@ -17,8 +17,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.limits import MAX_ENTRY_CHARACTERS, MAX_EVENTS
+from profet_core.profiles.unpacking import Content
 
 #: Of what is kept: properties of GPUs, numbers of ranks, a version.
 MAX_KEPT_CHARACTERS = 2**16
@@ -37,13 +37,7 @@ Args = TypeVar("Args")
 
 @dataclass(slots=True)
 class Event(Generic[Args]):
-    """An event: None is what is missing or of another type, NaN what is no time.
-
-    Attributes
-    ----------
-    ts, dur : start and duration, microseconds.
-    args : the fields that a reader asked for.
-    """
+    """An event: None is what is missing or of another type, NaN what is no time."""
 
     ph: str | None = None
     cat: str | None = None
@@ -70,20 +64,7 @@ def is_chrome_trace(head: bytes) -> bool:
 
 
 class ChromeTrace(Generic[Args]):
-    """The events of a chrome trace, and the entries beside them.
-
-    Parameters
-    ----------
-    args : a dictionary, or a TypedDict of the arguments of events that are needed; others may be missing.
-
-    Attributes
-    ----------
-    entries : those of `keep` that the file holds beside `traceEvents`; complete when `events` has ended.
-
-    Raises
-    ------
-    ProfileError : from `events`: damaged, cut short, nested too deeply, or an entry that is too long.
-    """
+    """The events of a chrome trace, and the entries beside them."""
 
     def __init__(self, content: Content, args: type[Args], keep: Collection[str] = ()) -> None:
         self._decode_events = _events_decoder(args)

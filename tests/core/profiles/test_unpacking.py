@@ -1,24 +1,118 @@
-"""Archives and folders: the best file inside is read and named, whatever the packing; hostile ones are refused."""
+"""Opening an upload: caps, progress, archives and folders; files that are no profile are named."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import json
+import os
 import random
+import sqlite3
 import struct
 import tarfile
+import threading
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
 
 from profet_core import Profile, ProfileError, read_profile
-from profet_core.profiles import read_profile_folder
-from profet_core.profiles.containers import unpacking
+from profet_core.profiles import read_profile_folder, unpacking
+from profet_core.profiles.reading import refused_sibling, what_it_is
+from profet_core.profiles.unpacking import Content, Watch
+from tests.fuzz.damage import hostile_files
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 from tests.made.tensorflow_stats import tensorflow_stats
-from tests.made.xplane import gpu_step, xplane
+from tests.made.xplane import gpu_step, gpu_step_2_4, xplane
+
+#: Does not shrink, so that the position in the gzip file moves.
+NOISE = os.urandom(3 * 2**20)
+
+
+def stream_all(content: Content) -> bytes:
+    with content.open() as stream:
+        return b"".join(iter(lambda: stream.read(100_000), b""))
+
+
+def test_a_file_is_streamed_from_its_start_wherever_it_stood():
+    file = io.BytesIO(b'{"Device_A": 5.0}')
+    file.seek(5)
+    assert dict(read_profile(file).operations) == {"Device_A": 2.5}
+
+
+def test_a_pipe_is_read():
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as out:
+        out.write(gzip.compress(b'{"Device_A": 5.0}'))
+    with os.fdopen(reading, "rb") as pipe:
+        assert dict(read_profile(pipe).operations) == {"Device_A": 2.5}
+
+
+def test_a_long_pipe_is_refused(monkeypatch):
+    monkeypatch.setattr(unpacking, "MAX_WHOLE_BYTES", 1000)
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as out:
+        out.write(NOISE[:2000])
+    with os.fdopen(reading, "rb") as pipe, pytest.raises(ProfileError, match="through a pipe: use a file instead"):
+        Content(pipe)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_progress_rises_to_one_and_is_not_told_too_often(pack):
+    stated: list[float] = []
+    content = Content(pack(NOISE), watch=Watch(stated.append))
+    content.follow()
+    content.read()
+    content.read()
+    assert stated == sorted(set(stated))
+    assert 5 <= len(stated) <= 101
+    assert 0 < stated[0] < 0.5 and stated[-1] == 1.0
+
+
+def test_reading_whole_stops_at_its_cap():
+    content = Content(NOISE)
+    assert content.read(len(NOISE)) == NOISE
+    with pytest.raises(ProfileError, match="unpacks to more than 2 MB"):
+        content.read(2 * 2**20)
+    with pytest.raises(ProfileError, match="my line"):
+        content.read(100, "my line")
+
+
+def test_streaming_stops_at_its_cap(monkeypatch):
+    monkeypatch.setattr(unpacking, "MAX_STREAMED_BYTES", 2 * 2**20)
+    for pack in (bytes, gzip.compress):
+        with pytest.raises(ProfileError, match="unpacks to more than 2 MB"):
+            stream_all(Content(pack(NOISE)))
+
+
+@pytest.mark.parametrize(("change", "says"), [(lambda end: b"", "truncated"), (lambda end: end[::-1], "damaged")])
+def test_a_damaged_end_of_gzip_is_noticed(change, says):
+    packed = gzip.compress(NOISE)
+    content = Content(packed[:-8] + change(packed[-8:]))
+    assert content.head == NOISE[: 2**20]
+    with pytest.raises(ProfileError, match=says):
+        stream_all(content)
+
+
+def test_what_other_threads_do_and_waiting_does_not_count(monkeypatch):
+    monkeypatch.setattr(unpacking, "MAX_SECONDS", 0.2)
+    content = Content(NOISE)
+    other = threading.Thread(target=lambda: sum(range(20_000_000)))
+    other.start()
+    other.join()
+    content.check_time()
+    assert content.read() == NOISE
+
+
+@pytest.mark.parametrize("name", ["xplane, operations on one thread", "TensorFlow trace, empty events"])
+def test_a_slow_file_is_stopped(monkeypatch, name):
+    """Each reader has to ask for the time while it reads, not only at its start."""
+    data = hostile_files()[name][0]()
+    monkeypatch.setattr(unpacking, "MAX_SECONDS", 0.3)
+    with pytest.raises(ProfileError, match="took more than 0 s of processor time and was stopped: record fewer steps"):
+        read_profile(data)
+
 
 XPLANE = xplane(gpu_step())
 TENSORFLOW = gzip.compress(tensorflow_trace(tf_step(0, 0)), mtime=0)
@@ -228,3 +322,85 @@ def test_the_time_is_that_of_all_files_together(monkeypatch, tmp_path):
     monkeypatch.setattr(unpacking, "MAX_SECONDS", 0.0)
     with pytest.raises(ProfileError, match="of processor time and was stopped"):
         read_profile_folder(folder)
+
+
+def database() -> bytes:
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("create table kernels (name text)")
+        return connection.serialize()
+
+
+def event_file() -> bytes:
+    """As TensorBoard's writers begin: length, its checksum, and an event with a time and the version."""
+    event = b"\x09" + struct.pack("<d", 1.7e9) + b"\x1a\x0dbrain.Event:2"
+    return struct.pack("<QI", len(event), zlib.crc32(event)) + event + bytes(4)
+
+
+CASES = (
+    (event_file(), "a TensorFlow event file", "upload the xplane.pb or trace.json.gz in plugins/profile"),
+    (database(), "a database (such as an Nsight Systems export)", "record the step with TensorFlow's or"),
+    (b"\x80\x04\x95\x0a\x00\x00\x00\x00\x00\x00\x00}\x94\x8c\x01a\x94K\x01s.", "a Python pickle", "record the step"),
+    (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "a PyTorch checkpoint", "record the step"),
+    (b"\n <!DOCTYPE html><html></html>", "a web page or XML", "download the file itself"),
+    ("Epoch 1/5: 122 ms a step, naïve\n".encode() * 100, "plain text", "upload PROFET JSON, "),
+)
+
+
+def test_a_file_that_is_no_profile_is_named_and_what_to_upload_said():
+    for data, what, instead in CASES:
+        with pytest.raises(ProfileError) as caught:
+            read_profile(data, "upload")
+        message = str(caught.value)
+        assert message.startswith(f"upload: this is {what}, not a supported profile: {instead}")
+        assert message.endswith(".") and message.isprintable() and len(message) < 300
+
+
+def test_reports_of_nsight_are_told_by_their_names():
+    with pytest.raises(ProfileError, match="an NVIDIA Nsight report"):
+        read_profile(b"\x00\x01\x02\x03" * 50, "OLD.QDREP")
+
+
+def test_of_other_bytes_nothing_is_known():
+    assert what_it_is(bytes(range(128, 256)), "a.bin") is None
+    with pytest.raises(ProfileError, match="this is not a supported profile: upload PROFET JSON"):
+        read_profile(bytes(range(128, 256)))
+
+
+def field(number: int, content: bytes) -> bytes:
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+RECOMMENDATION = b"type.googleapis.com/tensorflow.profiler.GenericRecommendation"
+STEP = b"type.googleapis.com/tensorflow.profiler.PerGenericStepDetails"
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (field(2, field(4, field(1, STEP))) + field(4, field(6, field(1, RECOMMENDATION))), "overview_page.pb"),
+        (field(4, field(1, STEP)), "input_pipeline.pb"),
+        (json.dumps({"memoryProfilePerAllocator": {"GPU_0_bfc": {}}, "numHosts": 1}).encode(), "memory profile"),
+        (json.dumps({"podStatsSequence": {}}).encode(), "pod_viewer.json"),
+    ],
+)
+def test_a_file_beside_the_trace_is_refused_by_its_name(data, name):
+    with pytest.raises(ProfileError) as caught:
+        read_profile(data, "someones.pb")
+    message = str(caught.value)
+    assert name in message and "upload the xplane.pb" in message
+    assert message.isprintable() and len(message) <= 250
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        xplane(gpu_step_2_4()),
+        xplane({"GenericRecommendation": {}}),
+        tensorflow_stats([("Host", "IDLE", "IDLE", 0, 5.0)]),
+        b'{"Device_Conv2D": 5}',
+        b"",
+        b"\x0a",
+    ],
+)
+def test_profiles_are_none_of_them(data):
+    assert refused_sibling(data) == ""

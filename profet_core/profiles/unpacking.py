@@ -1,18 +1,23 @@
-"""Opens an upload as a stream of unpacked bytes: plain or gzip, under caps on size, ratio and processor time."""
+"""Opens an upload as a stream of unpacked bytes, under caps on size, ratio and processor time; lists archives."""
 
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.limits import (
+    MAX_FILES,
     MAX_RATIO,
     MAX_SECONDS,
     MAX_SMALL_SECONDS,
@@ -24,6 +29,8 @@ from profet_core.profiles.limits import (
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+    from profet_core.profiles.record import Profile
 
 #: What a reader sees to tell its format.
 HEAD_BYTES = 2**20
@@ -86,23 +93,11 @@ class Watch:
 class Content:
     """The unpacked content of one upload, or of one file in an archive, for readers.
 
-    Parameters
-    ----------
-    source : the bytes, or a binary file.
-    watch : that of the upload; progress is reported to it from `follow` on.
-    head_bytes : length of `head`, at most.
-    size : bytes of the source, where finding out would read it.
-
     Attributes
     ----------
     head : the first bytes, at most `head_bytes` of them; all of a small file.
     size : bytes of the source, packed as they are.
     is_packed : the bytes that are read are not those of the source.
-
-    Raises
-    ------
-    ProfileError : here or while reading: empty, a damaged, truncated or twice-compressed gzip file, over a cap, or over
-        the time.
     """
 
     def __init__(
@@ -133,12 +128,7 @@ class Content:
         self._is_followed = True
 
     def read(self, max_bytes: int = MAX_WHOLE_BYTES, too_large: str | None = None) -> bytes:
-        """Everything, for a format that is parsed whole.
-
-        Raises
-        ------
-        ProfileError : larger than `max_bytes`; `too_large` is its message if given.
-        """
+        """Everything, for a format that is parsed whole."""
         with self.open() as stream:
             data = stream.read(max_bytes + 1)
         if len(data) > max_bytes:
@@ -165,6 +155,15 @@ class Content:
         if self._is_followed:
             self.watch.report((position + len(data)) / max(self.size, 1))
         return data
+
+
+@dataclass(eq=False, slots=True)
+class Format:
+    """One of several formats that a module reads: what `Reader` has."""
+
+    NAME: str
+    looks_like: Callable[[bytes], bool]
+    read: Callable[[Content], Profile]
 
 
 class _Unpacked(io.RawIOBase):
@@ -253,3 +252,100 @@ def _seekable(source: BinaryIO) -> BinaryIO:
 
 def _too_large(max_bytes: int) -> str:
     return f"The file unpacks to more than {max_bytes // 2**20} MB: upload a profile of one training step only."
+
+
+MAX_NAME_CHARACTERS = 300
+#: Enough to tell a format by; many files may have to be looked at.
+SHORT_HEAD_BYTES = 64 * 2**10
+
+_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
+_ENCRYPTED = 0x1
+
+
+class ArchivedFile(NamedTuple):
+    """One file of an archive or a folder."""
+
+    name: str
+    open: Callable[[int], Content]
+
+
+def is_archive(content: Content) -> bool:
+    """True for a zip archive and for a tar archive, packed with gzip or not."""
+    return _is_zip(content) or content.head[257:262] == b"ustar"
+
+
+def _is_zip(content: Content) -> bool:
+    return content.head.startswith(_ZIP_STARTS) and not content.is_packed
+
+
+def files_in_archive(content: Content) -> list[ArchivedFile]:
+    """Every file in a zip or tar archive that is not empty, in its order."""
+    with reading_archive():
+        return list(_zip_files(content) if _is_zip(content) else _tar_files(content))
+
+
+def files_in_folder(folder: Path, watch: Watch) -> list[ArchivedFile]:
+    """Every file in a folder and the folders in it, by name."""
+
+    def fail(error: OSError) -> None:
+        raise ProfileError(f"the folder can't be read: {error.strerror}.") from None
+
+    files = []
+    for parent, folders, names in os.walk(folder, onerror=fail):
+        folders.sort()
+        for path in (Path(parent, name) for name in sorted(names)):
+            if _size_of(path):
+                files.append(_file(path.relative_to(folder).as_posix(), partial(path.open, "rb"), watch))
+                _check_number(len(files), "folder")
+    return files
+
+
+def _size_of(path: Path) -> int:
+    """Bytes of a file; 0 for what is none, as a pipe, or can't be looked at."""
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return 0
+
+
+def _zip_files(content: Content) -> Iterator[ArchivedFile]:
+    archive = zipfile.ZipFile(content.open())
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    _check_number(len(entries), "archive")
+    if entries and all(entry.flag_bits & _ENCRYPTED for entry in entries):
+        raise ProfileError("The zip archive is encrypted: pack it without a password.")
+
+    def start(entry: zipfile.ZipInfo) -> IO[bytes]:
+        if unpacks_too_well(entry.file_size, entry.compress_size):
+            raise ProfileError(RATIO_REFUSAL)
+        return archive.open(entry)
+
+    for entry in entries:
+        known = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if entry.file_size and known and not entry.flag_bits & _ENCRYPTED:
+            yield _file(entry.filename, partial(start, entry), content.watch, entry.file_size)
+
+
+def _tar_files(content: Content) -> Iterator[ArchivedFile]:
+    archive = tarfile.TarFile(fileobj=content.open())
+    for number, entry in enumerate(archive, 1):
+        _check_number(number, "archive")
+        if entry.isreg() and entry.size > 0:
+            yield _file(entry.name, partial(archive.extractfile, entry), content.watch, entry.size)
+
+
+def _file(name: str, start: Callable[[], Any], watch: Watch, size: int | None = None) -> ArchivedFile:
+    def open_(head_bytes: int) -> Content:
+        try:
+            with reading_archive():
+                return Content(start(), watch=watch, head_bytes=head_bytes, size=size)
+        except OSError as error:
+            raise ProfileError(f"it can't be read: {error.strerror}.") from None
+
+    printable = "".join(character for character in name if character.isprintable())[-MAX_NAME_CHARACTERS:]
+    return ArchivedFile(printable, open_)
+
+
+def _check_number(count: int, what: str) -> None:
+    if count > MAX_FILES:
+        raise ProfileError(f"The {what} holds more than {MAX_FILES:,} files: choose the folder of one run.")

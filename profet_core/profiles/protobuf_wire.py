@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import BinaryIO
@@ -21,12 +22,7 @@ _WINDOW_BYTES = 64 * 2**10
 
 
 class WireStream:
-    """Fields of nested messages, in order; forwards only.
-
-    Raises
-    ------
-    ProfileError : bytes that are no such message, or more than `MAX_FIELDS` fields in all.
-    """
+    """Fields of nested messages, in order; forwards only."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -188,17 +184,22 @@ def damaged() -> ProfileError:
     return ProfileError("The trace is damaged or truncated: record or download it again.")
 
 
-#: message -> field -> (number, type, repeated); a type that is a message of the same description is that message.
-Description = Mapping[str, Mapping[str, tuple[int, str, bool]]]
+#: message -> its fields, as a .proto file has them.
+Description = Mapping[str, str]
+
+
+def fields_of(message: str) -> list[tuple[str, str, int, bool]]:
+    """Type, name, number and whether it is repeated of each field; a type may be another message of the description.
+
+    >>> fields_of("int64 id = 1; repeated Event events = 4")
+    [('int64', 'id', 1, False), ('Event', 'events', 4, True)]
+    """
+    found = re.findall(r"(repeated )?(\w+) (\w+) = (\d+)", message)
+    return [(kind, name, int(number), bool(repeated)) for repeated, kind, name, number in found]
 
 
 def message_classes(name: str, description: Description) -> SimpleNamespace:
-    """The message classes by name: `classes.Line.FromString(data)`.
-
-    Parameters
-    ----------
-    name : of the format, one word.
-    """
+    """The message classes by name, `classes.Line.FromString(data)`; `name` is the format's, one word."""
     # Here, because every command loads this module and few read such a trace: protobuf takes 50 ms.
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -207,8 +208,8 @@ def message_classes(name: str, description: Description) -> SimpleNamespace:
     file = descriptor_pb2.FileDescriptorProto(name=f"profet/{name}.proto", package=package, syntax="proto3")
     for message, fields in description.items():
         described = file.message_type.add(name=message)
-        for field_name, (number, kind, repeated) in fields.items():
-            label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
+        for kind, field_name, number, is_repeated in fields_of(fields):
+            label = kinds.LABEL_REPEATED if is_repeated else kinds.LABEL_OPTIONAL
             field = described.field.add(name=field_name, number=number, label=label)
             if kind in description:
                 field.type, field.type_name = kinds.TYPE_MESSAGE, f".{package}.{kind}"

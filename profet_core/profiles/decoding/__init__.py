@@ -1,1 +1,0 @@
-"""Syntaxes read strictly and in a stream: JSON, and protobuf without generated code."""
