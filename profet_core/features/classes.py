@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from importlib import resources
 from types import MappingProxyType
 
@@ -126,8 +126,8 @@ class ClassTimes:
     severely: np.ndarray
 
 
-#: Longer lists of operations are not kept.
-_MOST_KEPT = 500
+#: Lists of operations that are kept, and how many operations each may have.
+_MOST_KEPT, _LONGEST_KEPT = 32, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class OperationClasses:
         times_us : (profiles, operations), microseconds of one step.
         may_be_cut : (profiles,), or one for all: False for whole traces, which need no imputation.
         """
-        table = self._table(tuple(operations)) if len(operations) <= _MOST_KEPT else self._read(operations)
+        table = self._table(tuple(operations))
         times_ms = times_us / US_PER_MS
         busy_ms = times_ms[:, table.busy]
         cheapest = np.where(busy_ms > 0, busy_ms, np.inf).min(axis=1, initial=np.inf)
@@ -216,10 +216,20 @@ class OperationClasses:
             severely=truncated & ~(times_ms[:, table.loss] > 0).any(axis=1),
         )
 
+    def _table(self, operations: tuple[str, ...]) -> _Table:
+        """The table of these operations, kept because a visitor's profile is predicted many times."""
+        found = self._tables.get(operations)
+        if found is None:
+            found = self._read(operations)
+            if len(operations) <= _LONGEST_KEPT:
+                if len(self._tables) == _MOST_KEPT:
+                    self._tables.clear()
+                self._tables[operations] = found
+        return found
+
     @cached_property
-    def _table(self) -> Callable[[tuple[str, ...]], _Table]:
-        """`_read` for the lists of operations that were met last: a visitor's profile is predicted many times."""
-        return lru_cache(32)(self._read)
+    def _tables(self) -> dict[tuple[str, ...], _Table]:
+        return {}
 
     def _read(self, operations: Sequence[str]) -> _Table:
         placed = self.place(operations)
