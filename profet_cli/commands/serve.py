@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
         workers=options.workers,
         access_log=False,
         server_header=False,
-        http="profet_http.connection:TimedConnection",
+        http="h11",
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=STOP_WITHIN_S,
     )
