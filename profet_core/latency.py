@@ -9,7 +9,7 @@ from enum import StrEnum
 from statistics import NormalDist
 from typing import Any, Self, TypeAlias, final
 
-from profet_core.messages import Code, Note, words_of
+from profet_core.messages import Code, Note, line_of
 
 #: A step is host-bound if launches take at least this share of the GPU's time.
 HOST_BOUND_SHARE = 0.75
@@ -250,11 +250,6 @@ class Estimate:
         """Whether the host takes longer to launch the step than the GPU to compute it; such GPUs tie."""
         return self.reach is not None and self.reach.limited_by_host
 
-    @property
-    def note(self) -> str:
-        """Notes as one line; empty if there are none."""
-        return words_of((_HOST_BOUND, *self.notes) if self.limited_by_host else self.notes)
-
 
 _HOST_BOUND = Note(Code.HOST_BOUND)
 
@@ -297,29 +292,60 @@ def join(estimates: Sequence[Estimate], weights: Sequence[Values]) -> Estimate:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepTime(Estimate):
-    """Step latency of one instance."""
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Estimate of one instance's step. Offers of a GPU in one host share theirs."""
 
     instance: str
-    latency_ms: float | None
-    log_sd: float | None = None
+    estimate: Estimate
 
-    @classmethod
-    def of(cls, instance: str, estimate: Estimate) -> StepTime:
-        """Assign an estimate to an instance. Faster than `dataclasses.replace`: a GPU has many offers."""
-        return StepTime(
-            instance=instance,
-            latency_ms=estimate.latency_ms,
-            log_sd=estimate.log_sd,
-            basis=estimate.basis,
-            notes=estimate.notes,
-            least_ms=estimate.least_ms,
-            relative=estimate.relative,
-            reach=estimate.reach,
-        )
+    def changed(self, **values: object) -> Self:
+        """A copy whose estimate has other values."""
+        return replace(self, estimate=replace(self.estimate, **values))  # type: ignore[arg-type]
+
+    @property
+    def latency_ms(self) -> float | None:
+        """Milliseconds per training step; None if unknown."""
+        latency_ms: float | None = self.estimate.latency_ms
+        return latency_ms
+
+    @property
+    def log_sd(self) -> float | None:
+        """Standard deviation of the latency's logarithm; None if unknown."""
+        log_sd: float | None = self.estimate.log_sd
+        return log_sd
+
+    @property
+    def basis(self) -> Basis:
+        """Basis of the latency."""
+        return self.estimate.basis
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Caveats of the latency."""
+        return self.estimate.notes
+
+    @property
+    def relative(self) -> Relative | None:
+        """Uncertainty relative to another instance."""
+        return self.estimate.relative
+
+    @property
+    def reach(self) -> Reach | None:
+        """Parts of a derived or transferred latency."""
+        return self.estimate.reach
+
+    @property
+    def limited_by_host(self) -> bool:
+        """Whether the host takes longer to launch the step than the GPU to compute it; such GPUs tie."""
+        return self.estimate.limited_by_host
 
     @property
     def interval(self) -> Interval | None:
         """Interval at `LEVEL`; None if the latency is given, or if it is unknown."""
-        return None if self.basis is Basis.GIVEN else self.interval_at()
+        return None if self.estimate.basis is Basis.GIVEN else self.estimate.interval_at()
+
+    @property
+    def note(self) -> str:
+        """Notes as one line; empty if there are none."""
+        return line_of((_HOST_BOUND, *self.notes) if self.limited_by_host else self.notes)

@@ -1,11 +1,10 @@
-"""Notes as codes with values: logic compares codes, users read sentences."""
+"""Notes and warnings as codes with values: logic compares codes, users read sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from typing import Any
 
 
 class Code(StrEnum):
@@ -37,9 +36,44 @@ class Code(StrEnum):
     REGIME = "regime"
     SCALED_OUT = "scaled_out"
     HOST_MEMORY = "host_memory"
+    # Warnings of a whole answer
+    PROFILE = "profile"
+    SECOND_PROFILE = "second_profile"
+    COMPARED_PROFILE = "compared_profile"
+    COUNTS = "counts"
+    WRONG_GPU = "wrong_gpu"
+    UNTRAINED_ANCHOR = "untrained_anchor"
+    UNKNOWN_PRECISION = "unknown_precision"
+    HALF_PRECISION = "half_precision"
+    BF16_AS_FP16 = "bf16_as_fp16"
+    CONVERTED_PRECISION = "converted_precision"
+    COMPILED = "compiled"
+    CHANNELS_LAST = "channels_last"
+    STEPS_INFERRED = "steps_inferred"
+    STEPS_ASSUMED = "steps_assumed"
+    UNATTRIBUTED = "unattributed"
+    INPUT_WAIT = "input_wait"
+    UNKNOWN_OPERATIONS = "unknown_operations"
+    TRUNCATED = "truncated"
+    DISSIMILAR = "dissimilar"
+    OUT_OF_RANGE = "out_of_range"
+    AT_FLOOR = "at_floor"
+    MEASURED_FAR = "measured_far"
+    CORRECTED = "corrected"
+    MORE_CLASSES = "more_classes"
+    OTHER_SIZE = "other_size"
+    UNMEASURED_BATCH = "unmeasured_batch"
+    UNMEASURED_PIXELS = "unmeasured_pixels"
+    UNMEASURED_DEPTHWISE = "unmeasured_depthwise"
+    NO_PEER_ACCESS = "no_peer_access"
+    UNMEASURED_LINK = "unmeasured_link"
 
 
-_WORDS = {
+#: On the number of steps in a file.
+STEPS_CODES = (Code.STEPS_INFERRED, Code.STEPS_ASSUMED)
+
+#: Code -> its sentence, or part of one.
+SENTENCES = {
     Code.HOST_BOUND: "limited by CPU launch overhead",
     Code.NODE_PRICE: "latency of one GPU, price of the whole machine with {gpus} GPUs",
     Code.SAME_GPU: "latency of {instance}, which has the same GPU",
@@ -71,43 +105,111 @@ _WORDS = {
     Code.HOST_MEMORY: (
         "machines with 4 or more GPUs that communicate through host memory vary: some took up to 3.6 times as long"
     ),
+    Code.PROFILE: "{text}",
+    Code.SECOND_PROFILE: "Second profile: {text}",
+    Code.COMPARED_PROFILE: "The profile: {text}",
+    Code.COUNTS: "{text}",
+    Code.WRONG_GPU: "The profile says it was recorded on {recorded}, but the anchor is {anchor}: check the anchor.",
+    Code.UNTRAINED_ANCHOR: (
+        "The models have no profiles of {gpu}: the profile is scaled to profiled GPUs by their speed at each kind of "
+        "operation. All predictions are less certain."
+    ),
+    Code.UNKNOWN_PRECISION: (
+        "The file does not state the step's precision: FP32 or TF32 assumed. Give the precision if that is wrong."
+    ),
+    Code.HALF_PRECISION: (
+        "{precision} latencies are FP32 or TF32 latencies divided by a speed-up from published pairs: plain and tuned "
+        "training differ, and the intervals include that."
+    ),
+    Code.BF16_AS_FP16: "No BF16 pairs were published: the same speed-up as for FP16 AMP is assumed.",
+    Code.CONVERTED_PRECISION: (
+        "The profile was recorded in {precision} and is converted to FP32 first: the intervals are wider."
+    ),
+    Code.COMPILED: (
+        "This step was compiled (XLA or torch.compile), which fuses operations. The models were trained on uncompiled "
+        "steps: intervals are wider."
+    ),
+    Code.CHANNELS_LAST: (
+        "This step ran channels-last (NHWC), which uses other kernels. The models were trained without it: intervals "
+        "are wider."
+    ),
+    Code.STEPS_INFERRED: "The file does not include its number of steps; its times and the latency match {steps}.",
+    Code.STEPS_ASSUMED: (
+        "The file does not include its number of steps: {steps} assumed. Give the number if that is wrong."
+    ),
+    Code.UNATTRIBUTED: "{share:.0%} of the GPU time belongs to no named operation: the interval is wider.",
+    Code.INPUT_WAIT: (
+        "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall: "
+        "another GPU does not shorten it."
+    ),
+    Code.UNKNOWN_OPERATIONS: ("The models don't know {operations}, {share:.1%} of the busy time ({weight}): {placed}."),
+    Code.TRUNCATED: (
+        "The profile is truncated: operations that every training step has are missing (TensorFlow keeps the 500 "
+        "costliest). The device time was scaled up by {factor:.2f} to compensate, and the interval is wider."
+    ),
+    Code.DISSIMILAR: (
+        "This network is {like} the training data: held-out networks this different had a mean error of {error}."
+    ),
+    Code.OUT_OF_RANGE: (
+        "This step's GPU time is {side} than any in the training data of {anchor} ({total} of device time, known {low} "
+        "to {high}): the prediction is an extrapolation."
+    ),
+    Code.AT_FLOOR: ("The prediction for {instances} fell below all measurements and was set to half the fastest step."),
+    Code.MEASURED_FAR: (
+        "{measured} on {instance} is far from the prediction of {predicted}: check that it is in milliseconds per step "
+        "and for the same network."
+    ),
+    Code.CORRECTED: "{instance} was corrected by {percent:+.1f}%, from the latency you measured there{others}.",
+    Code.MORE_CLASSES: (
+        "The measured networks have more classes at larger image sizes (10 at 32 pixels; 100 at 64 and 128; 1,000 at "
+        "224 and 256), and this estimate assumes the same. A network with a fixed number of classes changes less."
+    ),
+    Code.OTHER_SIZE: (
+        "The profile was recorded at {what} {recorded}, the estimate is for {asked}: these are different steps."
+    ),
+    Code.UNMEASURED_BATCH: "Batch size {batch_size} is outside the measured range of {low} to {high}.",
+    Code.UNMEASURED_PIXELS: "{pixels} pixels is outside the measured range of {low} to {high}.",
+    Code.UNMEASURED_DEPTHWISE: (
+        "Only MobileNetV2's 3 x 3 depthwise convolutions were measured: others are estimated less accurately."
+    ),
+    Code.NO_PEER_ACCESS: (
+        "GPUs without peer access: machines with 4 or more GPUs that communicate through host memory vary: some took "
+        "up to 3.6 times as long as predicted."
+    ),
+    Code.UNMEASURED_LINK: (
+        "Only 10 Gb/s between machines was measured, not {gbit_per_s:g}: the intervals are wider by judgment."
+    ),
 }
 
 
-@dataclass(frozen=True)
-class Note:
-    """A code, and the values in its sentence.
+class Note(str):
+    """A sentence, or a part of one, with its code and values.
 
-    >>> Note.of(Code.SAME_GPU, instance="p3.2xlarge").words
-    'latency of p3.2xlarge, which has the same GPU'
+    >>> note = Note(Code.SAME_GPU, instance="p3.2xlarge")
+    >>> note.code, str(note)
+    (<Code.SAME_GPU: 'same_gpu'>, 'latency of p3.2xlarge, which has the same GPU')
     """
+
+    __slots__ = ("code", "values")
 
     code: Code
-    values: tuple[tuple[str, object], ...] = ()
+    values: dict[str, Any]
 
-    @classmethod
-    def of(cls, code: Code, **values: object) -> Note:
-        """A note with these values."""
-        return cls(code, tuple(values.items()))
+    def __new__(cls, code: Code, **values: Any) -> Note:
+        """Word a code with the values of its sentence."""
+        note = super().__new__(cls, SENTENCES[code].format(**values))
+        note.code, note.values = code, values
+        return note
 
-    @property
-    def template(self) -> str:
-        """Its sentence before the values are filled in."""
-        return _WORDS[self.code]
-
-    @cached_property
-    def words(self) -> str:
-        """Display text: part of a sentence. Many rows share a note."""
-        return self.template.format(**dict(self.values))
-
-    def __str__(self) -> str:
-        return self.words
+    def __getnewargs_ex__(self) -> tuple[tuple[Code], dict[str, Any]]:
+        # Copies are made from the code too.
+        return (self.code,), self.values
 
 
-def words_of(notes: Iterable[Note]) -> str:
+def line_of(notes: Iterable[Note]) -> str:
     """Notes as one line; empty if there are none.
 
-    >>> words_of([Note(Code.HOST_BOUND), Note(Code.FP32_FROM_TF32)])
+    >>> line_of([Note(Code.HOST_BOUND), Note(Code.FP32_FROM_TF32)])
     'limited by CPU launch overhead; FP32 from the TF32 speed'
     """
-    return "; ".join(note.words for note in notes)
+    return "; ".join(notes)

@@ -90,11 +90,11 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
 def _with(candidate: Candidate, each: EachPrediction, shown: Predicted | None) -> Candidate:
     if each.prediction is None:
         return replace(candidate, warnings=each.profile.warnings, refusal=each.refusal)
-    prediction, profile, doubts = each.prediction, each.profile, [each.doubt] if each.doubt else []
+    prediction, doubts = each.prediction, [each.doubt] if each.doubt else []
     if candidate.on_predict and shown is not None:
-        prediction, profile = shown.training.prediction, shown.training.profile
+        prediction = shown.training.prediction
         doubts = [f"{shown.doubt} Predicted without it."] if shown.doubt else []
-    lines = besides_steps(prediction.warnings, profile, candidate.held)
+    lines = besides_steps(prediction.warnings, candidate.held)
     return replace(candidate, prediction=prediction, warnings=(*doubts, *lines))
 
 

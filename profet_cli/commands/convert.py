@@ -77,7 +77,7 @@ def _written_document(target: Path, profile: Profile) -> Document:
 def _print_written(target: Path, profile: Profile) -> None:
     steps = "1 step" if profile.steps == 1 else f"the mean of {profile.steps} steps"
     print(f"{target}: {len(profile.operations)} operation types, {steps}, from {profile.source_format}")
-    if note := steps_note(profile):
+    for note in steps_note(profile):
         print(note)
     print("It contains times per operation type and your options, but no names of layers, files or machines.")
 

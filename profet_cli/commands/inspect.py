@@ -94,7 +94,7 @@ def _print_profile(profile: Profile, placed: Sequence[Placement], diagnosis: Dia
     print_profile_warnings(profile)
     steps = "" if profile.steps == 1 else f", the mean of {profile.steps} steps"
     print(f"{profile.source_format}: {len(profile.operations)} operation types{steps}")
-    if note := steps_note(profile):
+    for note in steps_note(profile):
         print(note)
     device_ms, host_ms = profile.device_total_us / US_PER_MS, profile.host_total_us / US_PER_MS
     print(f"device {format_ms(device_ms)}, host {format_ms(host_ms)}")

@@ -10,7 +10,7 @@ from profet_cli.output import cell, print_json, print_notes, print_warnings
 from profet_core.answers.predict import PredictAnswer, answer_predict
 from profet_core.documents.answers import PREDICTION
 from profet_core.fields.questions import PREDICT, PredictQuestion
-from profet_core.prediction.checks import input_wait_warning
+from profet_core.prediction.checks import input_wait_note
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd
@@ -65,5 +65,5 @@ def _print_doubts(answer: PredictAnswer) -> None:
             f"error of {similarity.error_words}."
         )
     diagnosis = diagnose(answer.profile, answer.prediction.anchor_latency_ms)
-    if not diagnosis.another_gpu_helps and not (diagnosis.kind == "input" and input_wait_warning(answer.profile)):
+    if not diagnosis.another_gpu_helps and not (diagnosis.kind == "input" and input_wait_note(answer.profile)):
         print(diagnosis.sentence)

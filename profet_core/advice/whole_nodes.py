@@ -11,7 +11,7 @@ from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError
 from profet_core.frames import frame_of
-from profet_core.latency import Basis, StepTime
+from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.messages import Code, Note
 from profet_core.multi_gpu.law import ScaleoutModel, Strategy
@@ -114,10 +114,9 @@ def on_gpus(
         return step, row
     assumed = f" (assumed: {links.assumed})" if links.assumed else ""
     link = links.among(step.gpus_per_node).link.words
-    how = Note.of(Code.SCALED_OUT, gpus=gpus, strategy=strategy.words, link=link, assumed=assumed)
+    how = Note(Code.SCALED_OUT, gpus=gpus, strategy=strategy.words, link=link, assumed=assumed)
     through_host = (Note(Code.HOST_MEMORY),) if shares_host_memory(step, links) else ()
-    of_all = NodeTime(
-        instance=row.instance,
+    estimate = Estimate(
         latency_ms=step.latency_ms,
         # The error is unknown if one GPU's error is unknown.
         log_sd=step.estimate.log_sd if row.basis.is_exact or row.log_sd is not None else None,
@@ -126,10 +125,8 @@ def on_gpus(
         notes=(how, *through_host, *(note for note in row.notes if note.code is not Code.NODE_PRICE)),
         relative=row.relative,
         reach=row.reach,
-        gpus=gpus,
-        scaling_log_sd=step.log_sd or 0.0,
     )
-    return step, of_all
+    return step, NodeTime(row.instance, estimate, gpus=gpus, scaling_log_sd=step.log_sd or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +243,7 @@ class ScaledTraining:
     curve: tuple[CurveRow, ...]
     last_paying: int | None
     plans: tuple[WholeNodePlan, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
 
     def to_frame(self) -> Any:
         """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""

@@ -20,6 +20,7 @@ from profet_core.fields.questions import COST, FieldNames, ProfileQuestion, Step
 from profet_core.from_layers.estimate import OPTIMIZERS, Disagreement, NetworkEstimate, disagreements, estimate
 from profet_core.layers.counts import Counts
 from profet_core.layers.networks import counts_of, network_name
+from profet_core.messages import Code, Note
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.records import InstancePrediction, Prediction, rows_frame
 from profet_core.profiles import Profile
@@ -124,7 +125,7 @@ class EstimateAnswer:
     costs: CostTable | None
     profiled: Prediction | None
     disagreements: Sequence[Disagreement]
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
 
     def to_frame(self) -> Any:
         """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
@@ -159,7 +160,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
         costs=_costs(context, question, found),
         profiled=profiled,
         disagreements=() if profiled is None else disagreements(found.rows, profiled),
-        warnings=(*question.caveats, *found.warnings, *said),
+        warnings=(*(Note(Code.COUNTS, text=text) for text in question.caveats), *found.warnings, *said),
     )
 
 
@@ -190,27 +191,27 @@ def _costs(context: Context, question: EstimateQuestion, found: NetworkEstimate)
 
 def _profiled(
     context: Context, question: EstimateQuestion, field_names: FieldNames
-) -> tuple[Prediction | None, tuple[str, ...]]:
+) -> tuple[Prediction | None, Sequence[Note]]:
     """The prediction from the profile, and its caveats."""
     asked = question.profiled
     if asked is None:
         return None, ()
     profile = read_as(asked.profile, asked.steps)
     profile, prediction = predicted_profile(context, asked, field_names, profile, asked.latency_ms)
-    said = [f"The profile: {text}" for text in prediction.warnings]
+    said = [Note(Code.COMPARED_PROFILE, text=note) for note in prediction.warnings]
     return prediction, (*said, *other_sizes(profile, question))
 
 
-def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[str, ...]:
+def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[Note, ...]:
     """Caveats if a profile was recorded at a different size than the question asks for."""
     sizes = (
         ("batch size", profile.meta.batch_size, question.batch_size),
         ("pixel size", profile.meta.pixels, question.network.pixels),
     )
     return tuple(
-        f"The profile was recorded at {what} {recorded}, the estimate is for {wanted}: these are different steps."
-        for what, recorded, wanted in sizes
-        if recorded is not None and recorded != wanted
+        Note(Code.OTHER_SIZE, what=what, recorded=recorded, asked=asked)
+        for what, recorded, asked in sizes
+        if recorded is not None and recorded != asked
     )
 
 

@@ -9,8 +9,9 @@ from profet_core.answers.questions import Context
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.errors import InputError
 from profet_core.fields.questions import FieldNames, TrainingQuestion
-from profet_core.latency import Basis, StepTime
+from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.memory.fit import FitAnswer
+from profet_core.messages import Note
 from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.profiles.record import ProfileMeta
 from profet_core.units import positive_number, whole_number
@@ -39,7 +40,7 @@ class OneGpu:
     fit_at: Callable[[str, int], FitAnswer | None]
     pixels: int | None = None
     meta: ProfileMeta = field(default_factory=ProfileMeta)
-    warnings: Sequence[str] = ()
+    warnings: Sequence[Note] = ()
 
 
 def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names: FieldNames) -> OneGpu:
@@ -62,7 +63,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names:
         is_a_gpu = instance == anchor and instance not in context.catalog
         steps = at(batch_size).steps
         if is_a_gpu and given_ms is not None and not steps.carried:
-            return StepTime(instance=instance, latency_ms=given_ms, basis=Basis.GIVEN)
+            return StepTime(instance, Estimate(latency_ms=given_ms, basis=Basis.GIVEN))
         names = [instance]
         if is_a_gpu:
             having = [offer for offer in context.catalog.values() if offer.gpu == instance]
@@ -121,6 +122,6 @@ def measured_one_gpu(
             raise InputError(
                 f"The measured step is for batch {batch} per GPU, not {batch_size}: another batch size needs a profile."
             )
-        return StepTime(instance=instance, latency_ms=latency_ms, basis=Basis.GIVEN)
+        return StepTime(instance, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN))
 
     return OneGpu(gpu, "", batch, known, lambda size: size == batch, step_at, lambda *_: None)

@@ -41,7 +41,7 @@ from profet_core.multi_gpu.step import (
     GpuStep,
     ScaledStep,
     scaled_step,
-    scaling_warnings,
+    scaling_notes,
 )
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.sizes import BATCH_SIZES
@@ -192,7 +192,7 @@ class ScaleoutPlans:
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
         plans = self.plans
-        warnings = (*self.source.warnings, *scaling_warnings((row.step for row in curve), links))
+        warnings = (*self.source.warnings, *scaling_notes((row.step for row in curve), links))
         return ScaledTraining(
             network=network.name,
             parameters=network.count,

@@ -10,6 +10,7 @@ from profet_core.answers.questions import Context
 from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
 from profet_core.fields.questions import FieldNames, TrainingQuestion
 from profet_core.memory.fit import FitAnswer
+from profet_core.messages import Code, Note
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (
@@ -22,11 +23,6 @@ from profet_core.prediction.sizes import (
 )
 from profet_core.profiles import Profile
 
-#: Caveat where latencies are scaled to other pixel sizes: what changes besides the images.
-CLASSES_GROW = (
-    "The measured networks have more classes at larger image sizes (10 at 32 pixels; 100 at 64 and 128; 1,000 at "
-    "224 and 256), and this estimate assumes the same. A network with a fixed number of classes changes less."
-)
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
 
 
@@ -44,7 +40,7 @@ class PredictedTraining:
     profile: Profile
     prediction: Prediction
     steps: TrainingSteps
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
     known: tuple[KnownStep, ...]
 
     @property
@@ -77,10 +73,11 @@ def predicted_training(context: Context, question: TrainingQuestion, field_names
     warnings = list(first.prediction.warnings)
     if question.second is not None:
         second = _second_step(context, question, question.second, field_names, first)
-        warnings += [f"Second profile: {text}" for text in second.prediction.warnings if text not in warnings]
+        own = [note for note in second.prediction.warnings if note not in warnings]
+        warnings += [Note(Code.SECOND_PROFILE, text=note) for note in own]
         known = joint_predictions((first, second))
     if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in known):
-        warnings.append(CLASSES_GROW)
+        warnings.append(Note(Code.MORE_CLASSES))
     return PredictedTraining(profile, known[0].prediction, _steps(context, question, known), tuple(warnings), known)
 
 

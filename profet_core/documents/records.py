@@ -160,13 +160,15 @@ def _reader(values: Sequence[Any]) -> Callable[[Any], Iterable[object]]:
     return lambda source: [of(source) for of in each]
 
 
-TEXTS = many(TEXT)
+#: Notes as plain text: not every JSON writer takes a subclass of `str`.
+TEXTS = many(Type(TEXT.schema, str))
 _TYPES = {
     "str": TEXT,
     "int": WHOLE,
     "float": NUMBER,
     "bool": FLAG,
     "tuple[str, ...]": TEXTS,
+    "tuple[Note, ...]": TEXTS,
     "Mapping[str, float]": by_name(NUMBER),
     "Mapping[str, str]": by_name(TEXT),
     "Basis": choice(list(Basis)),

@@ -52,8 +52,9 @@ class IntervalScale:
         ----------
         member_ms : members' latencies, (targets, profiles, members). distance, doubt : (profiles,).
         """
-        offset = np.array([self.offset[anchor][target] for target in targets])[:, None]
-        quantile = np.array([self.quantile[anchor][target] for target in targets])[:, None]
+        offset, quantile = np.array(
+            [(self.offset[anchor][target], self.quantile[anchor][target]) for target in targets]
+        ).T[..., None]
         log_scale = offset + scale_features(member_ms, distance) @ np.array([self.spread, self.distance])
         # Clip before the power too: zero times infinity is NaN.
         scale: FloatArray = np.exp(np.minimum(log_scale, _MOST_LOG_SCALE))

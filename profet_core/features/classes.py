@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from types import MappingProxyType
 
@@ -126,6 +126,28 @@ class ClassTimes:
     severely: np.ndarray
 
 
+#: Longer lists of operations are not kept.
+_MOST_KEPT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Where the times of a list of operations belong.
+
+    Attributes
+    ----------
+    sums : (operations, classes), 0 or 1. host, busy, unknown : (operations,) boolean; `busy` and `unknown` on the GPU.
+    end_of_step, loss : indices.
+    """
+
+    sums: np.ndarray
+    host: np.ndarray
+    busy: np.ndarray
+    unknown: np.ndarray
+    end_of_step: list[int]
+    loss: list[int]
+
+
 @dataclass(frozen=True)
 class OperationClasses:
     """Table of operation classes: context about TensorFlow's operations, not learned from data.
@@ -180,21 +202,36 @@ class OperationClasses:
         times_us : (profiles, operations), microseconds of one step.
         may_be_cut : (profiles,), or one for all: False for whole traces, which need no imputation.
         """
-        placed, times_ms = self.place(operations), times_us / US_PER_MS
-        number = {name: index for index, name in enumerate(operations)}
-        device = np.array([name.startswith(DEVICE_PREFIX) for name in operations], bool)
-        busy = device & np.array([name not in IDLE_OPERATIONS for name in operations], bool)
-        unknown = device & np.array([placed[name] is None and not is_set_aside(name) for name in operations], bool)
-        end_of_step = [number[name] for name in _END_OF_STEP if name in number]
-        cheapest = np.where(times_ms[:, busy] > 0, times_ms[:, busy], np.inf).min(axis=1, initial=np.inf)
-        ended = (times_ms[:, end_of_step] > 0).any(axis=1)
+        table = self._table(tuple(operations)) if len(operations) <= _MOST_KEPT else self._read(operations)
+        times_ms = times_us / US_PER_MS
+        busy_ms = times_ms[:, table.busy]
+        cheapest = np.where(busy_ms > 0, busy_ms, np.inf).min(axis=1, initial=np.inf)
+        ended = (times_ms[:, table.end_of_step] > 0).any(axis=1)
         truncated = ~ended & (cheapest > CHEAP_MS) & may_be_cut
         return ClassTimes(
-            times_ms=times_ms @ column_sums(placed, len(self.names)),
-            unknown_ms=times_ms[:, unknown].sum(axis=1),
-            host_total_ms=times_ms[:, ~device].sum(axis=1),
+            times_ms=times_ms @ table.sums,
+            unknown_ms=times_ms[:, table.unknown].sum(axis=1),
+            host_total_ms=times_ms[:, table.host].sum(axis=1),
             truncated=truncated,
-            severely=truncated & ~(times_ms[:, number[_LOSS]] > 0) if _LOSS in number else truncated,
+            severely=truncated & ~(times_ms[:, table.loss] > 0).any(axis=1),
+        )
+
+    @cached_property
+    def _table(self) -> Callable[[tuple[str, ...]], _Table]:
+        """`_read` for the lists of operations that were met last: a visitor's profile is predicted many times."""
+        return lru_cache(32)(self._read)
+
+    def _read(self, operations: Sequence[str]) -> _Table:
+        placed = self.place(operations)
+        device = np.array([name.startswith(DEVICE_PREFIX) for name in operations], bool)
+        nowhere = np.array([placed[name] is None and not is_set_aside(name) for name in operations], bool)
+        return _Table(
+            sums=column_sums(placed, len(self.names)),
+            host=~device,
+            busy=device & np.array([name not in IDLE_OPERATIONS for name in operations], bool),
+            unknown=device & nowhere,
+            end_of_step=[at for at, name in enumerate(operations) if name in _END_OF_STEP],
+            loss=[at for at, name in enumerate(operations) if name == _LOSS],
         )
 
     def encode(self, profiles: Sequence[Profile]) -> tuple[ClassTimes, list[UnknownOperations]]:

@@ -35,8 +35,8 @@ from profet_core.prediction.in_precision import (
     FP32_FROM_TF32,
     faster_step,
     fp32_unknown,
+    precision_notes,
     precision_of,
-    precision_warnings,
     speedup_note,
 )
 from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
@@ -165,7 +165,7 @@ class NetworkEstimate:
     regimes: Mapping[str, Regime]
     method: str
     fits: Mapping[str, FitAnswer]
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
 
 
 #: Log standard deviation between frameworks: the models learned from TensorFlow 2.5 alone. With it, the 90% intervals
@@ -264,7 +264,7 @@ def estimate(
         regimes={instance: found[one].regime for instance, one in placed.items()},
         method=method,
         fits=_fits(models, catalog, network, batch_size, OPTIMIZERS[optimizer], list(placed), half=is_half(asked)),
-        warnings=(*precision_warnings(asked), *_warnings(network, batch_size)),
+        warnings=(*precision_notes(asked), *_range_notes(network, batch_size)),
     )
 
 
@@ -357,7 +357,7 @@ def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
 
 
 def _note(regime: Regime) -> Note:
-    return Note.of(Code.REGIME, said=regime.words)
+    return Note(Code.REGIME, said=regime.words)
 
 
 def _measured_ms(question: _Question, method: str, instance: str, placed: Placed) -> float:
@@ -437,14 +437,12 @@ def _fits(
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
 
 
-def _warnings(network: Counts, batch_size: int) -> tuple[str, ...]:
+def _range_notes(network: Counts, batch_size: int) -> list[Note]:
     found = []
     if not BATCHES[0] <= batch_size <= BATCHES[1]:
-        found.append(f"Batch size {batch_size} is outside the measured range of {BATCHES[0]} to {BATCHES[1]}.")
+        found.append(Note(Code.UNMEASURED_BATCH, batch_size=batch_size, low=BATCHES[0], high=BATCHES[1]))
     if not PIXELS[0] <= network.pixels <= PIXELS[1]:
-        found.append(f"{network.pixels} pixels is outside the measured range of {PIXELS[0]} to {PIXELS[1]}.")
+        found.append(Note(Code.UNMEASURED_PIXELS, pixels=network.pixels, low=PIXELS[0], high=PIXELS[1]))
     if network.depthwise_flops and measured_network(network) is None:
-        found.append(
-            "Only MobileNetV2's 3 x 3 depthwise convolutions were measured: others are estimated less accurately."
-        )
-    return tuple(found)
+        found.append(Note(Code.UNMEASURED_DEPTHWISE))
+    return found

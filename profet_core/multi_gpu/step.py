@@ -230,15 +230,11 @@ def shares_host_memory(step: ScaledStep, links: Interconnect) -> bool:
     return links.link is Link.PCIE_HOST and step.gpus_per_node >= _MANY
 
 
-def scaling_warnings(steps: Iterable[ScaledStep], links: Interconnect) -> list[str]:
-    """Caveat sentences on steps on one type of node."""
-    found = list(steps)
-    warnings = []
+def scaling_notes(steps: Iterable[ScaledStep], links: Interconnect) -> list[Note]:
+    """Caveats of steps on one type of node."""
+    found, notes = list(steps), []
     if any(shares_host_memory(step, links) for step in found):
-        warnings.append(f"GPUs without peer access: {Note(Code.HOST_MEMORY)} as predicted.")
+        notes.append(Note(Code.NO_PEER_ACCESS))
     if any(step.nodes > 1 for step in found) and network_doubt(links.network_gb_per_s) > _LIKE_MEASURED:
-        warnings.append(
-            f"Only 10 Gb/s between machines was measured, not {links.network_gbit_per_s:g}: the intervals are "
-            "wider by judgment."
-        )
-    return warnings
+        notes.append(Note(Code.UNMEASURED_LINK, gbit_per_s=links.network_gbit_per_s))
+    return notes

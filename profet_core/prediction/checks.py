@@ -13,6 +13,7 @@ from profet_core.artifacts.models import Models
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError
 from profet_core.features.operations import kind_of, load_operation_kinds
 from profet_core.latency import log_sd_of
+from profet_core.messages import Code, Note
 from profet_core.precision.names import canonical
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.limits import MAX_STEPS
@@ -81,17 +82,15 @@ def read_as(profile: Profile, steps: int | None) -> Profile:
     return profile.with_steps(number, "given")
 
 
-def steps_note(profile: Profile) -> str | None:
-    """Caveat on the number of steps if the file doesn't contain it; else None."""
-    count = "one step" if profile.steps == 1 else f"{profile.steps} steps"
+def steps_note(profile: Profile) -> list[Note]:
+    """Caveat on the number of steps if the file doesn't contain it; else none."""
+    steps = "one step" if profile.steps == 1 else f"{profile.steps} steps"
     if profile.steps_basis == "inferred":
-        return f"The file does not include its number of steps; its times and the latency match {count}."
+        return [Note(Code.STEPS_INFERRED, steps=steps)]
     if profile.steps_basis == "assumed":
         recipe = " (PROFET's recorder profiles two)" if profile.steps == 2 else ""
-        return (
-            f"The file does not include its number of steps: {count} assumed{recipe}. Give the number if that is wrong."
-        )
-    return None
+        return [Note(Code.STEPS_ASSUMED, steps=f"{steps}{recipe}")]
+    return []
 
 
 #: Waits below this share of the step are measurement noise.
@@ -131,16 +130,12 @@ def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Prof
     return replace(profile, operations={**profile.operations, **waited}), left_ms
 
 
-def input_wait_warning(profile: Profile) -> str | None:
-    """One sentence on the wait that predictions exclude; None if there is none."""
+def input_wait_note(profile: Profile) -> list[Note]:
+    """The wait that predictions exclude; none if there is none."""
     wait_ms = input_wait_ms(profile)
     if not wait_ms:
-        return None
-    share = wait_ms * US_PER_MS / profile.device_total_us
-    return (
-        f"The GPU waits for input for {format_ms(wait_ms)} of the step ({share:.0%}). Predictions exclude this "
-        "data-loading stall: another GPU does not shorten it."
-    )
+        return []
+    return [Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=wait_ms * US_PER_MS / profile.device_total_us)]
 
 
 #: Host rows that are waits: for the loader, and for copies to and from the GPU.

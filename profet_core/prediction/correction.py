@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from profet_core.errors import InputError
+from profet_core.messages import Code, Note
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.profiles.record import ProfileMeta
 from profet_core.units import format_ms, positive_number
@@ -51,15 +52,22 @@ def correct_by_measurement(
     errors = {target: _error(prediction, reference, target, value) for target, value in measured_ms.items()}
     factors = {target: error**share for target, error in errors.items()}
     doubts = tuple(
-        f"{format_ms(measured_ms[target])} on {target} is far from the prediction of "
-        f"{format_ms(reference.latencies_ms[target])}: check that it is in milliseconds per step and for the same "
-        "network."
+        Note(
+            Code.MEASURED_FAR,
+            measured=format_ms(measured_ms[target]),
+            instance=target,
+            predicted=format_ms(reference.latencies_ms[target]),
+        )
         for target, error in errors.items()
         if not 1 / SLIP_FACTOR <= error <= SLIP_FACTOR
     )
     notes = tuple(
-        f"{target} was corrected by {100 * (factor - 1):+.1f}%, from the latency you measured "
-        f"there{', and so were other offers of its GPU' if target in (same_gpu or {}).values() else ''}."
+        Note(
+            Code.CORRECTED,
+            instance=target,
+            percent=100 * (factor - 1),
+            others=", and so were other offers of its GPU" if target in (same_gpu or {}).values() else "",
+        )
         for target, factor in factors.items()
     )
     factors = {other: factors[target] for other, target in (same_gpu or {}).items()} | factors
@@ -96,9 +104,9 @@ def _error(prediction: Prediction, reference: Prediction, target: str, measured_
 def _corrected(row: InstancePrediction, factors: Mapping[str, float]) -> InstancePrediction:
     if row.relative and (row.instance in factors or row.relative.instance in factors):
         # One of the two errors is new, so the error of the ratio is unknown.
-        row = replace(row, relative=None)
+        row = row.changed(relative=None)
     factor = factors.get(row.instance)
     if factor is None or row.latency_ms is None:
         return row
     # The parts determine scaling with size, so they stay in proportion.
-    return replace(row, latency_ms=row.latency_ms * factor)
+    return row.changed(latency_ms=row.latency_ms * factor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,9 +9,10 @@ from profet_core.artifacts.models import Models, TrainingRange
 from profet_core.catalog import gpu_model
 from profet_core.features.classes import load_operation_classes
 from profet_core.features.operations import UnknownOperations, is_set_aside, kind_of
+from profet_core.messages import Code, Note
 from profet_core.precision.model import has_tensor_cores
 from profet_core.prediction.anchors import Anchor, anchor_gpu
-from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_warning, steps_note, waits_for_loader
+from profet_core.prediction.checks import WARNED_UNATTRIBUTED_SHARE, input_wait_note, steps_note, waits_for_loader
 from profet_core.prediction.members import ProfileEstimates
 from profet_core.profiles.profet_json import VERSION_1
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, UNKNOWN_DEVICE_OPERATION, Profile
@@ -187,40 +187,38 @@ def caveats(
     anchor: Anchor,
     estimates: ProfileEstimates,
     own_range: TrainingRange | None = None,
-) -> tuple[str, ...]:
-    """Caveats of `estimates`, which a method made from `profile`: one sentence each, most serious first.
+) -> tuple[Note, ...]:
+    """Caveats of `estimates`, which a method made from `profile`, most serious first.
 
     Parameters
     ----------
     own_range : training range of the anchor, if custom models were trained on its profiles.
     """
     known = own_range or (None if anchor.gpu else models.ranges[anchor.instance])
-    found = [
-        *profile.warnings,
-        _wrong_gpu_warning(models, profile, anchor),
-        None if own_range else _unprofiled_anchor_warning(anchor),
-        _precision_warning(models, profile, anchor),
-        _compiled_warning(profile),
-        CHANNELS_LAST_WARNING if profile.meta.channels_last else None,
-        steps_note(profile),
-        _unattributed_warning(profile),
-        input_wait_warning(profile),
-        _unknown_warning(estimates.unknown),
-        *estimates.warnings,
-        None if known is None else _range_warning(known, profile, anchor.name),
-        _floor_warning(estimates.at_floor),
-    ]
-    # The recorder may already have written the same note into the profile.
-    return tuple(dict.fromkeys(text for text in found if text))
-
-
-def _wrong_gpu_warning(models: Models, profile: Profile, anchor: Anchor) -> str | None:
-    recorded = profile.meta.gpu
-    gpu = anchor_gpu(models, anchor)
-    if recorded is None or gpu is None or _same_gpu(models, recorded, gpu):
-        return None
-    given = f"the anchor is {gpu}" if anchor.name == gpu else f"{anchor.name} has {gpu}"
-    return f"The profile says it was recorded on {recorded}, but {given}: check the anchor."
+    meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor)
+    found = [Note(Code.PROFILE, text=text) for text in profile.warnings]
+    if meta.gpu is not None and gpu is not None and not _same_gpu(models, meta.gpu, gpu):
+        named = gpu if anchor.name == gpu else f"{anchor.name} ({gpu})"
+        found.append(Note(Code.WRONG_GPU, recorded=meta.gpu, anchor=named))
+    if anchor.gpu is not None and not own_range:
+        found.append(Note(Code.UNTRAINED_ANCHOR, gpu=anchor.gpu.name))
+    known_gpu = anchor.gpu or (models.transfer and gpu and models.transfer.gpus[gpu])
+    if known_gpu and has_tensor_cores(known_gpu) and may_be_half(profile):
+        found.append(Note(Code.UNKNOWN_PRECISION))
+    if meta.compiled:
+        found.append(Note(Code.COMPILED))
+    if meta.channels_last:
+        found.append(Note(Code.CHANNELS_LAST))
+    found += steps_note(profile)
+    if share > WARNED_UNATTRIBUTED_SHARE:
+        found.append(Note(Code.UNATTRIBUTED, share=share))
+    found += [*input_wait_note(profile), *_unknown_note(estimates.unknown), *estimates.warnings]
+    if known is not None:
+        found += _range_note(known, profile, anchor.name)
+    if estimates.at_floor:
+        found.append(Note(Code.AT_FLOOR, instances=", ".join(estimates.at_floor)))
+    # The recorder may already have written the same sentence into the profile.
+    return tuple(dict.fromkeys(found))
 
 
 def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:
@@ -230,81 +228,29 @@ def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:
     return models.transfer is not None and gpu in {one.name for one in models.transfer.gpus.named(recorded)}
 
 
-def _unprofiled_anchor_warning(anchor: Anchor) -> str | None:
-    if anchor.gpu is None:
-        return None
-    return (
-        f"The models have no profiles of {anchor.gpu.name}: the profile is scaled to profiled GPUs by their speed "
-        "at each kind of operation. All predictions are less certain."
-    )
-
-
-#: The caveat of a profile that may be in half precision.
-UNKNOWN_PRECISION_WARNING = (
-    "The file does not state the step's precision: FP32 or TF32 assumed. Give the precision if that is wrong."
-)
-
-
 def may_be_half(profile: Profile) -> bool:
     """Whether nothing indicates the precision: PROFET's own files are FP32, and whole traces show 16-bit kernels."""
     return profile.meta.precision is None and profile.may_be_cut and profile.source_format != VERSION_1
 
 
-def _precision_warning(models: Models, profile: Profile, anchor: Anchor) -> str | None:
-    transfer = models.transfer
-    gpu = anchor.gpu or (transfer and transfer.gpus[transfer.step.instances[anchor.instance].gpu])
-    return UNKNOWN_PRECISION_WARNING if gpu and has_tensor_cores(gpu) and may_be_half(profile) else None
-
-
-#: The caveat of a step whose tensors are NHWC.
-CHANNELS_LAST_WARNING = (
-    "This step ran channels-last (NHWC), which uses other kernels. The models were trained without it: intervals are "
-    "wider."
-)
-
-
-def _compiled_warning(profile: Profile) -> str | None:
-    if not profile.meta.compiled:
-        return None
-    return (
-        "This step was compiled (XLA or torch.compile), which fuses operations. The models were trained on "
-        "uncompiled steps: intervals are wider."
-    )
-
-
-def _unattributed_warning(profile: Profile) -> str | None:
-    if profile.unknown_share <= WARNED_UNATTRIBUTED_SHARE:
-        return None
-    return f"{profile.unknown_share:.0%} of the GPU time belongs to no named operation: the interval is wider."
-
-
-def _unknown_warning(unknown: UnknownOperations) -> str | None:
-    # Time without an operation has its own warning if it matters.
+def _unknown_note(unknown: UnknownOperations) -> list[Note]:
+    # Time without an operation has its own note if it matters.
     if not set(unknown.names) - ({UNKNOWN_DEVICE_OPERATION} & set(unknown.left_out)):
-        return None
+        return []
     parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
     parts += [f"{name} ignored" for name in unknown.left_out]
-    shown = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
+    placed = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
     weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "negligible"
     count = len(unknown.names)
-    noun = "operation" if count == 1 else "operations"
-    return f"The models don't know {count} {noun}, {unknown.share:.1%} of the busy time ({weight}): {shown}."
+    operations = f"{count} operation{'' if count == 1 else 's'}"
+    return [Note(Code.UNKNOWN_OPERATIONS, operations=operations, share=unknown.share, weight=weight, placed=placed)]
 
 
-def _range_warning(known: TrainingRange, profile: Profile, anchor: str) -> str | None:
+def _range_note(known: TrainingRange, profile: Profile, anchor: str) -> list[Note]:
     low, high = known.device_total_us
     total = profile.device_total_us
     if total == 0 or low * 0.8 <= total <= high * 1.25:
-        return None
+        return []
     side = "shorter" if total < low else "longer"
-    return (
-        f"This step's GPU time is {side} than any in the training data of {anchor} ({format_ms(total / US_PER_MS)} "
-        f"of device time, known {format_ms(low / US_PER_MS)} to {format_ms(high / US_PER_MS)}): the prediction is "
-        "an extrapolation."
-    )
-
-
-def _floor_warning(at_floor: Sequence[str]) -> str | None:
-    if not at_floor:
-        return None
-    return f"The prediction for {', '.join(at_floor)} fell below all measurements and was set to half the fastest step."
+    times = {name: format_ms(us / US_PER_MS) for name, us in (("total", total), ("low", low), ("high", high))}
+    return [Note(Code.OUT_OF_RANGE, side=side, anchor=anchor, **times)]

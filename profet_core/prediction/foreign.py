@@ -206,14 +206,15 @@ class OwnTarget:
             return law
         latency_ms = law.latency_ms**self.law_share * float(self.own_ms[number]) ** (1 - self.law_share)
         log_sds = self.estimates.log_sd
-        return replace(
-            law.scaled(latency_ms / law.latency_ms),
+        found = replace(
+            law.estimate.scaled(latency_ms / law.latency_ms),
             latency_ms=latency_ms,
             log_sd=None if log_sds is None else combined_sd(float(log_sds[self.row, number]), other_host_log_sd),
             basis=Basis.MEASURED,
             notes=(),
             relative=None,
         )
+        return StepTime(law.instance, found)
 
     def member_ms(self, number: int) -> Mapping[str, float]:
         """Latency from each member."""
@@ -331,7 +332,7 @@ def own_rows(
         same = custom.targets[name]
         doubt = float(other_host_log_sd(transfer.step, recorded, same.own_ms, host)[number])
         custom_there = same.step(number, law_of.get(name, law), doubt)
-        return replace(custom_there, instance=law.instance, notes=(Note.of(Code.SAME_GPU, instance=name),))
+        return StepTime(law.instance, replace(custom_there.estimate, notes=(Note(Code.SAME_GPU, instance=name),)))
 
     return map(row_of, rows)
 

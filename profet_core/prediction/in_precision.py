@@ -8,10 +8,9 @@ quadrature.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TypeVar
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -39,7 +38,7 @@ from profet_core.precision.names import AS_PROFILED, BF16, FP32, TF32, asked_pre
 from profet_core.prediction import predict as unasked
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import check_latency, check_predictable, counted, host_times_ms
-from profet_core.prediction.records import InstancePrediction, Prediction
+from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.transfer.carry import ForeignSteps, carry_back
 from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
@@ -56,16 +55,6 @@ _FP32_KNOWN = (Source.CELLS, Source.PUBLISHED, Source.OWN)
 _CAST = DEVICE_PREFIX + "Cast"
 _NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
 FP32_FROM_TF32 = Note(Code.FP32_FROM_TF32)
-#: Note on every answer in half precision.
-HALF_WARNING = (
-    "{name} latencies are FP32 or TF32 latencies divided by a speed-up from published pairs: plain and tuned training "
-    "differ, and the intervals include that."
-)
-BF16_WARNING = "No BF16 pairs were published: the same speed-up as for FP16 AMP is assumed."
-CONVERTED_WARNING = "The profile was recorded in {name} and is converted to FP32 first: the intervals are wider."
-
-
-Row = TypeVar("Row", bound=Estimate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,21 +161,21 @@ def predict_many(
     )
     found = partial(found, steps, latencies_ms=known_ms, trust_latency=True)
     predicted = found(tf32=asked != FP32)
-    in_tf32 = found() if asked == FP32 and _any_tf32(models, predicted) else predicted
+    # FP32 on a GPU that is known in TF32 only comes from TF32.
+    in_tf32 = found() if asked == FP32 else None
     return [
-        _In(models, where, asked, profile, base, latency_ms).prediction(one, other)
-        for profile, base, latency_ms, one, other in zip(profiles, bases, given_ms, predicted, in_tf32, strict=True)
+        _In(models, where, asked, profile, base, latency_ms).prediction(
+            one, None if in_tf32 is None else in_tf32[number]
+        )
+        for number, (profile, base, latency_ms, one) in enumerate(
+            zip(profiles, bases, given_ms, predicted, strict=True)
+        )
     ]
 
 
 def _changes(profile: Profile) -> bool:
     """Whether the answer for a profile differs from the models' FP32 prediction."""
     return is_half(profile.meta.precision) or _other_kernels_log_sd(profile) > 0
-
-
-def _any_tf32(models: Models, predicted: Sequence[Prediction]) -> bool:
-    gpus = {gpu_of(models, row) for one in predicted[:1] for row in one.predictions}
-    return any(gpu is not None and gpu.tf32_tensor_dense_tflops is not None for gpu in gpus)
 
 
 def gpu_of(models: Models, row: InstancePrediction) -> Gpu | None:
@@ -291,15 +280,15 @@ def _shares(parts: StepParts, batch: ProfileBatch) -> Shares:
     return shares_within(float(parts.compute_share[0]), float(product), float(normalization), float(depthwise))
 
 
-def faster_step(row: Row, log_speedup: float, log_sd: float, *notes: Note) -> Row:
-    """Speed up a row's step by exp(log_speedup), with uncertainty; launch time stays."""
-    if row.latency_ms is None:
-        return row
+def faster_step(step: Estimate, log_speedup: float, log_sd: float, *notes: Note) -> Estimate:
+    """Speed up a step by exp(log_speedup), with uncertainty; launch time stays."""
+    if step.latency_ms is None:
+        return step
     factor = math.exp(-log_speedup)
-    reach = row.reach
+    reach = step.reach
     return replace(
-        row.widened(log_sd).noted(*notes),
-        latency_ms=row.latency_ms * factor,
+        step.widened(log_sd).noted(*notes),
+        latency_ms=step.latency_ms * factor,
         reach=reach and Reach(reach.weights, reach.free_ms * factor, reach.launch_ms),
     )
 
@@ -308,11 +297,11 @@ def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
     """Note on a row's precision."""
     name = _NAMES[precision]
     if not has_tensor_cores(gpu):
-        return Note.of(Code.NO_TENSOR_CORES, precision=name)
+        return Note(Code.NO_TENSOR_CORES, precision=name)
     if precision == BF16 and gpu.tf32_tensor_dense_tflops is None:
         return Note(Code.NO_BF16)
     over = "FP32" if gpu.tf32_tensor_dense_tflops is None else "TF32"
-    return Note.of(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
+    return Note(Code.SPEEDUP, precision=name, times=math.exp(log_speedup), over=over)
 
 
 @dataclass(frozen=True)
@@ -326,25 +315,25 @@ class _In:
     base: _Base
     latency_ms: float | None
 
-    @property
+    @cached_property
     def precision(self) -> str:
         """Precision of the answer; half if the profile's is and no other is requested."""
         said = canonical(self.profile.meta.precision)
         return said if self.asked == AS_PROFILED and said is not None and is_half(said) else self.asked
 
-    def prediction(self, predicted: Prediction, in_tf32: Prediction) -> Prediction:
-        """The prediction; `in_tf32`: the same with TF32 on all GPUs that have it."""
+    def prediction(self, predicted: Prediction, in_tf32: Prediction | None) -> Prediction:
+        """The prediction; `in_tf32`: for FP32, the same with TF32 on all GPUs that have it."""
         rows = predicted.predictions
-        others = {row.instance: row for row in in_tf32.predictions}
+        others = {row.instance: row for row in (in_tf32 or predicted).predictions}
         changed = is_half(self.precision) or self.base.log_slower != 0 or self.asked == FP32
         if changed and any(row.latency_ms is not None for row in rows) and self.models.precision is not None:
             work = work_of(self.models, self.anchor, self.base.profile, predicted.anchor_latency_ms)
             log_gain = self._log_gain(work, predicted.anchor_latency_ms)
-            rows = tuple(self._row(row, others[row.instance], work, log_gain) for row in rows)
+            rows = tuple(self._rows(rows, others, work, log_gain))
         elif is_half(self.precision) or self.base.log_slower != 0:
             precision_of(self.models)
         if log_sd := _other_kernels_log_sd(self.profile):
-            rows = tuple(_with_other_kernels(row, log_sd) for row in rows)
+            rows = _with_other_kernels(rows, log_sd)
         return replace(
             predicted,
             anchor_latency_ms=self.latency_ms,
@@ -352,12 +341,12 @@ class _In:
             precision=self.precision,
             warnings=tuple(
                 dict.fromkeys(
-                    (*precision_warnings(self.precision, canonical(self.profile.meta.precision)), *predicted.warnings)
+                    (*precision_notes(self.precision, canonical(self.profile.meta.precision)), *predicted.warnings)
                 )
             ),
         )
 
-    @property
+    @cached_property
     def _same_precision(self) -> bool:
         return is_half(self.precision) == is_half(self.profile.meta.precision)
 
@@ -371,6 +360,24 @@ class _In:
         launch_share = work.launch_ms * self.anchor.host.launch / base_ms
         return self.base.log_slower - factors.log_speedup(work.shares, launch_share)
 
+    def _rows(
+        self,
+        rows: Sequence[InstancePrediction],
+        in_tf32: Mapping[str, InstancePrediction],
+        work: _Work,
+        log_gain: float,
+    ) -> Iterator[InstancePrediction]:
+        """Offers with the same GPU and host share one step, which is converted once."""
+        made: dict[Hashable, InstancePrediction] = {}
+        for row in rows:
+            offer = row.offer
+            key = offer.gpu, offer.gpu_memory_gib, offer.host, id(row.estimate)
+            if key in made:
+                yield priced_row(offer, made[key].estimate, made[key].members)
+            else:
+                made[key] = self._row(row, in_tf32[row.instance], work, log_gain)
+                yield made[key]
+
     def _row(
         self, row: InstancePrediction, in_tf32: InstancePrediction, work: _Work, log_gain: float
     ) -> InstancePrediction:
@@ -379,7 +386,7 @@ class _In:
         if gpu is None or row.latency_ms is None:
             return row
         if row.basis is Basis.GIVEN and self._same_precision and self._given_as_recorded(gpu):
-            return replace(row, latency_ms=self.latency_ms)
+            return row.changed(latency_ms=self.latency_ms)
         if is_half(self.precision):
             factors, sign = model.amp(gpu, self.precision), 1.0
         elif self.asked == FP32 and self._fp32_unknown(transfer, gpu, row):
@@ -420,7 +427,8 @@ class _In:
         if basis is Basis.GIVEN:
             basis = Basis.MEASURED if self.anchor.gpu is None else Basis.CARRIED_BACK
         members = {name: ms * math.exp(-log_speedup) for name, ms in row.members.items()}
-        return replace(faster_step(row, log_speedup, log_sd, *notes), basis=basis, members=members)
+        step = faster_step(row.estimate, log_speedup, log_sd, *notes)
+        return priced_row(row.offer, replace(step, basis=basis), members)
 
     def _given_as_recorded(self, gpu: Gpu) -> bool:
         """Whether the anchor's latency is in the requested precision."""
@@ -449,16 +457,16 @@ def fp32_unknown(transfer: TransferModel, gpu: Gpu) -> bool:
     return gpu.tf32_tensor_dense_tflops is not None and evidence_of(transfer, gpu, False).source not in _FP32_KNOWN
 
 
-def precision_warnings(precision: str, recorded: str | None = None) -> tuple[str, ...]:
+def precision_notes(precision: str, recorded: str | None = None) -> list[Note]:
     """Caveats of an answer in a precision, from a profile recorded in another or the same one."""
     found = []
     if is_half(precision):
-        found.append(HALF_WARNING.format(name=_NAMES[precision]))
+        found.append(Note(Code.HALF_PRECISION, precision=_NAMES[precision]))
     if BF16 in (precision, recorded):
-        found.append(BF16_WARNING)
+        found.append(Note(Code.BF16_AS_FP16))
     if recorded is not None and is_half(recorded):
-        found.append(CONVERTED_WARNING.format(name=_NAMES[recorded]))
-    return tuple(found)
+        found.append(Note(Code.CONVERTED_PRECISION, precision=_NAMES[recorded]))
+    return found
 
 
 def activation_growth(models: Models, profile: Profile, precision: str) -> float:
@@ -475,7 +483,8 @@ def _other_kernels_log_sd(profile: Profile) -> float:
     return float(OTHER_KERNELS_LOG_SD) * math.hypot(bool(profile.meta.compiled), bool(profile.meta.channels_last))
 
 
-def _with_other_kernels(row: InstancePrediction, log_sd: float) -> InstancePrediction:
+def _with_other_kernels(rows: Sequence[InstancePrediction], log_sd: float) -> tuple[InstancePrediction, ...]:
     # The ratio to another instance's latency stays because both are of the same step.
-    known = row.log_sd is not None and row.basis is not Basis.GIVEN
-    return replace(row, log_sd=combined_sd(row.log_sd, log_sd)) if known else row
+    found = {id(row.estimate): row.estimate for row in rows if row.log_sd is not None and row.basis is not Basis.GIVEN}
+    wider = {key: replace(one, log_sd=combined_sd(one.log_sd, log_sd)) for key, one in found.items()}
+    return tuple(replace(row, estimate=wider.get(id(row.estimate), row.estimate)) for row in rows)

@@ -16,7 +16,8 @@ from profet_core.ensemble.members import ProfileBatch, StepInputs, member_latenc
 from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
 from profet_core.features.operations import UnknownOperations
-from profet_core.latency import Basis, Estimate, StepTime
+from profet_core.latency import Estimate, StepTime
+from profet_core.messages import Code, Note
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.profiles.record import Profile
 from profet_core.sizes.axes import AXIS_RANGE
@@ -77,7 +78,7 @@ class ProfileEstimates:
     interval_level: float | None
     unknown: UnknownOperations
     similarity: Similarity | None
-    warnings: tuple[str, ...]
+    warnings: Sequence[Note]
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class Estimates:
             log_sds = self.log_sd[:, number].tolist()
         return ProfileEstimates(
             steps=tuple(
-                StepTime(instance=target, latency_ms=value_ms, log_sd=log_sd, basis=Basis.MEASURED)
+                StepTime(target, Estimate(latency_ms=value_ms, log_sd=log_sd))
                 for target, value_ms, log_sd in zip(self.targets, latency_ms, log_sds, strict=True)
             ),
             member_ms={
@@ -148,7 +149,7 @@ class Estimates:
             interval_level=self.interval_level,
             unknown=self.unknown[number],
             similarity=(similarity := self.similarity(number)),
-            warnings=_warnings(1.0 if self.repaired is None else float(self.repaired[number]), similarity),
+            warnings=_notes(1.0 if self.repaired is None else float(self.repaired[number]), similarity),
         )
 
 
@@ -256,13 +257,15 @@ def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
         yield without, batch.inputs.of_rows(without, None)
 
 
+#: Batch and pixel sizes of the training data.
+_LOWEST, _HIGHEST = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
+
+
 def _sizes(profiles: Sequence[Profile]) -> tuple[FloatArray, np.ndarray]:
     """Batch and pixel size as inputs, and whether both are known and within the training range."""
     values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in profiles], float)
-    lowest, highest = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
-    known = np.all((values >= lowest) & (values <= highest), axis=1)
-    values = np.clip(values, lowest, highest)
-    return size_inputs(np, values[:, :1], values[:, 1:]), known
+    within = np.minimum(np.maximum(values, _LOWEST), _HIGHEST)
+    return size_inputs(np, within[:, :1], within[:, 1:]), (within == values).all(axis=1)
 
 
 def _member_ms(
@@ -293,17 +296,10 @@ def _log_sd(
     return found
 
 
-def _warnings(repair_factor: float, similarity: Similarity | None) -> tuple[str, ...]:
+def _notes(repair_factor: float, similarity: Similarity | None) -> list[Note]:
     found = []
     if repair_factor > NOTABLE_REPAIR:
-        found.append(
-            "The profile is truncated: operations that every training step has are missing (TensorFlow keeps the "
-            f"500 costliest). The device time was scaled up by {repair_factor:.2f} to compensate, and the interval "
-            "is wider."
-        )
+        found.append(Note(Code.TRUNCATED, factor=repair_factor))
     if similarity and similarity.warned_of:
-        found.append(
-            f"This network is {similarity.phrase} the training data: held-out networks this different had a mean "
-            f"error of {similarity.error_words}."
-        )
-    return tuple(found)
+        found.append(Note(Code.DISSIMILAR, like=similarity.phrase, error=similarity.error_words))
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -290,18 +290,18 @@ class _Predicted:
         measured = estimates.steps
         if self.carried_note:
             notes = (self.carried_note,)
-            measured = tuple(replace(row, basis=Basis.CARRIED_BACK, notes=notes) for row in measured)
+            measured = tuple(row.changed(basis=Basis.CARRIED_BACK, notes=notes) for row in measured)
         others = self.reached.of(number) if self.reached else {}
         if custom.targets:
             placed = request.offers.by_instance
-            every = [*measured, *(StepTime.of(instance, others[at]) for instance, at in request.offers.numbers)]
+            every = [*measured, *(StepTime(instance, others[at]) for instance, at in request.offers.numbers)]
             for row in own_rows(request.models, custom, number, every, self.recorded, placed):
                 if row.instance in request.targets:
                     members = custom.member_ms(row.instance, number, estimates.member_ms)
-                    yield priced_row(offers[row.instance], row, members)
+                    yield priced_row(offers[row.instance], row.estimate, members)
             return
         for row in measured:
             if row.instance in request.targets:
-                yield priced_row(offers[row.instance], row, estimates.member_ms.get(row.instance))
+                yield priced_row(offers[row.instance], row.estimate, estimates.member_ms.get(row.instance))
         for instance, at in request.offers.numbers if others else ():
             yield priced_row(offers[instance], others[at])

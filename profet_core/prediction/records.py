@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 from profet_core.catalog import Instance
@@ -17,7 +17,7 @@ from profet_core.prediction.members import Similarity
 from profet_core.profiles.record import StepsBasis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class InstancePrediction(StepTime):
     """Row of one instance.
 
@@ -27,12 +27,18 @@ class InstancePrediction(StepTime):
 
     Attributes
     ----------
-    members : latency from each ensemble member, milliseconds.
     offer : the instance at its effective price.
+    members : latency from each ensemble member, milliseconds.
     """
 
-    members: Mapping[str, float]
     offer: Instance
+    members: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Caveats of the latency, and of the price of a node."""
+        notes, gpus = self.estimate.notes, self.offer.gpu_count
+        return notes if gpus == 1 else (*notes, _NODE_PRICES.get(gpus) or Note(Code.NODE_PRICE, gpus=gpus))
 
     @property
     def usd_per_hour(self) -> float:
@@ -69,7 +75,7 @@ class Prediction:
     interval_level: float | None
     unknown_operations: UnknownOperations
     similarity: Similarity | None
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
     steps: int = 1
     steps_basis: StepsBasis = "assumed"
     read_by: str = ""
@@ -117,25 +123,10 @@ def rows_frame(rows: Sequence[InstancePrediction]) -> Any:
     )
 
 
-def priced_row(entry: Instance, step: Estimate, members: Mapping[str, float] | None = None) -> InstancePrediction:
-    """A step on the GPU of an offer, with its price and a note if that is a node's price."""
-    return InstancePrediction(
-        instance=entry.name,
-        latency_ms=step.latency_ms,
-        basis=step.basis,
-        log_sd=step.log_sd,
-        notes=step.notes if entry.gpu_count == 1 else (*step.notes, _node_price(entry.gpu_count)),
-        least_ms=step.least_ms,
-        relative=step.relative,
-        reach=step.reach,
-        members=members or {},
-        offer=entry,
-    )
-
-
-def _node_price(gpus: int) -> Note:
-    return _NODE_PRICES.get(gpus) or Note.of(Code.NODE_PRICE, gpus=gpus)
+def priced_row(offer: Instance, estimate: Estimate, members: Mapping[str, float] | None = None) -> InstancePrediction:
+    """An estimate for the GPU of an offer, with its price."""
+    return InstancePrediction(offer.name, estimate, offer, members or {})
 
 
 #: Rows of nodes are many.
-_NODE_PRICES = {gpus: Note.of(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}
+_NODE_PRICES = {gpus: Note(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}

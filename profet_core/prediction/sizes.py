@@ -213,7 +213,7 @@ def _launched(row: InstancePrediction, launch_ms: float) -> InstancePrediction:
     assert row.reach is not None
     reach = replace(row.reach, launch_ms=launch_ms)
     factor = smooth_max(reach.free_ms, launch_ms) / smooth_max(reach.free_ms, row.reach.launch_ms)
-    return replace(row.scaled(factor), latency_ms=_ms(row) * factor, reach=reach)
+    return replace(row, estimate=replace(row.estimate.scaled(factor), latency_ms=_ms(row) * factor, reach=reach))
 
 
 def _is_within(one: KnownStep, other: KnownStep) -> bool:
@@ -229,7 +229,7 @@ def _pooled(
     log_sds = [_log_sd(one) for one in (row, other)]
     weights = _weights(log_sds)
     alone = next((one for one, weight in zip((row, other), weights, strict=True) if weight == 1), None)
-    both = [replace(one, log_sd=log_sd or 0.0) for one, log_sd in zip((row, other), log_sds, strict=True)]
+    both = [replace(one.estimate, log_sd=log_sd or 0.0) for one, log_sd in zip((row, other), log_sds, strict=True)]
     mean = join(both, weights)
     latency_ms = float(mean.latency_ms) if alone is None or alone.latency_ms is None else alone.latency_ms
     apart = log_sd_of(abs(math.log(_ms(row) / _ms(other))) / 2)
@@ -238,8 +238,8 @@ def _pooled(
     def joined(one: InstancePrediction, weight: float, away: KnownStep, wrongly: str) -> InstancePrediction:
         if weight == 1:
             return one
-        return replace(
-            one.scaled(latency_ms / _ms(one)).noted(Note.of(Code.COMBINED, size=away.words, how=wrongly)),
+        noted = one.estimate.scaled(latency_ms / _ms(one)).noted(Note(Code.COMBINED, size=away.words, how=wrongly))
+        return replace(one, estimate=noted).changed(
             latency_ms=latency_ms,
             log_sd=None if one.log_sd is None else log_sd,
             reach=one.reach and _reach_at(one.reach, latency_ms),
@@ -396,9 +396,9 @@ class _Family:
                 continue
             own = [rows[name] for rows in by_instance if name in rows]
             # Offers of a transferred GPU differ only in name.
-            key = tuple((row.latency_ms, row.log_sd, row.basis, row.notes, id(row.reach)) for row in own)
+            key = tuple((id(row.estimate), row.notes) for row in own)
             if key in alike and all(row.reach for row in own):
-                found[name] = [StepTime.of(name, row) for row in alike[key]]
+                found[name] = [StepTime(name, row.estimate) for row in alike[key]]
             else:
                 alike[key] = found[name] = _rows_of(name, own, self.known, latencies_ms[place], log_sds[place])
         for place, size in enumerate(wanted):
@@ -489,8 +489,9 @@ def _rows_of(
     """One instance's rows at many sizes, from its `rows` of the known steps."""
     source = next((row for row in rows if row.latency_ms is not None), rows[0])
     if source.latency_ms is None:
-        return [StepTime(instance=instance, latency_ms=None, basis=source.basis, notes=source.notes)] * len(log_sds)
-    notes = (Note.of(Code.SCALED_FROM, sizes=" and ".join(step.words for step in known)), *source.notes)
+        unknown = Estimate(latency_ms=None, basis=source.basis, notes=source.notes)
+        return [StepTime(instance, unknown)] * len(log_sds)
+    notes = (Note(Code.SCALED_FROM, sizes=" and ".join(step.words for step in known)), *source.notes)
     basis = source.basis if source.basis.is_rough else Basis.CARRIED
     known_sd = source.log_sd or 0.0
     made = []
@@ -499,18 +500,16 @@ def _rows_of(
         if relative is not None:
             carrying = math.sqrt(max(log_sd**2 - known_sd**2, 0.0))
             relative = Relative(relative.instance, combined_sd(relative.log_sd, carrying))
-        made.append(
-            StepTime(
-                instance=instance,
-                latency_ms=latency_ms,
-                # A method without intervals has none at other sizes either; a given latency gets one.
-                log_sd=None if source.log_sd is None else log_sd,
-                basis=basis,
-                notes=notes,
-                relative=relative,
-                reach=source.reach and _reach_at(source.reach, latency_ms),
-            )
+        scaled = Estimate(
+            latency_ms=latency_ms,
+            # A method without intervals has none at other sizes either; a given latency gets one.
+            log_sd=None if source.log_sd is None else log_sd,
+            basis=basis,
+            notes=notes,
+            relative=relative,
+            reach=source.reach and _reach_at(source.reach, latency_ms),
         )
+        made.append(StepTime(instance, scaled))
     return made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -23,8 +23,8 @@ from profet_core.profiles.record import Profile
 from profet_core.transfer.carry import AnchorSteps, known_steps
 from profet_core.transfer.estimate import Placed, Transferred, derived_law, other_host_log_sd, transferred
 from profet_core.transfer.law import step_parts
-from profet_core.transfer.model import derive
-from profet_core.transfer.targets import host_named
+from profet_core.transfer.model import DerivedLaw, derive
+from profet_core.transfer.targets import HostColumns, host_named
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
@@ -45,15 +45,21 @@ class PlacedOffers:
 
     by_instance: Mapping[str, Placed]
 
+    def plan(self, transfer: TransferModel, known: tuple[str, ...], tf32: bool, own: UnprofiledAnchor | None) -> _Plan:
+        """How each of `distinct` is estimated from `known` instances; the same for most predictions, so kept."""
+        key = id(transfer), known, tf32, own and (own.gpu, own.ran_in_tf32)
+        if key not in self._plans:
+            self._plans[key] = _plan(transfer, self.distinct, known, tf32, own)
+        return self._plans[key]
+
+    @cached_property
+    def _plans(self) -> dict[Hashable, _Plan]:
+        return {}
+
     @cached_property
     def distinct(self) -> tuple[Placed, ...]:
         """All distinct pairs of GPU and host."""
         return tuple(dict.fromkeys(self.by_instance.values()))
-
-    @cached_property
-    def gpus(self) -> tuple[Gpu, ...]:
-        """All distinct GPUs."""
-        return tuple(dict.fromkeys(gpu for gpu, _ in self.distinct))
 
     @cached_property
     def numbers(self) -> tuple[tuple[str, int], ...]:
@@ -145,7 +151,7 @@ class UnprofiledAnchor:
     @property
     def note(self) -> Note:
         """Basis of a row that is inferred from its profiles."""
-        return Note.of(Code.UNPROFILED_ANCHOR, gpu=self.gpu.name)
+        return Note(Code.UNPROFILED_ANCHOR, gpu=self.gpu.name)
 
 
 def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
@@ -194,7 +200,6 @@ def unprofiled_steps(
     """
     if not offers.by_instance:
         return UnprofiledSteps({})
-    profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
     if recorded.floor_ms is None:
         floor_ms = transfer.step.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
@@ -205,57 +210,100 @@ def unprofiled_steps(
         latencies[recorded.anchor] = steps.latencies[recorded.anchor]
         if recorded.latency_ms is None:
             latencies[recorded.anchor] = latencies[recorded.anchor].noted(Note(Code.FROM_PROFILE))
-    same = {gpu: _same_gpu(gpu, profiled, latencies, own, tf32) for gpu in offers.gpus}
-    siblings = {gpu_model(name): name for name in profiled}
-    notes = {gpu: _sibling_notes(transfer.gpus, gpu, siblings) for gpu in offers.gpus}
+    plan = offers.plan(transfer, tuple(steps.latencies), tf32, own)
     # The uncertainty of an unprofiled anchor's profiles already includes unattributed time.
     more = unattributed_log_sd(profiles) if own is None else own.log_sd
     found: dict[int, Estimate] = {}
+    if plan.same:
+        same = {name: _same_gpu(name, latencies, own) for name in dict.fromkeys(plan.same.values())}
+        there_ms = np.array([same[name].latency_ms for name in plan.same.values()])
+        log_sds = other_host_log_sd(transfer.step, recorded, there_ms, plan.same_hosts)
+        rows = zip(plan.same.items(), log_sds, strict=True)
+        found = {at: same[name].widened(log_sd) for (at, name), log_sd in rows}
+    for at, (law, gpu, notes) in plan.derived.items():
+        there = derive(law, steps.latencies, gpu, tf32)
+        there = replace(there, notes=(*there.notes, *notes))
+        # Known latencies already include unattributed time, except the anchor's own, which counts here too.
+        found[at] = replace(there, log_sd=there.log_sd + more) if own is None else there.widened(more)
+    if not plan.carried:
+        return UnprofiledSteps(found)
+    others_there = transferred(transfer, steps, plan.placed, tf32)
+    noted = [(*one, *added) for one, added in zip(others_there.notes, plan.notes, strict=True)]
+    log_sd = others_there.log_sd + more if own is None else others_there.log_sd
+    others_there = replace(others_there, notes=noted, log_sd=log_sd)
+    return UnprofiledSteps(found, plan.carried, others_there if own is None else others_there.widened(more))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How each GPU and host of `PlacedOffers.distinct` is estimated, by its index.
+
+    Attributes
+    ----------
+    same : known instance, or the anchor, with the same GPU. same_hosts : its hosts as columns.
+    derived : law of the GPU, and notes. carried, placed, notes : of all others.
+    """
+
+    transfer: TransferModel
+    same: Mapping[int, str]
+    same_hosts: HostColumns
+    derived: Mapping[int, tuple[DerivedLaw, Gpu, tuple[Note, ...]]]
+    carried: Sequence[int]
+    placed: tuple[Placed, ...]
+    notes: Sequence[tuple[Note, ...]]
+
+
+def _plan(
+    transfer: TransferModel,
+    placed: Sequence[Placed],
+    known: Container[str],
+    tf32: bool,
+    own: UnprofiledAnchor | None,
+) -> _Plan:
+    profiled = _profiled(transfer)
+    siblings = {gpu_model(name): name for name in profiled}
+    same: dict[int, str] = {}
+    derived: dict[int, tuple[DerivedLaw, Gpu, tuple[Note, ...]]] = {}
     carried: list[int] = []
-    for at, (gpu, host) in enumerate(offers.distinct):
-        there = same[gpu]
-        if there is not None:
-            found[at] = there.widened(other_host_log_sd(transfer.step, recorded, there.latency_ms, host))
-        elif law := derived_law(transfer, steps.latencies, gpu, tf32):
-            there = derive(law, steps.latencies, gpu, tf32)
-            there = replace(there, notes=(*there.notes, *notes[gpu]))
-            # Known latencies already include unattributed time, except the anchor's own, which counts here too.
-            found[at] = replace(there, log_sd=there.log_sd + more) if own is None else there.widened(more)
+    for at, (gpu, _) in enumerate(placed):
+        if own is not None and gpu.name == own.gpu.name and _runs_alike(own, gpu, tf32):
+            same[at] = own.anchor
+        elif gpu.name in profiled:
+            same[at] = profiled[gpu.name]
+        elif law := derived_law(transfer, known, gpu, tf32):
+            derived[at] = law, gpu, _sibling_notes(transfer.gpus, gpu, siblings)
         else:
             carried.append(at)
-    if not carried:
-        return UnprofiledSteps(found)
-    others_there = transferred(transfer, steps, [offers.distinct[at] for at in carried], tf32)
-    added = [(*one, *notes[offers.distinct[at][0]]) for at, one in zip(carried, others_there.notes, strict=True)]
-    log_sd = others_there.log_sd + more if own is None else others_there.log_sd
-    others_there = replace(others_there, notes=added, log_sd=log_sd)
-    return UnprofiledSteps(found, carried, others_there if own is None else others_there.widened(more))
+    return _Plan(
+        transfer,
+        same,
+        HostColumns.of(placed[at][1] for at in same),
+        derived,
+        carried,
+        tuple(placed[at] for at in carried),
+        [_sibling_notes(transfer.gpus, placed[at][0], siblings) for at in carried],
+    )
 
 
-def _same_gpu(
-    gpu: Gpu,
-    profiled: Mapping[str, str],
-    known: Mapping[str, Estimate],
-    own: UnprofiledAnchor | None,
-    tf32: bool,
-) -> Estimate | None:
-    """Latencies of the same GPU in another host, in the requested precision, if known."""
-    same_precision = own is not None and (gpu.tf32_tensor_dense_tflops is None or own.ran_in_tf32 is tf32)
-    if own is not None and gpu.name == own.gpu.name and same_precision:
+def _runs_alike(own: UnprofiledAnchor, gpu: Gpu, tf32: bool) -> bool:
+    """Whether the anchor's steps ran in the requested precision."""
+    return gpu.tf32_tensor_dense_tflops is None or own.ran_in_tf32 is tf32
+
+
+def _same_gpu(name: str, known: Mapping[str, Estimate], own: UnprofiledAnchor | None) -> Estimate:
+    """Latencies of the same GPU in another host: those of a profiled instance, or of the unprofiled anchor."""
+    if own is not None and name == own.anchor:
         # No models were trained on this GPU, even if its latency is given.
-        name, found, basis = own.anchor, own.latencies, Basis.CARRIED_BACK
+        found, basis = own.latencies, Basis.CARRIED_BACK
         if found.log_sd.any():
             found = found.noted(Note(Code.FROM_PROFILE))
     else:
-        if gpu.name not in profiled:
-            return None
-        name = profiled[gpu.name]
         found, basis = known[name], Basis.MEASURED
         if own is not None:
             found, basis = found.widened(own.log_sd).noted(own.note), Basis.CARRIED_BACK
     nothing = np.zeros(found.latency_ms.shape)
     return replace(
-        found.noted(Note.of(Code.SAME_GPU, instance=name)),
+        found.noted(Note(Code.SAME_GPU, instance=name)),
         basis=basis,
         relative=Relative(name, nothing),
         reach=Reach({name: nothing + 1.0}, found.latency_ms, nothing),
@@ -265,4 +313,4 @@ def _same_gpu(
 def _sibling_notes(gpus: Gpus, gpu: Gpu, siblings: Mapping[str, str]) -> tuple[Note, ...]:
     """Differences from the profiled GPU of the same model, if there is one; `siblings`: model -> full name."""
     sibling = siblings.get(gpus.models.get(gpu.name) or gpu.model)
-    return () if sibling is None else (Note.of(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)
+    return () if sibling is None else (Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)

@@ -23,7 +23,7 @@ from profet_core.transfer.law import (
     least_bound_ms,
     shares,
 )
-from profet_core.transfer.targets import Target
+from profet_core.transfer.targets import HostColumns, Target
 
 
 @dataclass(frozen=True)
@@ -135,26 +135,53 @@ class StepsThere:
         return found
 
 
+@dataclass(frozen=True)
+class TargetSpeeds:
+    """Speeds of targets over profiled instances, the same for every step of one anchor.
+
+    Attributes
+    ----------
+    log_speeds : on the benchmark's work, (targets, instances). times : time ratios by kind of work, (targets,
+        instances, kinds, 1). own_times : of the benchmark, (targets, instances, 1).
+    kinds_there : time by kind on an instance over that on the anchor, (instances, 1, kinds).
+    """
+
+    law: StepLaw
+    log_speeds: FloatArray
+    times: FloatArray
+    own_times: FloatArray
+    kinds_there: FloatArray
+
+
 class Targets(tuple[Target, ...]):
     """Targets of many steps; values that `carry` needs are shared by all steps and cached."""
 
     @cached_property
-    def columns(self) -> FloatArray:
-        """Columns of host, GPU and speed, (columns, targets, 1), to broadcast over profiles."""
-        rows = [(one.host.launch, one.host.log_sd, one.tails, one.mix_log_sd, one.log_sd) for one in self]
-        return np.array(rows, float).reshape(-1, 5).T[..., None]
-
-    def speeds(self, law: StepLaw, names: tuple[str, ...], reference: str) -> tuple[FloatArray, FloatArray]:
-        """`instance_log_speeds`, and time ratios by kind of work to instances, (targets, instances, kinds)."""
-        key = id(law), names, reference
-        if key not in self._speeds:
-            speeds = instance_log_speeds(law, names, reference, self)
-            # The model is stored with the result, so that no other object reuses its id.
-            self._speeds[key] = law, speeds, np.exp(-kind_log_speeds(law, names, reference, self))
-        return self._speeds[key][1:]
+    def hosts(self) -> HostColumns:
+        """Their hosts."""
+        return HostColumns.of(one.host for one in self)
 
     @cached_property
-    def _speeds(self) -> dict[tuple[int, tuple[str, ...], str], tuple[StepLaw, FloatArray, FloatArray]]:
+    def columns(self) -> FloatArray:
+        """Columns of GPU and speed, (columns, targets, 1), to broadcast over profiles."""
+        rows = [(one.tails, one.mix_log_sd, one.log_sd) for one in self]
+        return np.array(rows, float).reshape(-1, 3).T[..., None]
+
+    def speeds(self, law: StepLaw, anchor: str, names: tuple[str, ...], reference: str) -> TargetSpeeds:
+        """Speeds over `names` for steps recorded on `anchor`; both relative to the reference."""
+        key = id(law), anchor, names, reference
+        if key not in self._speeds:
+            here = law.instances[anchor]
+            times = np.exp(-kind_log_speeds(law, names, reference, self))[..., None]
+            there = np.array([kinds_there(here, law.instances[name]) for name in names])[:, None, :]
+            own_times = shares(np.array(here.benchmark_kinds_ms) * there) @ times
+            # The model is stored with the result, so that no other object reuses its id.
+            log_speeds = instance_log_speeds(law, names, reference, self)
+            self._speeds[key] = TargetSpeeds(law, log_speeds, times, own_times[..., 0], there)
+        return self._speeds[key]
+
+    @cached_property
+    def _speeds(self) -> dict[tuple[int, str, tuple[str, ...], str], TargetSpeeds]:
         return {}
 
 
@@ -169,22 +196,21 @@ def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights:
     """
     law, names = known.law, tuple(known.latencies)
     targets = targets if isinstance(targets, Targets) else Targets(targets)
-    log_speeds, times = targets.speeds(law, names, reference)
+    speeds = targets.speeds(law, known.anchor, names, reference)
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
-    log_carried = log_work + _log_times(known, times, log_speeds)
-    weight = _normalized_weights(known, log_speeds, weights)
+    log_carried = log_work + _log_times(known, speeds)
+    weight = _normalized_weights(known, speeds.log_speeds, weights)
     work_ms = np.exp((weight * log_carried).sum(axis=1))
 
-    launch, host_sd, tails, mix_sd, own = targets.columns
+    hosts, (tails, mix_sd, own) = targets.hosts, targets.columns
     gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * tails
-    by_host = {host: law.fixed_ms(known.parts, known.anchor, host) for host in {one.host for one in targets}}
-    fixed_ms = np.array([by_host[one.host] for one in targets])
-    launch_ms = known.floor_ms * launch
+    fixed_ms = law.fixed_ms(known.parts, known.anchor, hosts)
+    launch_ms = known.floor_ms * hosts.launch
 
     known_sd = (weight * np.array([known.latencies[name].log_sd for name in names])).sum(axis=1)
     host = host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
     away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
-    assumed = np.hypot(host_sd * host, mix_sd * away * (1 - host))
+    assumed = np.hypot(hosts.log_sd * host, mix_sd * away * (1 - host))
     return StepsThere(
         free_ms=gpu_ms + fixed_ms,
         launch_ms=launch_ms,
@@ -225,26 +251,19 @@ def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets:
     return found
 
 
-def _log_times(known: KnownSteps, times: FloatArray, log_speeds: FloatArray) -> FloatArray:
+def _log_times(known: KnownSteps, speeds: TargetSpeeds) -> FloatArray:
     """Log ratio of work on targets to work on instances, (targets, instances, profiles).
 
     The benchmark's work follows its speed; the mix of kinds only matters where it differs from the benchmark's.
-    `times`, `log_speeds`: as `Targets.speeds` gives them.
     """
-    law, names, anchor = known.law, list(known.latencies), known.law.instances[known.anchor]
-    there = np.array([kinds_there(anchor, law.instances[name], known.parts.kinds_ms) for name in names])
-    own_kinds = np.array(anchor.benchmark_kinds_ms)
-    benchmark = np.array([kinds_there(anchor, law.instances[name], own_kinds) for name in names])
-    times = times[..., None]
-    steps = (shares(there) @ times)[..., 0]
-    own: FloatArray = shares(benchmark)[:, None, :] @ times
-    return np.log(steps / own[..., 0]) - log_speeds[..., None]
+    steps = shares(known.parts.kinds_ms * speeds.kinds_there) @ speeds.times
+    return np.log(steps[..., 0] / speeds.own_times) - speeds.log_speeds[..., None]
 
 
-def kinds_there(anchor: InstanceStep, other: InstanceStep, kinds_ms: FloatArray) -> FloatArray:
-    """Work by kind on another profiled instance, up to a factor, from the anchor's recording, (..., kinds)."""
+def kinds_there(anchor: InstanceStep, other: InstanceStep) -> FloatArray:
+    """Time by kind of work on another profiled instance over that on the anchor, up to a factor, (kinds,)."""
     times: FloatArray = np.exp(np.array(anchor.kind_log_speeds) - np.array(other.kind_log_speeds))
-    return kinds_ms * times
+    return times
 
 
 def _normalized_weights(known: KnownSteps, log_speeds: FloatArray, weights: KernelWeights) -> FloatArray:

@@ -21,7 +21,7 @@ from profet_core.transfer.carry import AnchorSteps, KnownSteps, carry, known_ste
 from profet_core.transfer.law import StepLaw, gpu_time_ms, host_share
 from profet_core.transfer.model import DerivedLaw, TransferModel, derive
 from profet_core.transfer.speed import targets_of
-from profet_core.transfer.targets import Host
+from profet_core.transfer.targets import Host, HostColumns
 
 #: A GPU and its host.
 Placed = tuple[Gpu, Host]
@@ -135,8 +135,10 @@ def transferred(model: TransferModel, known: KnownSteps, wanted: Sequence[Placed
     return found
 
 
-def other_host_log_sd(law: StepLaw, recorded: AnchorSteps, latency_ms: FloatArray, host: Host) -> FloatArray:
-    """Log standard deviation of a latency known on the same GPU in another host, (profiles,).
+def other_host_log_sd(
+    law: StepLaw, recorded: AnchorSteps, latency_ms: FloatArray, host: Host | HostColumns
+) -> FloatArray:
+    """Log standard deviation of a latency known on the same GPU in another host, or in many, (..., profiles).
 
     The host's speed of launches and copies is not measured.
     """

@@ -11,7 +11,7 @@ from profet_core.arrays import FloatArray
 from profet_core.ensemble.members import StepInputs
 from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.latency import SMOOTH_MAX_POWER
-from profet_core.transfer.targets import Host, host_named
+from profet_core.transfer.targets import Host, HostColumns, host_named
 
 CONVOLUTION, PRODUCT, SCATTERED, BANDWIDTH = "convolution", "matrix product", "depthwise gradient", "bandwidth"
 #: Kinds of GPU work with equal speedups between GPUs. The filter gradient of a depthwise convolution is its own kind:
@@ -182,9 +182,9 @@ class StepLaw:
         """The host of a profiled instance."""
         return host_named(self.instances[instance].host)
 
-    def fixed_ms(self, parts: StepParts, anchor: str, host: Host) -> FloatArray:
-        """Copy and start, on a host, of a step recorded on `anchor`, (profiles,)."""
-        copy_ms = self.copy_factor * parts.copy_ms * host.copy / self.host(anchor).copy
+    def fixed_ms(self, parts: StepParts, anchor: str, host: Host | HostColumns) -> FloatArray:
+        """Copy and start, on a host, of a step recorded on `anchor`, (profiles,); on many: (hosts, profiles)."""
+        copy_ms: FloatArray = self.copy_factor * parts.copy_ms * host.copy / self.host(anchor).copy
         return copy_ms + self.start_ms * host.launch
 
     def floor_ms(self, parts: StepParts, anchor: str, latency_ms: FloatArray | None) -> FloatArray:

@@ -59,10 +59,10 @@ class DerivedLaw:
 
     def notes(self, gpu: Gpu, tf32: bool) -> tuple[Note, ...]:
         """Source of the estimate, and the assumption of its interval."""
-        note = Note.of(Code.THIRD_PARTY, networks=self.networks)
+        note = Note(Code.THIRD_PARTY, networks=self.networks)
         if self.ran_as(gpu, tf32):
             return (note,)
-        return note, Note.of(Code.THIRD_PARTY_TF32, how="allowed" if self.tf32 else "off")
+        return note, Note(Code.THIRD_PARTY_TF32, how="allowed" if self.tf32 else "off")
 
     def ran_as(self, gpu: Gpu, tf32: bool) -> bool:
         """Whether the source ran in the requested precision."""
@@ -357,6 +357,11 @@ class TransferModel:
         if gpu.name not in profiled and self.calibrated_gpu(gpu, tf32) is not None:
             return Basis.CALIBRATED
         return Basis.DERIVED if gpu.name in self.derived or gpu.name in profiled else Basis.TRANSFERRED
+
+    @cached_property
+    def evidence(self) -> dict[tuple[Gpu, bool], Evidence]:
+        """Cache of `speed.evidence_of`."""
+        return {}
 
     @cached_property
     def targets(self) -> dict[tuple[Gpu, Host, bool], tuple[Target, Speed]]:

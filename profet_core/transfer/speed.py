@@ -45,6 +45,13 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
 
 def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
     """Evidence for a GPU's predictions; `known_speed` counts only if the networks were not measured on it."""
+    key = gpu, tf32
+    if key not in model.evidence:
+        model.evidence[key] = _evidence(model, gpu, tf32)
+    return model.evidence[key]
+
+
+def _evidence(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
     if gpu.name in {row.gpu for row in model.step.instances.values()}:
         return Evidence(Source.PROFILED, gpu.name)
     if calibrated := model.calibrated_gpu(gpu, tf32):
@@ -57,8 +64,8 @@ def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
 def _speed(model: TransferModel, log_speed: float, log_sd: float, evidence: Evidence, in_tf32: bool) -> Speed:
     precision = "TF32" if in_tf32 else "FP32"
     notes = (
-        Note.of(Code.BASED_ON, precision=precision, evidence=evidence.note),
-        Note.of(Code.SPREAD, gpus=model.spread.gpus),
+        Note(Code.BASED_ON, precision=precision, evidence=evidence.note),
+        Note(Code.SPREAD, gpus=model.spread.gpus),
     )
     return Speed(log_speed, log_sd, model.spread.log_sd(log_sd), evidence, notes)
 
@@ -118,7 +125,7 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
     if other is None:
         return speed
     precision, how = ("TF32", "with") if other.tf32 else ("FP32", "without")
-    note = Note.of(Code.OTHER_PRECISION_STEPS, said=other.said, precision=precision, how=how)
+    note = Note(Code.OTHER_PRECISION_STEPS, said=other.said, precision=precision, how=how)
     return replace(speed, notes=(note, *speed.notes))
 
 
@@ -126,7 +133,7 @@ def _calibrated_target(
     calibrated: CalibratedGpu, reference: InstanceStep, gpu: Gpu, host: Host
 ) -> tuple[Target, Speed]:
     """Target from its measured steps, which also cover the effect of the operation mix."""
-    note = Note.of(Code.MEASURED_STEPS, said=calibrated.said, networks=calibrated.networks)
+    note = Note(Code.MEASURED_STEPS, said=calibrated.said, networks=calibrated.networks)
     evidence = Evidence(Source.CELLS, gpu.name, said=calibrated.said)
     target = Target(
         host=host,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
+from typing import NamedTuple
 
+import numpy as np
+
+from profet_core.arrays import FloatArray
 from profet_core.messages import Code, Note
 
 # Launches are bound by one CPU thread. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake (g4dn). Others
@@ -99,6 +103,20 @@ def host_named(name: str, compute_capability: float | None = None) -> Host:
     return replace(HOSTS[typical], log_sd=_UNKNOWN_LOG_SD)
 
 
+class HostColumns(NamedTuple):
+    """Many hosts, in columns that broadcast over profiles, (hosts, 1); named as in `Host`."""
+
+    launch: FloatArray
+    copy: FloatArray
+    log_sd: FloatArray
+
+    @classmethod
+    def of(cls, hosts: Iterable[Host]) -> HostColumns:
+        """Columns of several hosts."""
+        rows = np.array([(host.launch, host.copy, host.log_sd) for host in hosts], float).reshape(-1, 3)
+        return cls(*rows.T[..., None])
+
+
 class Source(Enum):
     """Source of a GPU's speed."""
 
@@ -154,15 +172,15 @@ class Evidence:
         """As a prediction's note."""
         match self.source:
             case Source.PUBLISHED:
-                return Note.of(Code.PUBLISHED, gpu=self.gpu)
+                return Note(Code.PUBLISHED, gpu=self.gpu)
             case Source.OWN:
-                return Note.of(Code.OWN_SPECS, said=self.said)
+                return Note(Code.OWN_SPECS, said=self.said)
             case Source.GENERATION:
                 return Note(Code.GENERATION)
             case Source.SPECS:
                 return Note(Code.SPECS_ONLY)
             case _:
-                return Note.of(Code.EVIDENCE, said=self.words)
+                return Note(Code.EVIDENCE, said=self.words)
 
 
 @dataclass(frozen=True, slots=True)

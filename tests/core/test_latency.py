@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from profet_core.latency import Basis, Estimate, Reach, Relative, StepTime, join, log_sd_of, sd_of_ratio
-from profet_core.messages import Code, Note
+from profet_core.messages import SENTENCES, Code, Note
 
 
 def step(basis: Basis, **others) -> StepTime:
-    return StepTime(instance="a", latency_ms=100.0, basis=basis, **others)
+    return StepTime("a", Estimate(latency_ms=100.0, basis=basis, **others))
 
 
 def test_a_basis_is_its_word_in_documents_and_texts():
@@ -38,32 +38,32 @@ def test_what_is_exact_was_profiled_and_what_is_rough_was_not():
 
 @pytest.mark.parametrize("log_sd", [0.0, 2.0])
 def test_an_interval_lies_around_its_latency_and_is_as_wide_as_its_level_asks(log_sd):
-    made = step(Basis.MEASURED, log_sd=log_sd)
+    made = step(Basis.MEASURED, log_sd=log_sd).estimate
     for level, deviations in ((0.9, 1.6448536), (0.6826894921, 1.0)):
         interval = made.interval_at(level)
         assert interval.low_ms * interval.high_ms == pytest.approx(100.0**2)
         assert interval.log_half_width == pytest.approx(deviations * log_sd)
-    assert made.interval == made.interval_at(0.9)
+    assert step(Basis.MEASURED, log_sd=log_sd).interval == made.interval_at(0.9)
     assert log_sd_of(made.log_half_width) == pytest.approx(log_sd)
 
 
 def test_what_was_given_and_what_nothing_is_known_of_have_no_interval():
     assert step(Basis.GIVEN, log_sd=0.0).interval is None and step(Basis.MEASURED).interval is None
-    assert replace(step(Basis.MEASURED, log_sd=0.1), latency_ms=None).interval is None
+    assert step(Basis.MEASURED, log_sd=0.1).changed(latency_ms=None).interval is None
 
 
 def test_scaling_keeps_the_width_and_widening_the_middle():
     reach = Reach({"b": 1.0}, 80.0, 90.0)
-    made = step(Basis.TRANSFERRED, log_sd=0.3, relative=Relative("b", 0.6), reach=reach, least_ms=95.0)
+    made = step(Basis.TRANSFERRED, log_sd=0.3, relative=Relative("b", 0.6), reach=reach, least_ms=95.0).estimate
     scaled, wider = made.scaled(3.0), made.widened(0.4)
-    assert (scaled.latency_ms, scaled.log_sd, scaled.interval.low_ms) == (300.0, 0.3, 285.0)
+    assert (scaled.latency_ms, scaled.log_sd, scaled.interval_at().low_ms) == (300.0, 0.3, 285.0)
     assert (scaled.reach.free_ms, scaled.reach.launch_ms) == pytest.approx((240.0, 270.0))
     assert (wider.latency_ms, wider.log_sd, wider.relative.log_sd) == pytest.approx((100.0, 0.5, math.hypot(0.4, 0.6)))
-    assert made.widened(0.0) == made and step(Basis.MEASURED).widened(0.2).log_sd == 0.2
+    assert made.widened(0.0) == made and step(Basis.MEASURED).estimate.widened(0.2).log_sd == 0.2
 
 
 def test_joined_latencies_are_a_weighted_geometric_mean_whose_errors_add_up():
-    one, other = (step(Basis.MEASURED, log_sd=0.1), replace(step(Basis.MEASURED, log_sd=0.3), latency_ms=400.0))
+    one, other = Estimate(latency_ms=100.0, log_sd=0.1), Estimate(latency_ms=400.0, log_sd=0.3)
     mean = join([one, other], [0.5, 0.5])
     assert (mean.latency_ms, mean.log_sd) == pytest.approx((200.0, 0.2))
 
@@ -84,10 +84,13 @@ def test_many_latencies_are_each_as_alone():
     assert (second.latency_ms, second.log_sd) == pytest.approx((20.0, math.hypot(0.2, 0.1)))
     assert (second.relative.log_sd, second.reach.weights) == (pytest.approx(math.hypot(0.4, 0.1)), {"b": 1.0})
     assert second.limited_by_host and not made.at(0).limited_by_host
-    assert second.noted(Note(Code.GENERATION)).note == "limited by CPU launch overhead; " + Note(Code.GENERATION).words
+    row = StepTime("a", second.noted(Note(Code.GENERATION)))
+    assert row.note == f"{Note(Code.HOST_BOUND)}; {Note(Code.GENERATION)}"
 
 
 @pytest.mark.parametrize("code", list(Code))
 def test_every_note_has_words(code):
-    values = dict.fromkeys(re.findall(r"{(\w+)", Note(code).template), 2.0)
-    assert Note.of(code, **values).words and "{" not in Note.of(code, **values).words
+    values = dict.fromkeys(re.findall(r"{(\w+)", SENTENCES[code]), 2.0)
+    note = Note(code, **values)
+    assert note and "{" not in note
+    assert copy.copy(note) == note and copy.copy(note).code is note.code is code and note.values == values

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 from profet_core import Instance
 from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
-from profet_core.latency import Basis, Relative, StepTime
+from profet_core.latency import Basis, Estimate, Relative, StepTime
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.
 HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)
@@ -24,13 +24,13 @@ def row(
 ) -> StepTime:
     """A step time with the 90 % interval of a log-normal error, and that of its ratio to another instance's."""
     known = latency_ms is not None and deviation is not None
-    return StepTime(
-        instance=instance,
+    estimate = Estimate(
         latency_ms=latency_ms,
         basis=basis,
         log_sd=deviation if known else None,
         relative=None if relative_to is None else Relative(*relative_to),
     )
+    return StepTime(instance, estimate)
 
 
 def offer(name: str, usd_per_hour: float, **others: object) -> Instance:

@@ -73,7 +73,7 @@ def test_it_is_preset_and_what_is_chosen_is_predicted_from(open_app, core, sampl
     app = open_app()
     key = upload_from_m60(app, ("net.json", data))
     assert number(app, key).value == preset
-    assert steps_note(read_profile(data)) in lines(app.caption), "and one line says why"
+    assert steps_note(read_profile(data))[0] in lines(app.caption), "and one line says why"
     for steps in (7, 1):
         number(app, key).set_value(steps).run()
         assert app.query_params["steps"] == str(steps)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import price_age_years
-from profet_core.prediction.checks import input_wait_warning
+from profet_core.prediction.checks import input_wait_note
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.units import format_ms
 from ui.inputs.fields import number_field, select, toggle
@@ -99,7 +99,7 @@ def show_notices(network: Predicted) -> None:
     profile = network.training.profile
     for problem in network.problems:
         show_error(problem)
-    lines = [*besides_steps(network.training.warnings, profile, network.held), *_what_waits(network)]
+    lines = [*besides_steps(network.training.warnings, network.held), *_what_waits(network)]
     if lines:
         mark = "- " if len(lines) > 1 else ""
         st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")
@@ -123,7 +123,7 @@ def _what_waits(network: Predicted) -> list[str]:
     """What of the step another GPU doesn't change."""
     profile = network.training.profile
     found = diagnose(profile, network.training.prediction.anchor_latency_ms)
-    if found.kind == "input" and input_wait_warning(profile):
+    if found.kind == "input" and input_wait_note(profile):
         # Said among the warnings, with what the numbers leave out.
         return []
     partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY

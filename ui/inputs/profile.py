@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from profet_core import ProfetError, Profile
+from profet_core.messages import STEPS_CODES, Note
 from profet_core.prediction.checks import counted, steps_note
 from profet_core.profiles.guarded import read_guarded
 from profet_core.profiles.limits import MAX_STEPS
@@ -75,7 +76,7 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
         at=st.container(width=200),
         on_change=lambda: change_own(held.key, steps=st.session_state[key]),
     )
-    st.caption(steps_note(shown) or f"{sentence(steps_words(shown))}.")
+    st.caption(next(iter(steps_note(shown)), f"{sentence(steps_words(shown))}."))
     with st.container(horizontal=True, gap="small"):
         for field in held.unknown:
             _ask(held, prefix, field)
@@ -102,10 +103,9 @@ def steps_words(profile: Profile) -> str:
     return f"{count}, {_KNOWN_BY[profile.steps_basis]}"
 
 
-def besides_steps(warnings: Iterable[str], profile: Profile, held: Held) -> tuple[str, ...]:
-    """`warnings` but what stands beside the choice already."""
-    beside = steps_note(profile) if held.is_own else None
-    return tuple(line for line in warnings if line != beside)
+def besides_steps(warnings: Iterable[Note], held: Held) -> tuple[Note, ...]:
+    """`warnings` without the one that an own profile's choice of steps shows already."""
+    return tuple(note for note in warnings if not (held.is_own and note.code in STEPS_CODES))
 
 
 def own_choice(slot: Slot) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from profet_core.answers.training import CLASSES_GROW
+from profet_core.messages import Code, Note
 from tests.cli.cases import unexpected, written
 
 
@@ -59,7 +59,7 @@ def test_a_second_profile_is_met_exactly_along_both_axes(document, samples):
     command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--at-pixels", 256)
     answer = document(*command)
     assert answer["batch_size"] == 64
-    assert CLASSES_GROW in answer["warnings"]
+    assert Note(Code.MORE_CLASSES) in answer["warnings"]
     assert small.latency_ms < by_instance(answer)[small.anchor]["latency_ms"] < 64 * small.latency_ms
     exact = by_instance(document(*command, "--second", large.path))
     assert exact[small.anchor]["latency_ms"] == large.latency_ms

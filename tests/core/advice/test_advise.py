@@ -162,7 +162,7 @@ def test_one_instance_in_two_markets_is_two_plans():
 
 
 def test_rows_without_an_interval_are_advised_on_without_certainty():
-    rows = [replace(row, log_sd=None) for row in ROWS]
+    rows = [row.changed(log_sd=None) for row in ROWS]
     advice = advised(Limits(deadline_h=1.2), rows)
     assert (advice.cheapest.rival, advice.within.sure, advice.within.surest) == (None, None, None)
     assert advice.answer.label == "middle"
@@ -180,9 +180,9 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 
 
 def test_an_estimate_is_never_presented_like_a_measurement():
-    lines = answer_sentences(advised(rows=(replace(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
+    lines = answer_sentences(advised(rows=(ROWS[0].changed(basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert any("Rough estimate" in line and line.endswith("slow.") for line in lines)
-    lines = answer_sentences(advised(rows=[replace(row, basis=Basis.DERIVED) for row in ROWS]))
+    lines = answer_sentences(advised(rows=[row.changed(basis=Basis.DERIVED) for row in ROWS]))
     assert "Derived" in lines[-1] and lines[-1].endswith("slow and fast.")
 
 

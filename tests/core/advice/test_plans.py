@@ -13,7 +13,7 @@ from profet_core.advice.advise import advise, lowest_to_rent
 from profet_core.advice.plans import Limits, Workload
 from profet_core.advice.words import answer_sentences
 from profet_core.errors import InputError
-from profet_core.latency import Basis
+from profet_core.latency import Basis, Estimate
 from profet_core.prediction.records import InstancePrediction
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, row
 
@@ -77,13 +77,7 @@ def test_hardware_of_ones_own_is_not_rented():
 
 def test_the_lowest_is_one_that_can_be_rented_and_no_node_for_the_speed_of_one():
     rows = [
-        InstancePrediction(
-            instance=name,
-            latency_ms=latency_ms,
-            basis=Basis.MEASURED,
-            members={},
-            offer=offer(name, usd, status=status),
-        )
+        InstancePrediction(name, Estimate(latency_ms=latency_ms), offer(name, usd, status=status))
         for name, latency_ms, usd, status in (
             ("retired", 1, 1.0, "retired"),
             ("anchor", None, 1.0, "available"),

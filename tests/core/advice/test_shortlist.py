@@ -8,7 +8,7 @@ import pytest
 
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.advice.recommend import others_of_gpus, shortlist
-from profet_core.latency import Basis, StepTime
+from profet_core.latency import Basis, Estimate, StepTime
 
 #: Name -> its GPU, milliseconds a step and US dollars an hour.
 OFFERS = {
@@ -29,7 +29,7 @@ def plans(catalog):
     return {
         name: plan_of(
             request,
-            StepTime(instance=name, latency_ms=latency_ms, basis=Basis.GIVEN),
+            StepTime(name, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN)),
             replace(catalog["g5.xlarge"], name=name, gpu=gpu, usd_per_hour=usd),
         )
         for name, (gpu, latency_ms, usd) in OFFERS.items()

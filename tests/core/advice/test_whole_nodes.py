@@ -12,7 +12,7 @@ from profet_core.advice.certainty import compare
 from profet_core.advice.plans import Limits, NodeTime, Request, plan_confidence, plan_of
 from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.catalog.interconnects import Link
-from profet_core.latency import Basis
+from profet_core.latency import Basis, Estimate
 from profet_core.messages import Code, Note
 from profet_core.multi_gpu.law import ScaleoutModel, Width
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
@@ -58,7 +58,7 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
         "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port)",
     )
     assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
-    noted = replace(row("g4dn.12xlarge", 100), notes=(Note(Code.GENERATION), Note.of(Code.NODE_PRICE, gpus=4)))
+    noted = row("g4dn.12xlarge", 100).changed(notes=(Note(Code.GENERATION), Note(Code.NODE_PRICE, gpus=4)))
     assert scaled(noted)[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
     assert (node.gpus, node.scaling_log_sd) == (4, pytest.approx(math.log(1.1) / Z90))
 
@@ -120,14 +120,7 @@ def test_what_nobody_knows_of_one_gpu_nobody_knows_of_eight():
 
 def test_a_limit_s_chance_is_of_the_node():
     log_sd = math.log(1.1) / Z90
-    step = NodeTime(
-        instance="g4dn.12xlarge",
-        latency_ms=110,
-        log_sd=log_sd,
-        basis=Basis.SCALED_OUT,
-        least_ms=105.0,
-        gpus=4,
-        scaling_log_sd=log_sd,
-    )
+    estimate = Estimate(latency_ms=110, log_sd=log_sd, basis=Basis.SCALED_OUT, least_ms=105.0)
+    step = NodeTime("g4dn.12xlarge", estimate, gpus=4, scaling_log_sd=log_sd)
     plan = plan_of(Request(HOUR_AT_100_MS, Limits(deadline_h=0.275)), step, NODE)
     assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)

@@ -15,6 +15,8 @@ from profet_core.errors import InputError, NoPredictionError
 from profet_core.fields.questions import AdviseQuestion, FieldNames, PredictQuestion, TrainingQuestion
 from profet_core.latency import Basis
 from profet_core.memory.fit import fits_by_instance
+from profet_core.messages import Code, Note
+from tests.codes import codes
 
 SPELLING = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")
 VGG = "vgg16-224px-b16-g3s"
@@ -87,15 +89,14 @@ def test_nothing_from_a_gpu_that_nobody_profiled_looks_measured(context, samples
     for name in (*context.models.instances, "g4dn.12xlarge", "verda/1V100.6V"):
         assert rows[name].basis is Basis.CARRIED_BACK and rows[name].interval.log_half_width > 0.2
     assert gpu not in rows and set(answer.fits) == set(rows)
-    assert [line for line in answer.prediction.warnings if line.startswith(f"The models have no profiles of {gpu}")]
-    assert not [line for line in answer.prediction.warnings if "check the anchor" in line]
+    assert Note(Code.UNTRAINED_ANCHOR, gpu=gpu) in answer.prediction.warnings
+    assert Code.WRONG_GPU not in codes(answer.prediction)
 
 
 def test_a_name_that_leaves_out_the_maker_is_no_other_gpu(context, samples):
     for named, warned in (("RTX 2080 Ti", 0), ("NVIDIA GeForce RTX 2080 Ti", 0), ("NVIDIA L4", 1)):
         question = PredictQuestion(profile=recorded_on(samples, named), anchor=RTX)
-        warnings = answer_predict(context, question, SPELLING).prediction.warnings
-        assert sum("check the anchor" in line for line in warnings) == warned
+        assert codes(answer_predict(context, question, SPELLING).prediction).count(Code.WRONG_GPU) == warned
 
 
 def test_a_training_is_costed_and_advised_on_from_any_gpu(context, samples):

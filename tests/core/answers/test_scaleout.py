@@ -13,6 +13,8 @@ from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.latency import Basis
+from profet_core.messages import Code, Note
+from tests.codes import codes
 
 SPELLING = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")
 RESNET = "resnet50-128px-b64-g4dn"
@@ -71,7 +73,7 @@ MEASURED = {"step_ms": 200.0, "batch": 64, "network": "ResNet50", "gpu_count": N
 
 def test_cards_without_peer_access_are_said_to_differ(answered):
     geforce = answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2, 8])
-    assert [text for text in geforce.warnings if "up to 3.6 times as long" in text]
+    assert codes(geforce) == [Code.NO_PEER_ACCESS]
     two, eight = (row.step for row in geforce.curve[1:])
     assert eight.log_sd > two.log_sd + 0.09
     assert answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2]).warnings == ()
@@ -80,8 +82,8 @@ def test_cards_without_peer_access_are_said_to_differ(answered):
 
 def test_a_network_that_was_measured_nowhere_is_said(answered):
     several = {**MEASURED, "gpu": ["A100-SXM4-40GB"], "gpus": [8, 16]}
-    (line,) = answered(**several, instance="p4d.24xlarge").warnings
-    assert line.startswith("Only 10 Gb/s between machines was measured, not 400")
+    unmeasured = (Note(Code.UNMEASURED_LINK, gbit_per_s=400),)
+    assert answered(**several, instance="p4d.24xlarge").warnings == unmeasured
     assert answered(**several).warnings == ()
     assert answered(**{**several, "gpus": [8]}, instance="p4d.24xlarge").warnings == ()
 

@@ -11,6 +11,7 @@ from profet_core.advice.advise import Advice, advise
 from profet_core.advice.plans import Limits, NodeTime, Workload
 from profet_core.advice.words import answer_sentences
 from profet_core.documents.report import ReportSource, report_html
+from profet_core.latency import Estimate
 from profet_core.version import VERSION
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS
 
@@ -96,7 +97,7 @@ def test_many_plans_are_counted_and_a_retired_node_says_so():
 
 def test_a_node_is_named_with_as_many_gpus_as_train():
     node = replace(OFFERS[1], gpu="Tesla T4", gpu_count=4, provider="aws")
-    step = NodeTime(instance="middle", latency_ms=100, log_sd=0.2, gpus=4, scaling_log_sd=0.1)
+    step = NodeTime("middle", Estimate(latency_ms=100, log_sd=0.2), gpus=4, scaling_log_sd=0.1)
     of_all = advise([step], [node], HOUR_AT_100_MS)
     of_one = advise([ROWS[1]], [node], HOUR_AT_100_MS)
     said = [Read(report_html(one, SOURCE)).cells[1][1] for one in (of_all, of_one)]

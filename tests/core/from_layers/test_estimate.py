@@ -17,7 +17,9 @@ from profet_core.from_layers.model import DEFAULT, METHODS, Regime, load_estimat
 from profet_core.latency import Basis, quantile
 from profet_core.layers.networks import counts_of
 from profet_core.memory.fit import Verdict
+from profet_core.messages import Code
 from profet_core.transfer.own_gpu import with_own_gpus
+from tests.codes import codes
 
 MEASURED = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
 #: A measured GPU, one that another source ran, one with published speeds, one with its specs alone.
@@ -137,8 +139,9 @@ def test_intervals_are_as_wide_as_the_regime_and_the_doubt_about_the_gpu(models,
     larger = ask(counts_of("DenseNet-121", 224), 512, targets=["p3.2xlarge"]).rows[0]
     assert larger.interval.log_half_width > widths["p3.2xlarge"]
     # Sizes beyond the measurements are said: the batch's and the image's.
-    assert [len(ask(counts_of("ResNet18", pixels), 64).warnings) for pixels in (128, 512)] == [0, 1]
-    assert len(ask(counts_of("ResNet18", 512), 8).warnings) == 2
+    sizes = ((128, 64), (512, 64), (512, 8))
+    found = [codes(ask(counts_of("ResNet18", pixels), batch_size)) for pixels, batch_size in sizes]
+    assert found == [[], [Code.UNMEASURED_PIXELS], [Code.UNMEASURED_BATCH, Code.UNMEASURED_PIXELS]]
 
 
 @pytest.mark.parametrize(

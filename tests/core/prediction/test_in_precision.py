@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 from profet_core.errors import NoPredictionError
+from profet_core.messages import Code
 from profet_core.prediction.in_precision import OTHER_KERNELS_LOG_SD, predict
 from profet_core.prediction.predict import predict_many
+from tests.codes import codes
 
 TENSOR, PLAIN = ("g4dn.xlarge", "p3.2xlarge", "p4d.24xlarge", "g6.xlarge"), ("g3s.xlarge", "p2.xlarge")
 
@@ -47,7 +49,7 @@ def test_fp32_is_without_tf32_on_every_gpu_that_gains_by_it(models, catalog, sam
 
 def test_amp_is_faster_on_tensor_cores_and_no_narrower(models, catalog, sample):
     fp32, amp = (asked(models, catalog, sample, precision) for precision in ("tf32", "amp"))
-    assert amp.precision == "amp" and amp.warnings
+    assert amp.precision == "amp" and Code.HALF_PRECISION in codes(amp)
     before, after = rows_of(fp32), rows_of(amp)
     for name in TENSOR:
         assert 1.3 < before[name].latency_ms / after[name].latency_ms < 4.5
@@ -112,8 +114,7 @@ def test_an_amp_profile_of_an_unprofiled_gpu_answers_too(models, catalog, sample
 
 
 @pytest.mark.parametrize(
-    ("meta", "warning"),
-    [({"compiled": True}, "This step was compiled"), ({"channels_last": True}, "This step ran channels-last (NHWC)")],
+    ("meta", "warning"), [({"compiled": True}, Code.COMPILED), ({"channels_last": True}, Code.CHANNELS_LAST)]
 )
 def test_a_step_of_other_kernels_has_wider_intervals_and_a_note(models, catalog, sample, meta, warning):
     def predicted(**more):
@@ -121,7 +122,7 @@ def test_a_step_of_other_kernels_has_wider_intervals_and_a_note(models, catalog,
         return predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
 
     plain, found = rows_of(predicted()), predicted(**meta)
-    assert any(text.startswith(warning) for text in found.warnings)
+    assert warning in codes(found)
     for name, row in rows_of(found).items():
         assert row.latency_ms == plain[name].latency_ms
         if row.basis != "given":

@@ -13,7 +13,9 @@ from profet_core import load_models, predict
 from profet_core.artifacts.models import LayerRecord, OwnMachine
 from profet_core.catalog import load_gpus
 from profet_core.files import manifest_checksum
+from profet_core.messages import Code
 from profet_core.prediction.unprofiled import basis_by_instance
+from tests.codes import codes
 
 NAME, TWIN, SHARE = "desk", "g4dn.xlarge", 0.25
 #: Without TF32 cores, and with them.
@@ -115,9 +117,9 @@ def test_profiled_instances_are_predicted_from_a_machine_the_same_way(layered, m
         # Of the twin itself there is no pair: it is carried back as before.
         assert found[TWIN].basis == "carried-back" and found[TWIN].latency_ms == law[TWIN].latency_ms
     answer = predict(layered(PLAIN), catalog, sample.profile, NAME, latency_ms=sample.latency_ms)
-    assert not any("no profiles of" in text for text in answer.warnings)
+    assert Code.UNTRAINED_ANCHOR not in codes(answer)
     without = predict(models, catalog, sample.profile, NAME, latency_ms=sample.latency_ms)
-    assert any("no profiles of" in text for text in without.warnings)
+    assert Code.UNTRAINED_ANCHOR in codes(without)
 
 
 def test_only_what_ran_in_the_precision_that_is_asked_for_counts(layered, catalog_of, sample):

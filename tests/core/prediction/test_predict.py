@@ -25,10 +25,12 @@ from profet_core import (
 from profet_core.answers.predict import RecordedProfile, answer_compare
 from profet_core.answers.questions import Context
 from profet_core.features.clusters import NO_UNKNOWN_OPERATIONS
-from profet_core.latency import Basis, StepTime
+from profet_core.latency import Estimate, StepTime
+from profet_core.messages import Code, Note
 from profet_core.prediction.in_precision import predict
 from profet_core.prediction.members import Estimates, combine
 from profet_core.profiles.record import NO_DEVICE
+from tests.codes import codes
 
 ANCHOR = "g4dn.xlarge"
 # 120 + 40 + 40 ms of device and host rows: 200,000 us, so the made-up dense member says 200 ms everywhere.
@@ -117,13 +119,13 @@ def test_no_prediction_is_faster_than_half_the_fastest_step(tiny, catalog):
     assert row(prediction, "p3.2xlarge").latency_ms == 1.0
     assert row(prediction, "p3.2xlarge").members["dense"] == pytest.approx(0.3)
     assert row(prediction, "p2.xlarge").latency_ms == 5.0
-    assert "p3.2xlarge, p2.xlarge" in prediction.warnings[-1]
+    assert prediction.warnings[-1] == Note(Code.AT_FLOOR, instances="p3.2xlarge, p2.xlarge")
 
 
 # --- warnings -------------------------------------------------------------------------------------------------------
 
 
-def warnings_of(tiny, catalog, operations: dict | None = None, **meta) -> tuple[str, ...]:
+def warnings_of(tiny, catalog, operations: dict | None = None, **meta) -> tuple[Note, ...]:
     profile = Profile(operations or OPERATIONS, ProfileMeta(**meta))
     return predict(tiny, catalog, profile, ANCHOR).warnings
 
@@ -139,50 +141,52 @@ def test_the_profile_s_meta_is_checked(tiny, catalog):
             warnings_of(tiny, catalog, precision=precision)
     for compiled, warned in ((True, 1), (False, 0), (None, 0)):
         lines = warnings_of(tiny, catalog, compiled=compiled, framework="PyTorch 2.13")
-        assert ["compiled" in text for text in lines] == [True] * warned
+        assert [note.code for note in lines] == [Code.COMPILED] * warned
     # What the reader warned of comes first.
     profile = Profile(OPERATIONS, ProfileMeta(gpu="P100"), warnings=("Read from afar.", "And in haste."))
     assert predict(tiny, catalog, profile, ANCHOR).warnings[:2] == ("Read from afar.", "And in haste.")
 
 
 def test_a_step_outside_the_training_range_is_an_extrapolation(tiny, catalog):
-    asked = {7_999: "shorter", 8_001: "", 1_249_000: "", 1_251_000: "longer"}
-    for device_us, said in asked.items():
-        lines = warnings_of(tiny, catalog, {"Device_Conv2D": float(device_us)})
-        assert [f"{said} than any in the training data" in text for text in lines] == [True] * bool(said)
+    asked = {7_999: ["shorter"], 8_001: [], 1_249_000: [], 1_251_000: ["longer"]}
+    for device_us, sides in asked.items():
+        notes = warnings_of(tiny, catalog, {"Device_Conv2D": float(device_us)})
+        assert [(note.code, note.values["side"]) for note in notes] == [(Code.OUT_OF_RANGE, side) for side in sides]
 
 
 @pytest.mark.parametrize(
     ("anchor", "given"),
-    [("g4dn.xlarge", "g4dn.xlarge has Tesla T4"), ("A10G", "the anchor is A10G"), ("L4", "the anchor is L4")],
+    [("g4dn.xlarge", "g4dn.xlarge (Tesla T4)"), ("A10G", "A10G"), ("L4", "L4")],
     ids=["profiled", "derived", "not"],
 )
 def test_another_gpu_than_the_anchors_is_questioned(models, catalog, samples, anchor, given):
     profile = samples["resnet50-128px-b64-g4dn"].profile
     foreign = replace(profile, meta=replace(profile.meta, gpu="NVIDIA GeForce RTX 2080 Ti"))
-    assert (
-        f"recorded on NVIDIA GeForce RTX 2080 Ti, but {given}" in predict(models, catalog, foreign, anchor).warnings[0]
-    )
+    wrong = Note(Code.WRONG_GPU, recorded="NVIDIA GeForce RTX 2080 Ti", anchor=given)
+    assert predict(models, catalog, foreign, anchor).warnings[0] == wrong
 
 
 def test_unknown_operations_are_named_with_their_share_and_place(tiny, catalog):
     # Busy time: 120,000 + 30,000 + 50,000 us. Conv1D is 1 letter from both names of the first cluster.
     operations = {**OPERATIONS, "Device_Conv1D": 30_000.0, "Device_FlashAttention": 50_000.0}
     prediction = predict(tiny, catalog, Profile(operations), ANCHOR)
-    (text,) = prediction.warnings
-    assert text.startswith("The models don't know 2 operations, 40.0%") and "expect larger errors" in text
-    assert text.endswith("Device_Conv1D counted as Device_Conv2D&Conv3D; Device_FlashAttention ignored.")
+    (note,) = prediction.warnings
+    assert (note.code, note.values["operations"]) == (Code.UNKNOWN_OPERATIONS, "2 operations")
+    assert note.values["share"] == 0.4
+    assert note.values["weight"] == "expect larger errors"
+    assert note.values["placed"] == "Device_Conv1D counted as Device_Conv2D&Conv3D; Device_FlashAttention ignored"
     assert prediction.unknown_operations.share == 0.4
     # Conv1D's time is used, FlashAttention's is not: 230,000 us.
     assert row(prediction, "p2.xlarge").members["dense"] == pytest.approx(230)
-    (text,) = warnings_of(tiny, catalog, {**OPERATIONS, "Device_FlashAttention": 1000.0})
-    assert "0.8%" in text and "negligible" in text
+    (note,) = warnings_of(tiny, catalog, {**OPERATIONS, "Device_FlashAttention": 1000.0})
+    assert note.values["share"] == pytest.approx(1 / 121) and note.values["weight"] == "negligible"
 
 
 def test_many_unknown_operations_are_not_all_listed(tiny, catalog):
-    (text,) = warnings_of(tiny, catalog, {**OPERATIONS, **{f"Host_Op{i}": 1.0 for i in range(20)}})
-    assert text.startswith("The models don't know 20 operations") and text.endswith("; and 12 more.")
-    assert text.count("ignored") == 8
+    (note,) = warnings_of(tiny, catalog, {**OPERATIONS, **{f"Host_Op{i}": 1.0 for i in range(20)}})
+    placed = note.values["placed"]
+    assert note.values["operations"] == "20 operations" and placed.endswith("; and 12 more")
+    assert placed.count("ignored") == 8
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------
@@ -238,7 +242,7 @@ def test_every_sample_is_predicted_within_a_factor_of_three_of_the_truth(models,
             models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms if given else None
         )
         # Some profiles were cut short by TensorFlow; that's said, and there is nothing else to say.
-        assert all("operations that every training step" in text for text in prediction.warnings)
+        assert set(codes(prediction)) <= {Code.TRUNCATED}
         for instance, measured_ms in sample.measured_ms.items():
             assert measured_ms / 3 < prediction.latencies_ms[instance] < measured_ms * 3, (sample.name, instance)
 
@@ -354,12 +358,12 @@ def test_one_profile_s_estimates_are_its_column():
     log_sd = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
     found = estimates(log_sd).of(1)
     assert found.steps == (
-        StepTime(instance="a", latency_ms=20.0, basis=Basis.MEASURED, log_sd=0.2),
-        StepTime(instance="b", latency_ms=4.0, basis=Basis.MEASURED, log_sd=0.5),
+        StepTime("a", Estimate(latency_ms=20.0, log_sd=0.2)),
+        StepTime("b", Estimate(latency_ms=4.0, log_sd=0.5)),
     )
     assert found.member_ms == {"a": {"line": 19.0, "trees": 21.0}, "b": {"line": 2.0, "trees": 4.0}}
     assert (found.at_floor, found.interval_level) == (("b",), 0.9)
-    assert "scaled up by 1.20" in found.warnings[0]
+    assert found.warnings[0] == Note(Code.TRUNCATED, factor=1.2)
     assert estimates(log_sd).of(0).at_floor == ()
 
 

@@ -175,7 +175,7 @@ def test_joined_steps_agree_and_stay_as_they_are(models, steps):
 def test_a_contradiction_is_pooled_with_a_note():
     """The same profile said to be of two batch sizes, the second of them faster."""
     step = resnet(64)
-    rows = [replace(row, latency_ms=row.latency_ms / 2) for row in step.prediction.predictions]
+    rows = [row.changed(latency_ms=row.latency_ms / 2) for row in step.prediction.predictions]
     faster = replace(step, batch_size=128, prediction=replace(step.prediction, predictions=tuple(rows)))
     for order in ((step, faster), (faster, step)):
         joined = {one.batch_size: one for one in joint_predictions(order)}
@@ -193,11 +193,11 @@ def test_a_contradiction_is_pooled_with_a_note():
 
 def test_what_was_measured_counts_more_than_what_was_predicted():
     slow = known("resnet50-128px-b64-g4dn", "g4dn.xlarge", latency=False, batch_size=128)
-    rows = [replace(row, latency_ms=row.latency_ms and row.latency_ms / 9) for row in slow.prediction.predictions]
+    rows = [row.changed(latency_ms=row.latency_ms and row.latency_ms / 9) for row in slow.prediction.predictions]
     # On g4dn there is a prediction only if the profile was recorded elsewhere.
     anchor = next(row for row in rows if row.instance == "g4dn.xlarge")
     rows = [row for row in rows if row is not anchor] + [
-        replace(rows[1], instance="g4dn.xlarge", basis=Basis.MEASURED, latency_ms=10.0)
+        replace(rows[1], instance="g4dn.xlarge").changed(basis=Basis.MEASURED, latency_ms=10.0)
     ]
     faster = replace(slow, prediction=replace(slow.prediction, anchor="p2.xlarge", predictions=tuple(rows)))
     small, large = joint_predictions((resnet(64), faster))

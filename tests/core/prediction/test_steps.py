@@ -23,6 +23,7 @@ from profet_core import (
     read_profile,
 )
 from profet_core.latency import quantile
+from profet_core.messages import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import (
     LARGEST_RATIO,
     MOST_LIKELY_STEPS,
@@ -36,6 +37,7 @@ from profet_core.prediction.checks import (
     unattributed_log_sd,
 )
 from profet_core.profiles.record import NO_DEVICE
+from tests.codes import codes
 
 #: A training step without the profiler, of whose profile the device rows are some multiple.
 LATENCY_MS = 100.0
@@ -196,21 +198,20 @@ def test_a_wrong_number_is_asked_back_with_the_right_one(models, catalog, sample
 @pytest.mark.parametrize(
     ("steps", "basis", "says"),
     [
-        (1, "inferred", "match one step"),
-        (5, "inferred", "match 5 steps"),
-        (2, "assumed", "2 steps assumed (PROFET's recorder profiles two)"),
-        (1, "assumed", "one step assumed."),
-        (3, "marked", None),
-        (3, "stated", None),
+        (1, "inferred", [Note(Code.STEPS_INFERRED, steps="one step")]),
+        (5, "inferred", [Note(Code.STEPS_INFERRED, steps="5 steps")]),
+        (2, "assumed", [Note(Code.STEPS_ASSUMED, steps="2 steps (PROFET's recorder profiles two)")]),
+        (1, "assumed", [Note(Code.STEPS_ASSUMED, steps="one step")]),
+        (3, "marked", []),
+        (3, "stated", []),
     ],
 )
 def test_an_unstated_number_of_steps_has_a_note(models, catalog, steps, basis, says):
     profile = Profile({"Device_Conv2D": 50_000.0, "Device_IDLE": 1000.0}, steps=steps, steps_basis=basis)
-    note = steps_note(profile)
-    assert says is note is None or says in note
+    assert steps_note(profile) == says
     found = predict(models, catalog, profile, "g4dn.xlarge")
     assert (found.steps, found.steps_basis) == (steps, basis)
-    assert [line for line in found.warnings if "number of steps" in line] == ([note] if note else [])
+    assert [note for note in found.warnings if note.code in STEPS_CODES] == says
 
 
 def test_inference_is_part_of_a_prediction(models, catalog, samples):
@@ -262,7 +263,7 @@ def test_one_step_recorded_as_one_two_and_five_predicts_the_same(models, catalog
         assert all(tells(prediction) == tells(said[0]) for prediction in said), sample.name
         assert all(prediction.warnings == said[0].warnings for prediction in said)
         if method == "default":
-            assert any("are missing" in line for line in said[0].warnings) != whole, "a cut profile is repaired"
+            assert (Code.TRUNCATED in codes(said[0])) is not whole, "a cut profile is repaired"
 
 
 # --- latency doubt ---------------------------------------------------------------------------------------------------
@@ -468,7 +469,7 @@ def test_the_width_is_of_a_part_that_may_take_nothing(models, catalog):
     widths_by_share = {0.0: 0.0, 0.04: 0.0, 0.06: 0.0619, 0.1: 0.1054, 0.19: 0.2107, 1.0: 0.0}
     for share, half in widths_by_share.items():
         assert quantile() * unattributed_log_sd([unattributed(share)])[0] == pytest.approx(half, abs=5e-5)
-    assert not any("no operation" in line for line in predict(models, catalog, unattributed(0.05), ANCHOR).warnings)
+    assert Code.UNATTRIBUTED not in codes(predict(models, catalog, unattributed(0.05), ANCHOR))
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["with latency", "without"])
@@ -483,8 +484,9 @@ def test_unattributed_time_widens_the_interval_with_a_warning(models, catalog, s
         assert len(wide["measured"]) == 3 and len(wide["derived"] | wide["transferred"]) > 3
         for name, half in wide["measured"].items():
             assert half - narrow["measured"][name] == pytest.approx(-math.log(1 - share), rel=0.3), (sample.name, name)
-        warnings = predict(models, catalog, doubtful, sample.anchor, latency_ms=latency_ms).warnings
-        assert any(line.startswith(f"{share:.0%} of the GPU time belongs to no named operation") for line in warnings)
+        found = predict(models, catalog, doubtful, sample.anchor, latency_ms=latency_ms)
+        (note,) = (note for note in found.warnings if note.code is Code.UNATTRIBUTED)
+        assert note.values["share"] == pytest.approx(share, abs=0.005)
 
 
 def test_unprofiled_gpus_are_widened_too(models, catalog, samples):

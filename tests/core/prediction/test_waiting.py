@@ -9,7 +9,7 @@ import pytest
 
 from profet_core import Profile, ProfileMeta, predict, read_profile
 from profet_core.ensemble.members import ProfileBatch
-from profet_core.prediction.checks import host_times_ms, input_wait_ms, input_wait_warning, without_input_wait
+from profet_core.prediction.checks import host_times_ms, input_wait_ms, input_wait_note, without_input_wait
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.unprofiled import recorded_steps
 
@@ -115,12 +115,12 @@ def test_the_wait_leaves_step_and_latency():
     assert dict(fed.operations) == {"Device_Conv2D": 60_000, "Device_IDLE": 10_000, "Host_Dataset": 0}
     again, none = without_input_wait(step(Dataset=30_000.0), None)
     assert (again, none) == (fed, None)
-    warning = input_wait_warning(step(Dataset=30_000.0))
-    assert "30.0 ms" in warning and "30%" in warning
+    (note,) = input_wait_note(step(Dataset=30_000.0))
+    assert (note.values["wait"], note.values["share"]) == ("30.0 ms", pytest.approx(0.3))
     # A fifth of the latency is left at least; a fed step is left alone.
     assert without_input_wait(step(busy=1000.0, Dataset=40_000.0), 41.0)[1] == pytest.approx(8.2)
     whole = step(Dataset=5_000.0)
-    assert without_input_wait(whole, 105.0) == (whole, 105.0) and input_wait_warning(whole) is None
+    assert without_input_wait(whole, 105.0) == (whole, 105.0) and input_wait_note(whole) == []
 
 
 # --- predictions ----------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_a_stalled_step_predicts_what_the_fed_one_does(models, catalog, samples,
             for profile, latency_ms in ((fed, sample.latency_ms), (late, sample.latency_ms + wait_ms))
         ]
         (fed_anchor, *fed_rows), (late_anchor, *late_rows) = (found.predictions for found in said)
-        assert input_wait_warning(late) in said[1].warnings
+        assert input_wait_note(late)[0] in said[1].warnings
         if given:
             # The anchor's row is what was measured there.
             assert late_anchor.latency_ms == pytest.approx(fed_anchor.latency_ms + wait_ms)

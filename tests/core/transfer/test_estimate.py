@@ -15,6 +15,7 @@ from profet_core.errors import ArtifactError
 from profet_core.features.classes import load_operation_classes
 from profet_core.files import manifest_checksum
 from profet_core.latency import Basis, Estimate, log_sd_of, quantile
+from profet_core.messages import Code, Note
 from profet_core.profiles import Profile
 from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import Placed, estimate_gpus, other_host_log_sd
@@ -111,7 +112,7 @@ def test_every_anchor_transfers_to_every_gpu_with_and_without_its_latency(shippe
     assert list(found) == list(MODERN)
     assert [row.basis for row in found.values()] == [Basis.DERIVED] + [Basis.TRANSFERRED] * 5
     assert all(0 < latency(row) < math.inf and 0 < width(row) < math.inf for row in found.values())
-    assert all("90% if" in row.note for row in found.values())
+    assert all({Code.SPREAD, Code.THIRD_PARTY} & {note.code for note in row.notes} for row in found.values())
     assert {row.relative.instance for row in found.values()} == {shipped.derived["A10G"].base, anchor}
 
 
@@ -132,11 +133,11 @@ def test_fp32_is_slower_and_no_surer(shipped):
     tf32, fp32 = (by_name(estimates(shipped, tf32=allowed)) for allowed in (True, False))
     for name in ("A100-SXM4-40GB", "H100-SXM5-80GB", "L40S", "L4"):
         assert latency(fp32[name]) >= latency(tf32[name]), name
-        assert fp32[name].note.startswith("FP32")
+        assert fp32[name].notes[0].values["precision"] == "FP32"
     assert latency(fp32["A100-SXM4-40GB"]) > 1.2 * latency(tf32["A100-SXM4-40GB"]), "both were published"
     assert latency(fp32["A10G"]) == latency(tf32["A10G"])
     assert width(fp32["A10G"]) > width(tf32["A10G"])
-    assert "the interval is wider" in fp32["A10G"].note
+    assert Code.THIRD_PARTY_TF32 in [note.code for note in fp32["A10G"].notes]
 
 
 def test_a_host_counts_in_launches_copies_and_width(shipped):
@@ -263,7 +264,7 @@ def test_a_measured_gpu_uses_its_own_speed_and_the_residual(folder, repository):
     assert found.latency_ms[0] == pytest.approx(1.5 * other.latency_ms[0], rel=1e-6)
     assert found.reach.free_ms[0] == pytest.approx(1.5 * other.reach.free_ms[0], rel=1e-6)
     assert found.basis is Basis.CALIBRATED
-    assert found.note.startswith("20 measured steps of my-h100, 7 networks")
+    assert found.notes[0] == Note(Code.MEASURED_STEPS, said="20 measured steps of my-h100", networks=7)
     assert found.log_half_width[0] >= quantile() * 0.1
     assert estimate(plain).basis is Basis.TRANSFERRED
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
-from profet_core.messages import words_of
+from profet_core.messages import line_of
 from profet_core.transfer.law import relative_tails
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_core.transfer.specs import TF32_POWER, SpecsLaw, log_tf32_gain
@@ -77,7 +77,7 @@ def test_a_published_gpu_follows_its_point(shipped):
     assert abs(point.log_speed - point.published) < 0.03
     speed = known_speed(shipped, shipped.gpus["H100-SXM5-80GB"], True)
     assert (speed.log_speed, speed.log_sd) == (point.log_speed, point.log_sd)
-    assert words_of(speed.notes).startswith("TF32, published ResNet-50 training speed of H100-SXM5-80GB")
+    assert line_of(speed.notes).startswith("TF32, published ResNet-50 training speed of H100-SXM5-80GB")
     # The interval combines the model's spread and the speed's own.
     spread = shipped.spread
     own = math.sqrt(spread.between**2 + spread.within**2 + speed.log_sd**2)
@@ -108,7 +108,7 @@ def test_fp32_is_never_faster_than_tf32(shipped):
     # FP32 points count where there are some; a GPU without TF32 has one speed.
     speed = known_speed(shipped, shipped.gpus["A100-SXM4-40GB"], False)
     assert speed.log_speed == shipped.fp32_points["A100-SXM4-40GB"].log_speed
-    assert words_of(speed.notes).startswith("FP32, published")
+    assert line_of(speed.notes).startswith("FP32, published")
     p100 = shipped.gpus["Tesla P100-PCIE-16GB"]
     assert known_speed(shipped, p100, True) == known_speed(shipped, p100, False)
 
@@ -145,7 +145,7 @@ def test_every_gpu_with_specs_has_a_speed_a_width_and_a_source(shipped, tf32):
         assert (target.log_speed, target.log_sd) == (speed.log_speed, speed.step_log_sd)
         busy_ms = sum(shipped.step.instances[shipped.reference].benchmark_kinds_ms) * math.exp(-target.log_speed)
         assert target.tails == pytest.approx(relative_tails(gpu.sm_count, busy_ms)) and target.host.name == "rome"
-        assert "90% if errors are log-normal" in words_of(speed.notes)
+        assert "90% if errors are log-normal" in line_of(speed.notes)
 
 
 def test_another_model_is_asked_anew(shipped):

@@ -1,0 +1,9 @@
+"""Codes of an answer's warnings: tests compare these, not sentences."""
+
+from __future__ import annotations
+
+from profet_core.messages import Code
+
+
+def codes(answer) -> list[Code]:
+    return [note.code for note in answer.warnings]
