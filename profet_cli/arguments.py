@@ -67,6 +67,14 @@ def argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return parsed
 
 
+def add_question(parser: argparse.ArgumentParser, fields: Fields) -> None:
+    """Arguments of a command that answers for offers; TRACE is the field `profile`."""
+    add_format(parser)
+    add_fields(parser, fields, positional="profile")
+    add_models(parser)
+    add_every_offer(parser)
+
+
 def add_every_offer(parser: argparse.ArgumentParser) -> None:
     """`--every-offer`: the flag that shows what `cheapest_by_gpu` hides."""
     parser.add_argument(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from profet_cli.dispatch import COMMANDS
 from profet_cli.main import main
+from profet_cli.parsing import COMMANDS
 from profet_core.version import VERSION
 from tests.cli.cases import written
 

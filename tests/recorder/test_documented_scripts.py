@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_cli.dispatch import parsed
+from profet_cli.parsing import parsed
 from tests.recorder.small_scripts import FOLDER, read_script
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "PROFILES.md"
