@@ -20,12 +20,7 @@ def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
 
 
 def add_fields(parser: argparse.ArgumentParser, fields: Fields, *, positional: str = "") -> None:
-    """An option for each field; options that are not given are no attributes.
-
-    Parameters
-    ----------
-    positional : field that is TRACE, without an option's name.
-    """
+    """An option for each field, `positional` as TRACE; options that are not given are no attributes."""
     offers = parser.add_argument_group("offers")
     for name, field in fields.items():
         if name == positional:
@@ -47,11 +42,8 @@ def _taken(field: Field) -> dict[str, Any]:
         return {"action": "store_true"}
     if field.choices:
         return {"choices": field.choices, "type": argument(field.read)}
-    metavar = field.unit or field.kind.metavar
-    taken = {"metavar": metavar} if metavar else {}
-    if field.kind is PROFILE:
-        return taken
-    return {**taken, "type": argument(field.kind.parse), **({"action": "append"} if field.kind is NUMBERS else {})}
+    metavar, parse = field.unit or field.kind.metavar, str if field.kind is PROFILE else field.kind.parse
+    return {"metavar": metavar, "type": argument(parse), "action": "append" if field.kind is NUMBERS else "store"}
 
 
 def argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:

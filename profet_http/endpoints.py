@@ -67,13 +67,7 @@ _OWN_GPUS = Field(OWN_GPUS, "custom GPUs for this request, with the columns of `
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What is asked at one path.
-
-    Attributes
-    ----------
-    summary : what for, one line.
-    answer : the answer to checked values, their profiles read; ProfetError if there is none. document : its JSON.
-    """
+    """What is asked at one path: checked values, their profiles read, have an answer, which has a document."""
 
     summary: str
     fields: Fields
@@ -85,57 +79,43 @@ def _endpoint(
     summary: str,
     fields: Fields,
     answer: Callable[[Context, Any, FieldNames], object],
-    question: Callable[[Values], object],
+    question: Callable[..., object],
     document: Type,
 ) -> Endpoint:
     """An endpoint that also takes custom GPUs, which are part of what the question is asked of."""
 
     def answered(context: Context, values: Values) -> object:
-        given = [
-            {name: str(cell) for name, cell in cells.items() if cell is not None}
-            for cells in values.get("own_gpus", ())
-        ]
-        own = [own_gpu_of(cells, context.gpus) for cells in given]
-        for row in own:
+        own = []
+        for cells in values.get("own_gpus", ()):
+            row = own_gpu_of({name: str(cell) for name, cell in cells.items() if cell is not None}, context.gpus)
+            own.append(row)
             if row.instance in context.catalog:
                 raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
         others = {name: value for name, value in values.items() if name != "own_gpus"}
-        return answer(context.with_own_gpus(checked_own_gpus(own)), question(others), REQUEST)
+        return answer(context.with_own_gpus(checked_own_gpus(own)), question(**others), REQUEST)
 
     return Endpoint(summary, {**fields, "own_gpus": _OWN_GPUS}, answered, document)
 
 
+_PREDICT = "Predict the step latency of a profiled network on every instance."
+_COST = "Predict time and cost of a training on every instance."
 #: Path -> the question that is posted there.
 QUESTIONS: Mapping[str, Endpoint] = {
-    "/predict": _endpoint(
-        "Predict the step latency of a profiled network on every instance.",
-        PREDICT,
-        answer_predict,
-        lambda values: PredictQuestion(**values),
-        PREDICTION,
-    ),
-    "/cost": _endpoint(
-        "Predict time and cost of a training on every instance.",
-        COST,
-        answer_cost,
-        lambda values: TrainingQuestion(**values),
-        COSTS,
-    ),
-    "/advise": _endpoint(
-        "Recommend an instance for a training.", ADVISE, answer_advise, lambda values: AdviseQuestion(**values), ADVICE
-    ),
+    "/predict": _endpoint(_PREDICT, PREDICT, answer_predict, PredictQuestion, PREDICTION),
+    "/cost": _endpoint(_COST, COST, answer_cost, TrainingQuestion, COSTS),
+    "/advise": _endpoint("Recommend an instance for a training.", ADVISE, answer_advise, AdviseQuestion, ADVICE),
     "/estimate": _endpoint(
         "Estimate the step latency of a named network without a profile.",
         ESTIMATE,
         answer_estimate,
-        lambda values: named_question(**with_profiled(values, REQUEST)),
+        lambda **values: named_question(**with_profiled(values, REQUEST)),
         ESTIMATED,
     ),
     "/scaleout": _endpoint(
         "Predict time and cost of a training on 1 to 64 GPUs.",
         SCALEOUT,
         answer_scaleout,
-        lambda values: scaleout_question(values, REQUEST),
+        lambda **values: scaleout_question(values, REQUEST),
         SCALED_OUT,
     ),
 }

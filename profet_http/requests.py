@@ -194,7 +194,7 @@ def _values(fields: Fields, given: Mapping[str, Any], read: Callable[[Kind, Any]
             raise RequestError(UNUSABLE, f"Unknown field {shown}: choose from {', '.join(fields)}.")
         try:
             values[name] = read(fields[name].kind, value)
-        except (ValueError, OverflowError):
+        except (LookupError, ValueError, OverflowError):
             raise RequestError(UNUSABLE, f"{name} must be {fields[name].kind.wanted}.") from None
     return values
 

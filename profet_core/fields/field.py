@@ -23,18 +23,12 @@ _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of value.
-
-    Attributes
-    ----------
-    wanted : what a value must be, for "... must be {wanted}". schema : JSON Schema that values are checked by.
-    parse : the value of one text. join : parsed texts of one field -> its value; None: a field has one text.
-    metavar : of an option.
-    """
+    """A kind of value: "... must be {wanted}", as its JSON Schema has it; `parse` reads one text."""
 
     wanted: str
     schema: Mapping[str, Any]
     parse: Callable[[str], Any]
+    #: Parsed texts of one field -> its value; None: a field has one text.
     join: Callable[[Sequence[Any]], object] | None = None
     metavar: str | None = None
     longest: int = MAX_TEXT_CHARACTERS
@@ -78,18 +72,13 @@ def _checked(value: Any, schema: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a question; an option has `-` for `_`.
-
-    Attributes
-    ----------
-    help : what it is for, and its default. unit : of the value, as help pages show it.
-    choices : what a text can be; empty: anything. read : the choice that a text names, under any of its names.
-    """
+    """A field of a question; an option has `-` for `_`, and shows `unit` in its help."""
 
     kind: Kind
     help: str
     unit: str | None = None
     required: bool = False
+    #: What a text can be; empty: anything. `read`: the choice that a text names, under any of its names.
     choices: tuple[str, ...] = ()
     read: Callable[[str], str] = str
 
@@ -98,12 +87,9 @@ Fields: TypeAlias = Mapping[str, Field]
 
 
 def asked(help: str, kind: Kind | None = None, *, default: Any = None, **more: Any) -> Any:
-    """Declare a dataclass field that users fill in.
+    """Declare a dataclass field that users fill in, with unit, choices and read of `Field`.
 
-    Parameters
-    ----------
-    kind : None: by the field's annotation. default : `dict` for an empty one, `MISSING` for a required field.
-    more : unit, choices and read of `Field`.
+    `kind` None: by the annotation. `default` `dict`: an empty one, `MISSING`: the field is required.
     """
     given = {"default_factory": dict} if default is dict else {"default": default}
     return dataclasses.field(metadata={"kind": kind, "help": help, **more}, **given)
@@ -141,9 +127,7 @@ def _instance_number(text: str) -> tuple[str, float]:
 
 
 def _flag(text: str) -> bool:
-    if text.lower() not in ("true", "1", "", "false", "0"):
-        raise ValueError
-    return text.lower() not in ("false", "0")
+    return {"true": True, "1": True, "": True, "false": False, "0": False}[text.lower()]
 
 
 def _refused(_: str) -> None:
@@ -151,7 +135,7 @@ def _refused(_: str) -> None:
 
 
 def _flat(lists: Sequence[list[Any]]) -> list[Any]:
-    return list(chain.from_iterable(lists))
+    return [*chain.from_iterable(lists)]
 
 
 _MANY = {"type": "array", "maxItems": MAX_ENTRIES}
