@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from profet_core.errors import InputError
-from profet_core.fields.field import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, Field, Fields
+from profet_core.fields.field import FLAG, NUMBERS, OFFER_FIELDS, Field, Fields
 from profet_core.fields.questions import PREDICT
 
 
@@ -42,8 +42,8 @@ def _taken(field: Field) -> dict[str, Any]:
         return {"action": "store_true"}
     if field.choices:
         return {"choices": field.choices, "type": argument(field.read)}
-    metavar, parse = field.unit or field.kind.metavar, str if field.kind is PROFILE else field.kind.parse
-    return {"metavar": metavar, "type": argument(parse), "action": "append" if field.kind is NUMBERS else "store"}
+    action = "append" if field.kind is NUMBERS else "store"
+    return {"metavar": field.unit or field.kind.metavar, "type": argument(field.kind.parse), "action": action}
 
 
 def argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -113,17 +113,13 @@ def _described(field: Field) -> str:
 
 
 def _parameters(fields: Fields) -> list[Document]:
-    return [
-        {
-            "name": name,
-            "in": "query",
-            "required": field.required,
-            "description": _described(field) + (" (INSTANCE=NUMBER, repeated)" if field.kind is NUMBERS else ""),
-            "schema": _as_text(field),
-        }
-        for name, field in fields.items()
-        if field.kind is not PROFILE
-    ]
+    found: list[Document] = []
+    for name, field in fields.items():
+        if field.kind is not PROFILE:
+            more = " (INSTANCE=NUMBER, repeated)" if field.kind is NUMBERS else ""
+            said = {"description": _described(field) + more, "schema": _as_text(field)}
+            found.append({"name": name, "in": "query", "required": field.required, **said})
+    return found
 
 
 _STYLE = """

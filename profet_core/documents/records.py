@@ -82,15 +82,10 @@ def many(kind: Type) -> Type:
 
 
 def by_name(kind: Type) -> Type:
-    """An object with one for each name; many may have the same record."""
+    """An object with one for each name."""
     of = kind.of
-
-    def document(rows: Mapping[str, object]) -> Document:
-        distinct = {id(row): row for row in rows.values()}
-        made = {key: kind.document(row) for key, row in distinct.items()}
-        return {name: made[id(row)] for name, row in rows.items()}
-
-    return Type({"type": "object", "additionalProperties": kind.schema}, dict if of is None else document)
+    made = dict if of is None else lambda rows: {name: of(row) for name, row in rows.items()}
+    return Type({"type": "object", "additionalProperties": kind.schema}, made)
 
 
 def record(**keys: Type | At) -> Type:

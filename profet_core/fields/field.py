@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
-from itertools import chain
 from typing import Any, TypeAlias
 
 from profet_core.errors import InputError
@@ -126,18 +125,11 @@ def _instance_number(text: str) -> tuple[str, float]:
         raise InputError(f"{text!r} is not INSTANCE=NUMBER, such as g4dn.xlarge=0.4") from None
 
 
-def _flag(text: str) -> bool:
-    return {"true": True, "1": True, "": True, "false": False, "0": False}[text.lower()]
-
-
-def _refused(_: str) -> None:
-    raise ValueError
-
-
 def _flat(lists: Sequence[list[Any]]) -> list[Any]:
-    return [*chain.from_iterable(lists)]
+    return [one for each in lists for one in each]
 
 
+_FLAGS = {"true": True, "1": True, "": True, "false": False, "0": False}
 _MANY = {"type": "array", "maxItems": MAX_ENTRIES}
 _INTEGER, _NUMBER = {"type": "integer"}, {"type": "number"}
 _LIST = f"a list of at most {MAX_ENTRIES}"
@@ -146,7 +138,7 @@ WHOLE = Kind("a whole number", _INTEGER, int, metavar="N")
 NUMBER = Kind("a number", _NUMBER, float)
 #: A number such as 25.6M.
 LARGE = Kind("a number", _NUMBER, typed_count, metavar="N")
-FLAG = Kind("true or false", {"type": "boolean"}, _flag)
+FLAG = Kind("true or false", {"type": "boolean"}, lambda text: _FLAGS[text.lower()])
 NAMES = Kind(f"{_LIST} names", {**_MANY, "items": _TEXT}, names, _flat, "A,B")
 COUNTS = Kind(f"{_LIST} whole numbers", {**_MANY, "items": _INTEGER}, _counts, _flat, "1,2,4")
 #: Instance -> number.
@@ -157,7 +149,7 @@ NUMBERS = Kind(
     dict,
 )
 #: A file, or its JSON.
-PROFILE = Kind("a profile: an object, or a file", {"type": ["object", "array"]}, _refused, metavar="TRACE")
+PROFILE = Kind("a profile: an object, or a file", {"type": ["object", "array"]}, str, metavar="TRACE")
 _KINDS = {
     "str": TEXT,
     "int": WHOLE,
