@@ -79,8 +79,8 @@ SECRETS = ("secret", "/host:", "machine", "gradient_tape", "iterator::")
 
 
 @pytest.fixture
-def run(run, tmp_path, monkeypatch):
-    """`run("t.pb", "-o", "p.json")` in an empty folder -> exit status, stdout, stderr."""
+def convert(run, tmp_path, monkeypatch):
+    """`convert("t.pb", "-o", "p.json")` in an empty folder -> exit status, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: run("convert", *arguments)
 
@@ -93,11 +93,11 @@ def trace(tmp_path):
     return path
 
 
-def test_every_sample_of_a_format_reads_back_the_same_without_a_name(run, repository, tmp_path):
+def test_every_sample_of_a_format_reads_back_the_same_without_a_name(convert, repository, tmp_path):
     files = sorted((repository / "sample_traces" / "formats").glob("*-*"))
     assert len(files) >= 9
     for source in files:
-        status, _, _ = run(source, "-o", "out.json", "--force")
+        status, _, _ = convert(source, "-o", "out.json", "--force")
         assert status == 0, source.name
         data = (tmp_path / "out.json").read_bytes()
         profile, converted = read_profile(source.read_bytes()), read_profile(data)
@@ -107,11 +107,11 @@ def test_every_sample_of_a_format_reads_back_the_same_without_a_name(run, reposi
         assert not [word for word in (*SECRETS, source.name.lower()) if word in data.decode().lower()], source.name
 
 
-def test_what_is_known_of_the_step_goes_into_meta_and_what_the_trace_tells_stays(run, trace, tmp_path):
-    run(trace, "-o", "out.json")
+def test_what_is_known_of_the_step_goes_into_meta_and_what_the_trace_tells_stays(convert, trace, tmp_path):
+    convert(trace, "-o", "out.json")
     assert read_profile((tmp_path / "out.json").read_bytes()).meta.batch_size == 64
     options = ["--batch-size", 32, "--pixels", 224, "--latency-ms", 122.4, "--precision", "tf32", "--gpu", "Tesla T4"]
-    assert run(trace, "-o", "out.json", "--force", *options)[0] == 0
+    assert convert(trace, "-o", "out.json", "--force", *options)[0] == 0
     assert json.loads((tmp_path / "out.json").read_text())["meta"] == {
         "batch_size": 32,
         "framework": "TensorFlow",
@@ -123,11 +123,11 @@ def test_what_is_known_of_the_step_goes_into_meta_and_what_the_trace_tells_stays
     }
 
 
-def test_steps_and_warnings_survive(run, tmp_path):
+def test_steps_and_warnings_survive(convert, tmp_path):
     markers = [step_marker(number, number * 100, 100) for number in range(3)]
     streams = {"Stream #1": [kernel("a:Conv2D", 0, 30), ("elementwise", 30, 60, {})]}
     (tmp_path / "t.pb").write_bytes(gzip.compress(xplane({"/host:CPU": {"t": markers}, "/device:GPU:0": streams})))
-    status, out, err = run("t.pb", "-o", "out.json")
+    status, out, err = convert("t.pb", "-o", "out.json")
     profile = read_profile((tmp_path / "out.json").read_bytes())
     assert (status, profile.steps, len(profile.warnings)) == (0, 1, 1)
     assert profile.operations["Device_Conv2D"] == 10.0
@@ -135,7 +135,7 @@ def test_steps_and_warnings_survive(run, tmp_path):
     assert "the mean of 3 steps" in out
 
 
-def test_the_totals_written_are_of_one_step(run, tmp_path):
+def test_the_totals_written_are_of_one_step(convert, tmp_path):
     (tmp_path / "old.json").write_text(json.dumps({"Device_Conv2D": 6000.0, "Host_IDLE": 900.0}))
     for given, conv_us, known in (
         ((), 3000.0, None),
@@ -143,36 +143,37 @@ def test_the_totals_written_are_of_one_step(run, tmp_path):
         (("--steps", 5), 1200.0, 1),
         (("--latency-ms", 1.5), 1500.0, 1),  # four steps fit it
     ):
-        status, out, _ = run("old.json", "-o", "out.json", "--force", *given)
+        status, out, _ = convert("old.json", "-o", "out.json", "--force", *given)
         document = json.loads((tmp_path / "out.json").read_text())
         assert (status, document["operations"]["Device_Conv2D"], document["meta"].get("steps")) == (0, conv_us, known)
         assert ("does not include its number of steps" in out) is ("--steps" not in given)
 
 
 @pytest.mark.parametrize("form", [[], ["--format", "json"]])
-def test_a_dash_writes_the_profile_to_stdout(run, trace, tmp_path, form):
-    status, out, err = run(trace, "-o", "-", *form)
+def test_a_dash_writes_the_profile_to_stdout(convert, trace, tmp_path, form):
+    status, out, err = convert(trace, "-o", "-", *form)
     assert (status, err) == (0, "")
     assert read_profile(out.encode()).operations == GPU_STEP_US
     assert list(tmp_path.iterdir()) == [trace]
 
 
-def test_json_is_one_document_about_what_was_written(run, trace):
-    status, out, _ = run(trace, "-o", "out.json", "--format", "json")
+def test_json_is_one_document_about_what_was_written(convert, trace):
+    status, out, _ = convert(trace, "-o", "out.json", "--format", "json")
     found = json.loads(out)
     assert (status, found["written"], found["operations"], found["steps"]) == (0, "out.json", 9, 1)
     assert found["steps_basis"] == read_profile(trace.read_bytes()).steps_basis
 
 
-def test_a_file_that_is_there_is_replaced_only_if_told_to(run, refused, trace, tmp_path):
+def test_a_file_that_is_there_is_replaced_only_if_told_to(convert, refused, trace, tmp_path):
     target = tmp_path / "out.json"
     target.write_text("mine")
-    assert "--force" in refused(trace, "-o", "out.json")
+    assert "--force" in refused("convert", trace, "-o", "out.json")
     assert target.read_text() == "mine"
-    assert run(trace, "-o", "out.json", "--force")[0] == 0
+    assert convert(trace, "-o", "out.json", "--force")[0] == 0
     assert read_profile(target.read_bytes()).operations == GPU_STEP_US
 
 
+@pytest.mark.usefixtures("convert")
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -186,5 +187,5 @@ def test_a_file_that_is_there_is_replaced_only_if_told_to(run, refused, trace, t
 )
 def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(refused, trace, tmp_path, arguments, says):
     before = trace.read_bytes()
-    assert says in refused(trace, *arguments)
+    assert says in refused("convert", trace, *arguments)
     assert list(tmp_path.iterdir()) == [trace] and trace.read_bytes() == before
