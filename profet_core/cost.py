@@ -1,13 +1,18 @@
-"""Time and cost per step, epoch and training, from step latencies."""
+"""Time, cost and energy per step, epoch and training, from step latencies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.instance import Instance
+from profet_core.catalog.gpus import Gpus
+from profet_core.catalog.instance import OWN_PROVIDER, Instance
+from profet_core.catalog.tables import cells_of, check_numbers, read_records, shipped_text
+from profet_core.errors import InputError
 from profet_core.frames import frame_of, offer_cells
 from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
@@ -141,3 +146,84 @@ def steps_per_epoch(images: int, batch_size: int) -> int:
     """
     images = whole_number("The number of images", images)
     return -(-images // whole_number("The batch size", batch_size))
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One region of a cloud.
+
+    Attributes
+    ----------
+    grid_g_per_kwh : grams of CO2 equivalent per kWh of the grid, mean of `year`, location-based. Compensation that a
+        provider buys elsewhere is not counted.
+    pue : power usage effectiveness, the data center's energy over its machines'; at least 1.
+    source : source of both figures.
+    """
+
+    name: str
+    provider: str
+    grid_g_per_kwh: float
+    pue: float
+    year: int
+    source: str
+
+    def __post_init__(self) -> None:
+        check_numbers(self, self.name)
+        if self.pue < 1:
+            raise InputError(f"{self.name}: pue must be at least 1, not {self.pue:g}.")
+
+
+@cache
+def load_regions() -> Mapping[str, Region]:
+    """Load the shipped regions by name; CatalogError names the invalid row and column."""
+    rows = read_records(
+        shipped_text("regions.csv"),
+        "The region table",
+        key="region",
+        required=[field.name for field in fields(Region)[1:]],
+        make=lambda row: Region(name=row["region"], **cells_of(Region, row, "region")),
+    )
+    return MappingProxyType({region.name: region for region in rows})
+
+
+#: Power of a vCPU at full load: Cloud Carbon Footprint's mean of AWS CPUs at 100%.
+W_PER_VCPU = 3.5
+#: Idle power of a GPU as a share of board power: Cloud Carbon Footprint gives 46 W for an A100 of 400 W.
+IDLE_SHARE = 46 / 400
+
+#: Provider in the catalog -> in the table of regions.
+_PROVIDERS = {"aws": "AWS", "gcp": "Google Cloud"}
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """Upper bounds of the energy and emissions of a training: it draws less than board power.
+
+    Attributes
+    ----------
+    power_w : of the machine: board power of the GPUs that train, idle power of its other GPUs, all vCPUs at full load;
+        without memory, disks and network.
+    kwh : at the machine.
+    co2e_kg : with the data center's overhead and the region's grid; None if the region is unknown.
+    """
+
+    power_w: float
+    kwh: float
+    co2e_kg: float | None
+
+
+def training_energy(total_s: float, offer: Instance, gpus: Gpus, training: int = 1) -> Energy | None:
+    """Energy of `total_s` seconds on an offer with `training` of its GPUs in use; None if its power is unknown."""
+    try:
+        board_w = gpus.find(offer.gpu, offer.gpu_memory_gib).tdp_w
+    except InputError:
+        return None
+    if offer.vcpus is None:
+        return None
+    power_w = board_w * (training + IDLE_SHARE * (offer.gpu_count - training)) + W_PER_VCPU * offer.vcpus
+    kwh = power_w / 1_000 * total_s / S_PER_HOUR
+    region = load_regions().get(offer.region)
+    # Clouds share names for different places; a custom machine may be in any.
+    if region is None or (offer.provider != OWN_PROVIDER and region.provider != _PROVIDERS.get(offer.provider)):
+        return Energy(power_w, kwh, None)
+    return Energy(power_w, kwh, kwh * region.pue * region.grid_g_per_kwh / 1_000)

@@ -23,9 +23,7 @@ Parsed = TypeVar("Parsed")
 def default_models_folder() -> Path:
     """`$PROFET_HOME`, else `models/` of the checkout, else the copy in an installed package."""
     home = os.environ.get(HOME_VARIABLE)
-    if home:
-        return Path(home)
-    return shipped_folder("models")
+    return Path(home) if home else shipped_folder("models")
 
 
 def models_folder(folder: Path | str | None) -> Path:
@@ -70,12 +68,7 @@ def manifest_checksum(manifest: JsonObject) -> str:
 
 
 def read_coefficients(path: Path, version: int) -> JsonObject:
-    """Content of a JSON file of coefficients, signed with its own checksum.
-
-    Raises
-    ------
-    ArtifactError : the file is missing, damaged, changed, or has another version.
-    """
+    """Content of a JSON file signed with its own checksum; ArtifactError if missing, changed or of another version."""
     try:
         content = strict_json(path)
     except OSError:
@@ -92,14 +85,7 @@ def read_coefficients(path: Path, version: int) -> JsonObject:
 
 
 def load_coefficients(path: Path, version: int, parse: Callable[[JsonObject], Parsed]) -> Parsed:
-    """Result of `parse` on such a file.
-
-    `parse` may raise any error of invalid content.
-
-    Raises
-    ------
-    ArtifactError : as `read_coefficients`, or from `parse`.
-    """
+    """Result of `parse` on such a file; `parse` may raise any error of invalid content, which is an ArtifactError."""
     content = read_coefficients(path, version)
     try:
         return parse(content)

@@ -29,16 +29,8 @@ def frame_of(rows: Iterable[Mapping[str, object]]) -> Any:
 
 def offer_cells(offer: Instance) -> dict[str, object]:
     """Instance and price of an offer; US dollars per hour of the whole machine."""
-    return {
-        "instance": offer.name,
-        "provider": offer.provider,
-        "gpu": offer.gpu,
-        "gpu_count": offer.gpu_count,
-        "region": offer.region,
-        "market": offer.market,
-        "usd_per_hour": offer.usd_per_hour,
-        "status": offer.status,
-    }
+    columns = ("provider", "gpu", "gpu_count", "region", "market", "usd_per_hour", "status")
+    return {"instance": offer.name, **{column: getattr(offer, column) for column in columns}}
 
 
 def step_cells(step: StepTime) -> dict[str, object]:

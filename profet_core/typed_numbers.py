@@ -15,11 +15,7 @@ _UNITS = {"k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9}
 
 
 def typed_positive(text: str) -> float:
-    """Parse a number above 0.
-
-    Raises
-    ------
-    InputError : one line that says what to type.
+    """Parse a number above 0; InputError says what to type, here and below.
 
     >>> [typed_positive(text) for text in ("203.3", "1,234.5", "1e3", ".5")]
     [203.3, 1234.5, 1000.0, 0.5]
@@ -35,10 +31,6 @@ def typed_positive(text: str) -> float:
 def typed_whole(text: str, smallest: int, largest: int) -> int:
     """Parse a whole number within bounds.
 
-    Raises
-    ------
-    InputError : one line that says what to type.
-
     >>> [typed_whole(text, 1, 10**9) for text in ("50000", "50,000", "5e4")]
     [50000, 50000, 50000]
     """
@@ -52,10 +44,6 @@ def typed_whole(text: str, smallest: int, largest: int) -> int:
 
 def typed_count(text: str) -> float:
     """Parse a large positive number, such as a parameter count, with an optional k, M, B or G suffix.
-
-    Raises
-    ------
-    InputError : one line that says what to type.
 
     >>> [typed_count(text) for text in ("25.6M", "25,600,000", "138e6", "1.2 B", "60k")]
     [25600000.0, 25600000.0, 138000000.0, 1200000000.0, 60000.0]

@@ -24,16 +24,7 @@ MS_PER_UNIT = {"ms": 1.0, "us": 1.0 / US_PER_MS, "s": MS_PER_S}
 
 
 def latency_to_ms(value: float, unit: str) -> float:
-    """Convert a user's latency to milliseconds.
-
-    Parameters
-    ----------
-    value : positive number.
-    unit : "ms", "us" or "s".
-
-    Raises
-    ------
-    InputError : the unit is unknown or the value is not a positive number.
+    """Convert a user's latency, a positive number of "ms", "us" or "s", to milliseconds; InputError for any other.
 
     >>> latency_to_ms(122_400, "us"), latency_to_ms(0.5, "s")
     (122.4, 500.0)
@@ -44,14 +35,7 @@ def latency_to_ms(value: float, unit: str) -> float:
 
 
 def positive_number(what: str, value: object) -> float:
-    """`value` as a float.
-
-    Raises InputError, starting with `what`, unless it is a finite number above 0.
-
-    >>> positive_number("The price", "free")
-    Traceback (most recent call last):
-    profet_core.errors.InputError: The price must be a number above 0, not 'free'.
-    """
+    """`value` as a float; InputError, starting with `what`, unless it is a finite number above 0."""
     number = _real(value)
     if number is None or not math.isfinite(number) or number <= 0:
         raise InputError(f"{what} must be a number above 0, not {_shown(value)}.")
@@ -150,10 +134,8 @@ def listed_price(usd_per_hour: float) -> str:
 def format_duration(seconds: float) -> str:
     """Format a duration in its two largest units.
 
-    >>> format_duration(0.42), format_duration(38), format_duration(725), format_duration(12_000)
-    ('0.420 s', '38 s', '12 min 5 s', '3 h 20 min')
-    >>> format_duration(187_200)
-    '2 d 4 h'
+    >>> [format_duration(seconds) for seconds in (0.42, 38, 725, 12_000, 187_200)]
+    ['0.420 s', '38 s', '12 min 5 s', '3 h 20 min', '2 d 4 h']
     """
     if seconds < 9.995:
         return f"{format_significant(seconds)} s"
@@ -168,9 +150,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_duration_range(low_s: float, high_s: float) -> str:
-    """Format an interval of durations in the unit of its upper endpoint.
-
-    It uses two units if the lower endpoint is far smaller.
+    """Format an interval of durations in the unit of its upper endpoint, or each in its own if they are far apart.
 
     >>> format_duration_range(243, 270), format_duration_range(13.2, 21.0), format_duration_range(3_000, 5_400)
     ('4.0–4.5 min', '13–21 s', '0.83–1.5 h')
@@ -199,11 +179,7 @@ class TimeUnit:
         return f"{format_significant(seconds / self.seconds, digits)} {self.name}"
 
     def range_words(self, low_s: float, high_s: float) -> str:
-        """Format an interval in this unit, whatever its size.
-
-        >>> time_unit(7_200).range_words(3_000, 10_000)
-        '0.83–2.8 h'
-        """
+        """Format an interval in this unit, whatever its size."""
         return f"{_range(low_s / self.seconds, high_s / self.seconds)} {self.name}"
 
 
@@ -264,11 +240,8 @@ def format_co2e(kilograms: float) -> str:
     >>> format_co2e(0.0383), format_co2e(3.83), format_co2e(38_300)
     ('38 g', '3.8 kg', '38,300 kg')
     """
-    return (
-        f"{format_significant(kilograms * 1_000, 2)} g"
-        if kilograms < 0.9995
-        else (f"{format_significant(kilograms, 2)} kg")
-    )
+    grams = kilograms < 0.9995
+    return f"{format_significant(kilograms * 1_000, 2)} g" if grams else f"{format_significant(kilograms, 2)} kg"
 
 
 def _range(low: float, high: float) -> str:

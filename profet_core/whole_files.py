@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
+from typing import BinaryIO
 
 from profet_core.errors import InputError
 
@@ -18,7 +18,6 @@ except ImportError:
     # Windows doesn't let other programs remove an open file.
     fcntl = None
 
-_SCRATCH_SUFFIX = ".new"
 #: A change takes milliseconds; many programs may wait for each other.
 WAIT_S = 60.0
 
@@ -26,7 +25,7 @@ WAIT_S = 60.0
 def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
     """Write a temporary file next to `path`, flush it to disk, and move it to `path`; links are followed.
 
-    Files that a killed program left are removed. A device or a pipe is written directly.
+    What a killed program left is overwritten. A device or a pipe is written directly.
 
     Raises
     ------
@@ -38,36 +37,30 @@ def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
     if there and not path.is_file():
         path.write_bytes(data)
         return
-    _remove_left_behind(path)
-    scratch, handle = _new_scratch(path)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    scratch = path.with_name(f".{path.name}.new")
+    with _locked(scratch) as file:
+        try:
+            file.truncate(0)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
             if there:
                 scratch.chmod(path.stat().st_mode & 0o777)
-            if replace:
-                scratch.replace(path)
-            else:
-                _put_if_free(scratch, path)
-    except BaseException:
-        with suppress(OSError):
-            scratch.unlink()
-        raise
+            if not replace and path.exists():
+                raise FileExistsError(path)
+            scratch.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                scratch.unlink()
+            raise
 
 
 @contextmanager
 def only_one(path: Path, wait_s: float = WAIT_S) -> Iterator[None]:
-    """Lock `path` between reading and writing; other programs that lock it wait.
+    """Lock `path` between reading and writing; other programs that lock it wait, InputError after `wait_s` seconds.
 
     The lock ends with its process, however that ends. The empty lock file next to `path` has no meaning if it is left
     behind.
-
-    Raises
-    ------
-    InputError : another program has held the lock for `wait_s` seconds.
-    OSError : the folder of `path` is not writable.
     """
     # Training environments read the catalog with the standard library alone; only a change needs this import.
     from filelock import FileLock, Timeout
@@ -92,52 +85,15 @@ def lock_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.lock")
 
 
-def _new_scratch(path: Path) -> tuple[Path, int]:
-    """Create a temporary file next to `path`, open and locked; an unlocked one was left behind."""
+def _locked(scratch: Path) -> BinaryIO:
+    """Open a file for one program at a time, where the file system has locks."""
     while True:
-        scratch = path.with_name(f".{path.name}-{secrets.token_hex(4)}{_SCRATCH_SUFFIX}")
-        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        # A file system without locks keeps files that were left behind.
+        file = scratch.open("ab")
         with suppress(OSError):
-            _lock(handle)
-        if os.fstat(handle).st_nlink:
-            return scratch, handle
-        # Another program removed it as left behind before it was locked.
-        os.close(handle)
-
-
-def _remove_left_behind(path: Path) -> None:
-    with suppress(OSError):
-        for scratch in path.parent.iterdir():
-            if scratch.name.startswith(f".{path.name}-") and scratch.suffix == _SCRATCH_SUFFIX:
-                with suppress(OSError):
-                    _remove_unlocked(scratch)
-
-
-def _remove_unlocked(scratch: Path) -> None:
-    if fcntl is None:
-        scratch.unlink()
-        return
-    with scratch.open("rb") as file:
-        _lock(file.fileno())
-        scratch.unlink()
-
-
-def _lock(handle: int) -> None:
-    """Lock an open file; OSError if another program holds the lock, or the file system has no locks."""
-    if fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _put_if_free(scratch: Path, path: Path) -> None:
-    try:
-        path.hardlink_to(scratch)
-    except FileExistsError:
-        raise
-    except OSError:
-        # A file system without hard links.
-        if path.exists():
-            raise FileExistsError(path) from None
-        scratch.replace(path)
-    else:
-        scratch.unlink()
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(scratch.stat(), os.fstat(file.fileno())):
+                return file
+        # The program that held the lock has moved its file into place.
+        file.close()

@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore, Lock
 from typing import TypeVar
 
-from profet_core.answers.questions import Context
-from profet_core.answers.served import load_served
+from profet_core.answers.questions import Context, load_served
 from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import load_samples
 from profet_core.documents.records import Document

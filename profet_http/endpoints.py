@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from profet_core.answers.advise import answer_advise
-from profet_core.answers.cost import answer_cost
+from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.estimate import ESTIMATE, ESTIMATED, answer_estimate, named_question, with_profiled
-from profet_core.answers.instances import answer_instances
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import Context
+from profet_core.answers.questions import Context, answer_instances
 from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
 from profet_core.catalog.own_gpus import GPU_COLUMNS, MAX_OWN_GPUS, checked_own_gpus, own_gpu_of
 from profet_core.documents.advice import ADVICE

@@ -48,7 +48,7 @@ latency
 units, files, sandbox, whole_files
 catalog, collected, profiles, typed_numbers
 frames
-cost, energy, features, manycore, precision
+cost, features, manycore, precision
 ensemble, layers, memory, sizes
 multi_gpu, transfer
 artifacts

@@ -8,9 +8,8 @@ import streamlit as st
 
 from pages.predict.columns import COSTED_STEPS, Per
 from profet_core.advice.advise import OfferRow
-from profet_core.advice.certainty import format_certainty
 from profet_core.advice.plans import Limits, Plan, Workload
-from profet_core.advice.recommend import Recommendation, frontier, recommendations, within
+from profet_core.advice.recommend import Recommendation, format_certainty, frontier, recommendations, within
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
 from profet_core.memory.fit import does_not_fit

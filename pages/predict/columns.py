@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from profet_core.advice.certainty import format_certainty
 from profet_core.advice.plans import Plan, TotalInterval, Workload
+from profet_core.advice.recommend import format_certainty
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.naming import cloud_words
 from profet_core.memory.fit import FitAnswer

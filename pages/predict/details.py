@@ -8,9 +8,8 @@ import streamlit as st
 
 from pages.predict.charts import why_not
 from profet_core.advice.advise import OfferRow
-from profet_core.advice.certainty import compare
 from profet_core.advice.plans import Plan, Request
-from profet_core.advice.recommend import others_of_gpus
+from profet_core.advice.recommend import compare, others_of_gpus
 from profet_core.advice.words import basis_caveats, comparison_sentences
 from profet_core.artifacts.samples import Sample
 from profet_core.catalog import Instance

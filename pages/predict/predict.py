@@ -13,8 +13,8 @@ from profet_core import ProfetError
 from profet_core.advice.advise import Advice, OfferRow, Sort, sorted_rows
 from profet_core.advice.plans import Plan
 from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.cost import training_energy
 from profet_core.documents.report import report_html, report_source
-from profet_core.energy.estimate import load_regions, training_energy
 from profet_core.memory.fit import FitAnswer
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select, toggle
@@ -147,7 +147,7 @@ def _table(resources: Resources, network: Predicted, answer: AdviseAnswer, rows:
 
 def _table_row(resources: Resources, fit: FitAnswer | None, per: Per, plan: Plan) -> TableRow:
     total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else 1)
-    energy = training_energy(total_s, plan.offer, resources.gpus, load_regions(), plan.gpus)
+    energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
     return TableRow(plan, fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None)))
 
 

@@ -11,8 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.sizes.columns import SIZE_COLUMNS
 from profet_core.advice.plans import Plan
-from profet_core.answers.scale import ScaleQuestion, answer_scale
-from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
+from profet_core.answers.sizes import ScaleQuestion, SizeCurve, SizePoint, SizesAnswer, answer_scale, answer_sizes
 from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import KNOTS, axis_range
 from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd

@@ -22,8 +22,8 @@ from profet_cli.output import (
     write_output,
 )
 from profet_core.advice.advise import Advice
-from profet_core.advice.certainty import Comparison, format_certainty
 from profet_core.advice.plans import Plan
+from profet_core.advice.recommend import Comparison, format_certainty
 from profet_core.advice.whole_nodes import ScaledTraining, WholeNodePlan
 from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.answers.advise import answer_advise

@@ -12,8 +12,7 @@ from profet_cli.commands.prices import add_refresh, run_refresh
 from profet_cli.inputs import given_values, known_gpus
 from profet_cli.output import MISSING, gpus_cell, print_json, print_table, print_warnings
 from profet_cli.parsing import OneLineParser, add_commands
-from profet_core.answers.instances import answer_instances
-from profet_core.answers.questions import Context
+from profet_core.answers.questions import Context, answer_instances
 from profet_core.artifacts.models import MANIFEST_NAME, load_models
 from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped, own_path
 from profet_core.catalog.collection import NoOffersError

@@ -94,7 +94,7 @@ def add_cost(parser: argparse.ArgumentParser) -> None:
 
 def run_cost(options: argparse.Namespace) -> None:
     """Predict, cost and print."""
-    from profet_core.answers.cost import answer_cost
+    from profet_core.answers.advise import answer_cost
 
     question = TrainingQuestion(**given_values(options, COST))
     answer = answer_cost(open_context(options), question, COMMAND_LINE)
@@ -144,7 +144,7 @@ def add_scale(parser: argparse.ArgumentParser) -> None:
 
 def run_scale(options: argparse.Namespace) -> None:
     """Scale and print."""
-    from profet_core.answers.scale import ScaleQuestion, answer_scale
+    from profet_core.answers.sizes import ScaleQuestion, answer_scale
 
     names = ("instance", "axis", "min_ms", "max_ms", "at", "method", "other_size", "fixed_classes")
     given = {name: getattr(options, name) for name in names}

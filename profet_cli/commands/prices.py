@@ -15,9 +15,17 @@ from typing import Any
 from profet_cli.arguments import add_format
 from profet_cli.output import cell, print_json, print_table, print_warnings
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, load_catalog, load_gpus, load_shipped, own_path
-from profet_core.catalog.clouds import machine_facts, market_of, offer_name
+from profet_core.catalog.clouds import (
+    PriceChange,
+    PublishedPrice,
+    check_believable,
+    machine_facts,
+    market_of,
+    offer_name,
+    price_changes,
+    usable_prices,
+)
 from profet_core.catalog.own import OWN_VARIABLE, changing_own, checked_text, laid_over, read_own, writable, write_own
-from profet_core.catalog.refresh import PriceChange, PublishedPrice, check_believable, price_changes, usable_prices
 from profet_core.documents.parts import OFFER
 from profet_core.errors import CatalogError, InputError, ProfetError
 from profet_core.fields.field import names

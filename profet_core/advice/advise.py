@@ -8,16 +8,44 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from profet_core.advice.certainty import chance_to_be_faster, chance_to_dominate
 from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
-from profet_core.advice.recommend import Criterion, Pick, Within, cheapest_of, frontier, pick_of, within_limits
-from profet_core.catalog.collection import is_ones_own, without_larger_nodes
+from profet_core.advice.recommend import (
+    Criterion,
+    Pick,
+    Within,
+    certainty_of,
+    cheapest_of,
+    frontier,
+    pick_of,
+    within_limits,
+)
+from profet_core.catalog.collection import is_ones_own
 from profet_core.catalog.instance import Instance
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, StepTime
 from profet_core.memory.fit import FitAnswer, Verdict
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import S_PER_HOUR
+
+
+class HasOffer(Protocol):
+    """A row about an offer."""
+
+    @property
+    def offer(self) -> Instance:
+        """The offer to rent."""
+
+
+Offered = TypeVar("Offered", bound=HasOffer)
+
+
+def without_larger_nodes(rows: Iterable[Offered]) -> list[Offered]:
+    """Rows with one GPU, in their order; for GPUs only available in nodes, the smallest nodes. Custom offers stay."""
+    every = list(rows)
+    least: dict[str, int] = {}
+    for offer in (row.offer for row in every):
+        least[offer.gpu] = min(offer.gpu_count, least.get(offer.gpu, offer.gpu_count))
+    return [row for row in every if row.offer.gpu_count == least[row.offer.gpu] or is_ones_own(row.offer)]
 
 
 def lowest_to_rent(
@@ -34,12 +62,9 @@ def lowest_to_rent(
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A step along the frontier from one plan to the next faster one.
+    """A step along the frontier to the next faster plan: hours saved for dollars more, and whether it is faster.
 
-    Attributes
-    ----------
-    saves_h : hours saved for `extra_usd` more. hours_per_usd : their ratio.
-    certainty : probability that the second plan is faster, 0 to 1; None without intervals.
+    `certainty` is that probability, 0 to 1; None without intervals.
     """
 
     cheaper: Plan
@@ -69,12 +94,9 @@ class ExcludedInstance:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The full result of one advice request.
+    """The full result of one request: plans, cheapest first, and those that no other plan dominates, fastest first.
 
-    Attributes
-    ----------
-    plans : cheapest first. frontier : the plans that no other plan dominates, fastest first.
-    within : the plans that meet the limits; None if there are no limits.
+    `within` are the best under the limits; None if there are none.
     """
 
     request: Request
@@ -92,7 +114,7 @@ class Advice:
         for faster, cheaper in reversed(list(pairwise(self.frontier))):
             extra_usd = faster.total_usd - cheaper.total_usd
             saves_h = (cheaper.total_s - faster.total_s) / S_PER_HOUR
-            certainty = chance_to_be_faster(faster, cheaper)
+            certainty = certainty_of(faster, cheaper, Criterion.FASTER)
             found.append(Upgrade(cheaper, faster, extra_usd, saves_h, saves_h / extra_usd, certainty))
         return tuple(found)
 
@@ -104,9 +126,9 @@ class Advice:
             better = [by for by in self.frontier if by.total_s <= plan.total_s and by.total_usd <= plan.total_usd]
             # A node on which only one of several GPUs trains never dominates another plan.
             if id(plan) not in kept and better:
-                chances = [chance_to_dominate(by, plan) for by in better]
-                surest = max(range(len(better)), key=lambda at: -1.0 if (chance := chances[at]) is None else chance)
-                found.append(Dominated(plan, better[surest], chances[surest]))
+                chances = [(certainty_of(by, plan), by) for by in better]
+                certainty, by = max(chances, key=lambda one: -1.0 if one[0] is None else one[0])
+                found.append(Dominated(plan, by, certainty))
         return tuple(found)
 
     @property
@@ -143,7 +165,7 @@ def advise(
     offers : what can be rented, see `offers_in_market`; several offers of one instance are several plans.
     fits : instance -> whether it fits in memory; absent instances are unknown.
     interval_level : level of the rows' intervals; errors are assumed log-normal. For how often such statements were
-        right, see `certainty.CAME_TRUE_80_TO_90`.
+        right, see `recommend.CAME_TRUE_80_TO_90`.
     """
     request = Request(workload, limits or Limits(), interval_level or LEVEL)
     listed: dict[str, list[Instance]] = {}
@@ -169,11 +191,8 @@ def advise(
         reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
         raise InputError(f"There is no offer to choose from ({reasons}).")
     plans.sort(key=lambda plan: (plan.total_usd, plan.total_s))
-    sensible = plans
-    if all(plan.gpus == 1 for plan in plans):
-        # Skip eight-GPU offers for one-GPU training where one GPU can be rented alone.
-        small = {offer.offer_key for offer in without_larger_nodes([plan.offer for plan in plans])}
-        sensible = [plan for plan in plans if plan.offer.offer_key in small]
+    # Skip eight-GPU offers for one-GPU training where one GPU can be rented alone.
+    sensible = without_larger_nodes(plans) if all(plan.gpus == 1 for plan in plans) else plans
     best = frontier(sensible)
     return Advice(
         request=request,
@@ -207,20 +226,12 @@ class Sort(StrEnum):
     NAME = "name"
 
 
-class PresetRow(Protocol):
+class PresetRow(HasOffer, Protocol):
     """Row interface that presets use."""
-
-    @property
-    def offer(self) -> Instance:
-        """The offer to rent."""
 
     @property
     def plan(self) -> Plan | None:
         """The training on this offer; None without a prediction."""
-
-    @property
-    def label(self) -> str:
-        """The instance, with its market if that isn't on-demand."""
 
     @property
     def is_anchor(self) -> bool:
@@ -232,15 +243,7 @@ Row = TypeVar("Row", bound=PresetRow)
 
 @dataclass(frozen=True, slots=True)
 class OfferRow:
-    """One offer.
-
-    Attributes
-    ----------
-    plan : the training on this offer; None without a prediction, or if the step doesn't fit.
-    fit : whether the step fits in memory; None if unknown.
-    reason : why there is no plan, in a few words; else empty.
-    is_anchor : the profile was recorded there.
-    """
+    """One offer, with its plan if it has a prediction and the step fits, else the reason in a few words."""
 
     offer: Instance
     plan: Plan | None
@@ -259,11 +262,12 @@ def offer_rows(
 ) -> list[OfferRow]:
     """One row per offer of `advice`, including excluded offers; `anchor` is an instance, or a GPU by its name."""
     reasons = {one.instance: one.reason for one in advice.excluded}
-    plans = {plan.offer.offer_key: plan for plan in advice.plans}
+    # Plans hold these very offers.
+    plans = {id(plan.offer): plan for plan in advice.plans}
     return [
         OfferRow(
             offer=offer,
-            plan=(plan := plans.get(offer.offer_key)),
+            plan=(plan := plans.get(id(offer))),
             fit=fits.get(offer.name),
             reason="" if plan else reasons.get(offer.name, "no GPU specs"),
             is_anchor=anchor in (offer.name, offer.gpu),
@@ -297,13 +301,12 @@ def preset_rows(
     if preset is Preset.AWS:
         found = [row for row in found if row.offer.provider == "aws"]
     if not every_node:
-        small = {offer.offer_key for offer in without_larger_nodes([row.offer for row in found])}
-        found = [row for row in found if row.offer.offer_key in small]
+        found = without_larger_nodes(found)
     if preset is Preset.GPUS:
         # The cheapest row of each GPU is written last.
         found = list({row.offer.gpu: row for row in sorted(found, key=cost)[::-1]}.values())
     kept = {row.offer.offer_key for row in found}
-    kept |= {row.offer.offer_key for row in every if is_ones_own(row.offer) or (keep and row.label == keep)}
+    kept |= {row.offer.offer_key for row in every if is_ones_own(row.offer) or (keep and row.offer.label == keep)}
     if not any(row.is_anchor for row in found):
         anchors = sorted((row for row in every if row.is_anchor), key=cost)
         kept |= {row.offer.offer_key for row in anchors[:1]}

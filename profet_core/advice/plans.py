@@ -9,9 +9,9 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import final
 
-from profet_core.catalog.instance import Instance
-from profet_core.catalog.naming import gpu_and_cloud, machine_words
-from profet_core.cost import MEASURED_EPOCH_FACTOR, cost_usd, epoch_steps
+from profet_core.catalog.instance import OWN_PROVIDER, Instance
+from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
+from profet_core.cost import MEASURED_EPOCH_FACTOR, epoch_steps
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, Basis, Interval, Relative, StepTime, log_sd_of
 from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
@@ -59,10 +59,9 @@ class Limits:
     certainty: float = CERTAINTY
 
     def __post_init__(self) -> None:
-        if self.deadline_h is not None:
-            positive_number("The deadline in hours", self.deadline_h)
-        if self.budget_usd is not None:
-            positive_number("The budget in US dollars", self.budget_usd)
+        for what, limit in (("deadline in hours", self.deadline_h), ("budget in US dollars", self.budget_usd)):
+            if limit is not None:
+                positive_number(f"The {what}", limit)
         if not 0.5 <= self.certainty < 1:
             raise InputError(
                 f"The certainty must be at least 0.5 and less than 1, such as 0.9, not {self.certainty:g}."
@@ -72,6 +71,11 @@ class Limits:
     def deadline_s(self) -> float | None:
         """Seconds until the deadline."""
         return None if self.deadline_h is None else self.deadline_h * S_PER_HOUR
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a limit."""
+        return self.deadline_h is not None or self.budget_usd is not None
 
     def excess(self, plan: Plan) -> float:
         """The larger of time over deadline and cost over budget; at most 1 if both are met, 0 without limits."""
@@ -163,7 +167,10 @@ class Plan:
     @property
     def gpu_words(self) -> str:
         """'A100, GCP'; if all GPUs of a node train, '8 × A100, GCP'."""
-        return f"{self.gpus} × {gpu_and_cloud(self.offer)}" if self.gpus > 1 else gpu_and_cloud(self.offer)
+        several = f"{self.gpus} × " if self.gpus > 1 else ""
+        # You chose the name of custom hardware too.
+        cloud = "" if self.offer.provider == OWN_PROVIDER else f", {cloud_words(self.offer.provider)}"
+        return f"{several}{gpu_words(self.offer)}{cloud}"
 
     @property
     def instance(self) -> str:
@@ -234,37 +241,34 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
     if gpus > 1:
         work = replace(work, batch_size=work.batch_size * gpus)
     low, high = MEASURED_EPOCH_FACTOR if work.with_loading else (1.0, 1.0)
-    latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
-    deviation, ends = 0.0 if row.basis.is_exact else row.log_sd, row.interval
-    surest = surest_certainty(row.basis)
-
-    def totals(factor: float, step_ms: float) -> tuple[float, float]:
-        """Seconds and US dollars."""
-        total_ms = work.steps * factor * step_ms
-        return total_ms / MS_PER_S, cost_usd(total_ms, offer.usd_per_hour)
-
-    def chance(limit: float | None, expected: float) -> float | None:
-        return None if limit is None or deviation is None else chance_at_most(limit / expected, deviation, surest)
-
-    total_s, total_usd = totals((low + high) / 2, latency_ms)
-    interval = None
+    step, ends, steps = row.estimate, row.interval, work.steps
+    latency_ms, deviation = float(step.latency_ms), 0.0 if step.basis.is_exact else step.log_sd
+    usd_per_hour, interval, in_time, in_budget = offer.usd_per_hour, None, None, None
+    total_s = steps * ((low + high) / 2) * latency_ms / MS_PER_S
+    total_usd = total_s / S_PER_HOUR * usd_per_hour
     if ends is not None:
-        (low_s, low_usd), (high_s, high_usd) = totals(low, ends.low_ms), totals(high, ends.high_ms)
-        interval = TotalInterval(low_s, high_s, low_usd, high_usd)
+        low_s, high_s = steps * low * ends.low_ms / MS_PER_S, steps * high * ends.high_ms / MS_PER_S
+        interval = TotalInterval(low_s, high_s, low_s / S_PER_HOUR * usd_per_hour, high_s / S_PER_HOUR * usd_per_hour)
+    if limits.given and deviation is not None:
+        surest = surest_certainty(step.basis)
+        if limits.deadline_s is not None:
+            in_time = chance_at_most(limits.deadline_s / total_s, deviation, surest)
+        if limits.budget_usd is not None:
+            in_budget = chance_at_most(limits.budget_usd / total_usd, deviation, surest)
     return Plan(
         offer=offer,
-        basis=row.basis,
+        basis=step.basis,
         latency_ms=latency_ms,
         latency_note=row.note,
         deviation=deviation,
-        relative=row.relative,
+        relative=step.relative,
         total_s=total_s,
         total_usd=total_usd,
         interval=interval,
-        in_time=chance(limits.deadline_s, total_s),
-        in_budget=chance(limits.budget_usd, total_usd),
+        in_time=in_time,
+        in_budget=in_budget,
         fit_note=fit_note,
-        limited_by_host=row.limited_by_host,
+        limited_by_host=step.limited_by_host,
         gpus=gpus,
         batch_size=work.batch_size,
         scaling_deviation=scaling_sd,
@@ -295,7 +299,7 @@ class Confidence(IntEnum):
 
 
 #: Mean error, percent, of the default method on held-out networks with the anchor's latency given, by the confidence
-#: of their intervals; `tests/core/advice/test_certainty.py` recomputes them from `validation.json`.
+#: of their intervals; `tests/core/advice/test_recommend.py` recomputes them from `validation.json`.
 MEASURED_ERRORS_PCT = {Confidence.GOOD: 4.8, Confidence.FAIR: 10.8}
 
 

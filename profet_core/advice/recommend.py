@@ -1,18 +1,177 @@
-"""Which of many plans to recommend: the frontier, the cheapest, the fastest, the best within limits."""
+"""Confidence that one plan beats another, and which of many plans to recommend."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol, TypeVar, final
 
-from profet_core.advice.certainty import chance_to_be_cheaper, chance_to_be_faster, is_claimed, same_speed
-from profet_core.advice.plans import Limits, Plan
+from profet_core.advice.plans import SUREST, Limits, Plan, bounded_chance, surest_certainty
 from profet_core.catalog.collection import is_ones_own
+from profet_core.latency import LEVEL, Basis, combined_sd, quantile, sd_of_ratio
 
+#: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
+#: predicted on one target also takes longer on the other. Mean over 12 pairs of targets of the shipped models' held-out
+#: predictions, as `tests/lab/validation/test_advice_calibration.py` measures it (lowest pair 0.16, highest 0.68).
+ERROR_CORRELATION = 0.42
+#: Share of statements with 80% to 90% confidence that were right on held-out architectures; from the same test.
+CAME_TRUE_80_TO_90 = 0.90
+#: Below this confidence two offers are statistically tied.
+CLOSE_CALL = 0.80
+#: The threshold for unprofiled GPUs: the interval must exclude a tie, and the 90% interval leaves 5% on that side.
+#: `profet validate --transfer` shows how often such statements about the A10G were right.
+CLOSE_CALL_OF_ESTIMATES = (1 + LEVEL) / 2
+#: In percent: 100 times 0.29 is 28.999999999999996.
+_ROUNDING = 1e-9
 #: Costs this close are tied: prices differ by more between regions.
 COST_TIE = 1.05
+
+
+class Criterion(StrEnum):
+    """Criterion by which plans are compared."""
+
+    FASTER = "faster"
+    CHEAPER = "cheaper"
+
+    @property
+    def other(self) -> Criterion:
+        """The criterion it is traded off against."""
+        return Criterion.CHEAPER if self is Criterion.FASTER else Criterion.FASTER
+
+    def total(self, plan: Plan) -> float:
+        """Value of the criterion: seconds or US dollars, lower is better."""
+        return plan.total_s if self is Criterion.FASTER else plan.total_usd
+
+
+def certainty_of(a: Plan, b: Plan, criterion: Criterion | None = None) -> float | None:
+    """Probability, as in `compare`, that A is better than B, or dominates it; None where an interval is missing."""
+    times, deviation = _time_ratio(a, b)
+    if deviation is None:
+        return None
+    costs = a.total_usd / b.total_usd
+    if criterion is None and deviation == 0:
+        return float(max(times, costs) <= 1 and min(times, costs) < 1)
+    # Both ratios share one error, so the worse ratio decides.
+    ratio = max(times, costs) if criterion is None else times if criterion is Criterion.FASTER else costs
+    return chance_less(ratio, deviation, surest_certainty(a.basis, b.basis))
+
+
+def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float:
+    """Probability that A is less than B where A is predicted to be `ratio` times B; 0.5 for equals.
+
+    >>> chance_less(1.0, 0.1), round(chance_less(0.9, 0.1), 3), chance_less(0.1, 0.1)
+    (0.5, 0.854, 0.999)
+    """
+    if deviation == 0:
+        return 0.5 if ratio == 1 else float(ratio < 1)
+    return bounded_chance(-math.log(ratio) / deviation, surest)
+
+
+def _time_ratio(a: Plan, b: Plan) -> tuple[float, float | None]:
+    """Ratio of step latencies if the steps have equal numbers of images, else of whole trainings.
+
+    Also the standard deviation of its logarithm; None where an interval is missing.
+    """
+    of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
+    same_gpu, same_gpus = a.offer.gpu == b.offer.gpu, a.gpus == b.gpus
+    ratio = a.latency_ms / b.latency_ms if same_gpus else a.total_s / b.total_s
+    if of_a is None or of_b is None:
+        # The same row in another market has the same error.
+        return ratio, 0.0 if same_gpu and same_gpus and ratio == 1 else None
+    if a.relative is not None and a.relative.instance == b.offer.name:
+        deviation = float(a.relative.log_sd)
+    elif b.relative is not None and b.relative.instance == a.offer.name:
+        deviation = float(b.relative.log_sd)
+    else:
+        measured = ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0
+        deviation = sd_of_ratio(of_a, of_b, 1.0 if same_gpu else measured)
+    if (a.scaling_deviation or b.scaling_deviation) and not (same_gpu and same_gpus):
+        deviation = combined_sd(deviation, combined_sd(a.scaling_deviation, b.scaling_deviation))
+    return ratio, deviation
+
+
+def same_speed(a: Plan, b: Plan) -> bool:
+    """Whether both plans train on the same number of the same GPU, and so share one error."""
+    return a.offer.gpu == b.offer.gpu and a.gpus == b.gpus
+
+
+def format_certainty(chance: float) -> str:
+    """Whole percent, rounded down, and never 0 or 100 by rounding.
+
+    >>> format_certainty(0.879), format_certainty(0.9999), format_certainty(0.001), format_certainty(1.0)
+    ('87%', 'over 99%', 'under 1%', '100%')
+    """
+    if 0 < chance < 0.01:
+        return "under 1%"
+    return "over 99%" if 0.99 < chance < 1 else f"{math.floor(100 * chance + _ROUNDING)}%"
+
+
+def is_claimed(chance: float, a: Plan, b: Plan) -> bool:
+    """Whether that probability, in whole percent as shown, is enough to state that one plan beats the other."""
+    least = CLOSE_CALL if a.basis.is_profiled and b.basis.is_profiled else CLOSE_CALL_OF_ESTIMATES
+    return 100 * chance + _ROUNDING >= round(100 * least)
+
+
+def why_too_close(certainty: float) -> str:
+    """Suffix for a probability that is too low only because a GPU is unprofiled; else empty."""
+    needed = f"; unprofiled GPUs need {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
+    return needed if 100 * certainty + _ROUNDING >= round(100 * CLOSE_CALL) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A compared with B; probabilities and endpoints are None where an interval is missing.
+
+    Attributes
+    ----------
+    latency_ratio : A's step latency over B's if both train on one GPU; otherwise A's training time over B's. A is
+        cheaper below `break_even_ratio`.
+    break_even_usd_per_hour : A is cheaper than B below this price.
+    faster, cheaper, dominates : probability that A is; 0.5 for equals.
+    """
+
+    a: Plan
+    b: Plan
+    latency_ratio: float
+    break_even_ratio: float
+    break_even_usd_per_hour: float
+    faster: float | None
+    cheaper: float | None
+    dominates: float | None
+    latency_ratio_low: float | None
+    latency_ratio_high: float | None
+    break_even_low: float | None
+    break_even_high: float | None
+
+
+def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
+    """Confidence that A is faster or cheaper than B, with intervals at `level`.
+
+    All offers with one GPU share that GPU's latency error. Scaling out to all GPUs of a node adds an error, which plans
+    with the same GPU and number of GPUs share. For a derived latency, the interval of its ratio to the source instance
+    is known. Between two GPUs with PROFET training data, errors correlate by `ERROR_CORRELATION`. Between other GPUs
+    the correlation is not measured and assumed to be zero, which lowers confidence if the errors are in fact
+    correlated.
+    """
+    (ratio, deviation), usd_per_hour = _time_ratio(a, b), b.offer.usd_per_hour
+    factor = None if deviation is None else math.exp(quantile(level) * deviation)
+    low, high = (None, None) if factor is None else (ratio / factor, ratio * factor)
+    return Comparison(
+        a=a,
+        b=b,
+        latency_ratio=ratio,
+        break_even_ratio=usd_per_hour / a.offer.usd_per_hour,
+        break_even_usd_per_hour=usd_per_hour / ratio,
+        faster=certainty_of(a, b, Criterion.FASTER),
+        cheaper=certainty_of(a, b, Criterion.CHEAPER),
+        dominates=certainty_of(a, b),
+        latency_ratio_low=low,
+        latency_ratio_high=high,
+        break_even_low=high and usd_per_hour / high,
+        break_even_high=low and usd_per_hour / low,
+    )
 
 
 class Priced(Protocol):
@@ -43,26 +202,6 @@ def frontier(choices: Iterable[Choice]) -> list[Choice]:
         if not best or choice.total_usd < best[-1].total_usd:
             best.append(choice)
     return best
-
-
-class Criterion(StrEnum):
-    """Criterion by which plans are compared."""
-
-    FASTER = "faster"
-    CHEAPER = "cheaper"
-
-    @property
-    def other(self) -> Criterion:
-        """The criterion it is traded off against."""
-        return Criterion.CHEAPER if self is Criterion.FASTER else Criterion.FASTER
-
-    def total(self, plan: Plan) -> float:
-        """Value of the criterion: seconds or US dollars, lower is better."""
-        return plan.total_s if self is Criterion.FASTER else plan.total_usd
-
-    def certainty(self, a: Plan, b: Plan) -> float | None:
-        """Probability that A is better than B; None where an interval is missing."""
-        return (chance_to_be_faster if self is Criterion.FASTER else chance_to_be_cheaper)(a, b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +241,14 @@ def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
     for other in plans:
         if same_speed(other, plan):
             continue
-        certainty = criterion.certainty(plan, other)
+        certainty = certainty_of(plan, other, criterion)
         if certainty is None:
             return Pick(plan, criterion, None)
-        rivals.append(Rival(other, certainty))
-
-    def closeness(rival: Rival) -> tuple[bool, float, float]:
-        claimed = is_claimed(rival.certainty, plan, rival.plan)
-        return claimed, rival.certainty, criterion.total(rival.plan)
-
-    return Pick(plan, criterion, min(rivals, key=closeness, default=None))
+        rivals.append((is_claimed(certainty, plan, other), certainty, criterion.total(other), other))
+    if not rivals:
+        return Pick(plan, criterion, None)
+    _, certainty, _, other = min(rivals, key=lambda rival: rival[:3])
+    return Pick(plan, criterion, Rival(other, certainty))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +278,10 @@ class Within:
         """The plan of `sure_pick`."""
         return self.sure_pick and self.sure_pick.plan
 
-    @property
-    def is_out_of_reach(self) -> bool:
-        """Whether no plan meets the limits, even by the point estimate."""
-        return self.expected is None and self.sure is None
-
 
 def within_limits(plans: Sequence[Plan], limits: Limits) -> Within | None:
     """Plans that meet `limits` with at least their certainty; None if there are no limits."""
-    if limits.deadline_h is None and limits.budget_usd is None:
+    if not limits.given:
         return None
     criterion = Criterion.FASTER if limits.deadline_h is None else Criterion.CHEAPER
     best_first = sorted(plans, key=lambda plan: (criterion.total(plan), criterion.other.total(plan)))
@@ -169,10 +301,8 @@ def within_limits(plans: Sequence[Plan], limits: Limits) -> Within | None:
 
 def within(plans: Sequence[Plan], limits: Limits) -> list[Plan]:
     """Plans that meet the limits with the required confidence, else by the estimate; may be empty."""
-    expected = [plan for plan in plans if limits.excess(plan) <= 1]
-    if limits.deadline_h is None and limits.budget_usd is None:
-        return expected
-    return [plan for plan in plans if (plan.within_limits or 0.0) >= limits.certainty] or expected
+    sure = [plan for plan in plans if limits.given and (plan.within_limits or 0.0) >= limits.certainty]
+    return sure or [plan for plan in plans if limits.excess(plan) <= 1]
 
 
 def shortlist(plans: Iterable[Plan], keep: Collection[Plan], most: int) -> list[Plan]:
@@ -215,11 +345,10 @@ class Recommendation:
     runner_up: Plan | None
 
 
-def cheapest_of(plans: Iterable[Plan]) -> Plan:
+def cheapest_of(plans: Sequence[Plan]) -> Plan:
     """Cheapest plan; the fastest of those within `COST_TIE` of it."""
-    every = list(plans)
-    least_usd = min(plan.total_usd for plan in every)
-    tied = [plan for plan in every if plan.total_usd <= COST_TIE * least_usd]
+    least_usd = min(plan.total_usd for plan in plans)
+    tied = [plan for plan in plans if plan.total_usd <= COST_TIE * least_usd]
     return min(tied, key=lambda plan: (plan.total_s, plan.total_usd))
 
 
@@ -230,15 +359,13 @@ def recommendations(plans: Sequence[Plan]) -> tuple[Recommendation, ...]:
     """
     if not plans:
         return ()
-    fastest, cheapest = frontier(plans)[0], cheapest_of(plans)
     value = min(plans, key=lambda plan: (plan.total_s * plan.total_usd, plan.total_s))
-    found: dict[Plan, list[Goal]] = {}
-    for goal, plan in ((Goal.CHEAPEST, cheapest), (Goal.FASTEST, fastest), (Goal.BEST_VALUE, value)):
-        found.setdefault(plan, []).append(goal)
-    criteria = {Goal.CHEAPEST: Criterion.CHEAPER, Goal.FASTEST: Criterion.FASTER}
-    made = []
-    for plan, goals in found.items():
-        criterion = criteria.get(goals[0])
-        close = criterion and pick_of(plan, plans, criterion).close_rival
-        made.append(Recommendation(tuple(goals), plan, close.plan if close else None))
-    return tuple(made)
+    best = (cheapest_of(plans), Criterion.CHEAPER), (frontier(plans)[0], Criterion.FASTER), (value, None)
+    found: dict[Plan, Recommendation] = {}
+    for goal, (plan, criterion) in zip(Goal, best, strict=True):
+        if plan in found:
+            found[plan] = replace(found[plan], goals=(*found[plan].goals, goal))
+        else:
+            close = criterion and pick_of(plan, plans, criterion).close_rival
+            found[plan] = Recommendation((goal,), plan, close.plan if close else None)
+    return tuple(found.values())

@@ -2,60 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from profet_core.advice.plans import NodeTime, Plan
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
-from profet_core.errors import InputError
 from profet_core.frames import frame_of
 from profet_core.latency import Basis, Estimate, StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.messages import Code, Note
 from profet_core.multi_gpu.law import ScaleoutModel, Strategy
 from profet_core.multi_gpu.step import MOST_GPUS, GpuStep, ScaledStep, scaled_step, shares_host_memory
-from profet_core.units import positive_number, whole_number
-
-
-def usual_counts(per_node: int) -> tuple[int, ...]:
-    """Default numbers of GPUs: 1, 2, 4, ... of a node, the whole node, then 2, 4, ... nodes.
-
-    >>> usual_counts(8), usual_counts(6)
-    ((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 6, 12, 24, 48))
-    """
-    doubled = [2**power for power in range(MOST_GPUS.bit_length())]
-    parts = {count for count in doubled if count <= per_node}
-    return tuple(sorted(parts | {per_node * count for count in doubled if per_node * count <= MOST_GPUS}))
-
-
-def batch_per_gpu(global_batch: int, gpus: int) -> int:
-    """Share of a batch per GPU; raises InputError if it can't be divided evenly.
-
-    >>> batch_per_gpu(256, 8)
-    32
-    """
-    if whole_number("The global batch", global_batch) % whole_number("The number of GPUs", gpus):
-        raise InputError(
-            f"A global batch of {global_batch} does not divide evenly over {gpus} GPUs: choose a multiple."
-        )
-    return global_batch // gpus
-
-
-def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
-    """Index of the last row worth taking, by increasing number of GPUs: beyond it, cost rises faster than speed.
-
-    None if each additional one pays off.
-
-    >>> stops_paying([100, 55, 40], [1.0, 1.1, 1.6]), stops_paying([100, 50], [1, 1])
-    (1, None)
-    """
-    for place in range(len(times) - 1):
-        faster, dearer = times[place] / times[place + 1], costs[place + 1] / costs[place]
-        if dearer > faster:
-            return place
-    return None
+from profet_core.units import positive_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +26,18 @@ class Gradients:
     gradients: str = "fp32"
     pixels: int | None = None
     tensors: int | None = None
+
+    def step(self, row: StepTime, batch_size: int) -> GpuStep:
+        """One GPU's step with these gradients; InputError if its latency is unknown."""
+        return GpuStep(
+            latency_ms=positive_number(f"The latency of {row.instance}", row.latency_ms),
+            batch_size=batch_size,
+            parameters=self.parameters,
+            gradients=self.gradients,
+            pixels=self.pixels,
+            tensors=self.tensors,
+            log_sd=0.0 if row.basis.is_exact else row.log_sd,
+        )
 
 
 def whole_nodes(
@@ -81,63 +53,38 @@ def whole_nodes(
     for row in rows:
         offer = several.get(row.instance)
         if offer is not None and row.latency_ms is not None:
-            row = on_gpus(model, row, offer, offer.gpu_count, gradients, batch_size, Strategy.RING)[1]
+            links = load_interconnects().of(offer)
+            one = gradients.step(row, batch_size)
+            row = node_time(row, links, scaled_step(model, one, links, offer.gpu_count, Strategy.RING))
         found.append(row)
     return found
 
 
-def on_gpus(
-    model: ScaleoutModel,
-    row: StepTime,
-    offer: Instance,
-    gpus: int,
-    gradients: Gradients,
-    batch_size: int,
-    strategy: Strategy,
-) -> tuple[ScaledStep, StepTime]:
-    """One GPU's step on `gpus`, part of the offer's node or whole nodes, also as a row of advice.
-
-    Raises InputError if they don't fill whole nodes, there are more than were measured, or the latency is unknown.
-    """
-    one = GpuStep(
-        latency_ms=positive_number(f"The latency of {row.instance}", row.latency_ms),
-        batch_size=batch_size,
-        parameters=gradients.parameters,
-        gradients=gradients.gradients,
-        pixels=gradients.pixels,
-        tensors=gradients.tensors,
-        log_sd=0.0 if row.basis.is_exact else row.log_sd,
-    )
-    links = load_interconnects().of(offer)
-    step = scaled_step(model, one, links, gpus, strategy)
-    if gpus == 1:
-        return step, row
+def node_time(row: StepTime, links: Interconnect, step: ScaledStep) -> StepTime:
+    """Row of advice for one GPU's step of `row`, scaled out to `step` on nodes with these links."""
+    if step.gpus == 1:
+        return row
     assumed = f" (assumed: {links.assumed})" if links.assumed else ""
     link = links.among(step.gpus_per_node).link.words
-    how = Note(Code.SCALED_OUT, gpus=gpus, strategy=strategy.words, link=link, assumed=assumed)
+    how = Note(Code.SCALED_OUT, gpus=step.gpus, strategy=step.strategy.words, link=link, assumed=assumed)
     through_host = (Note(Code.HOST_MEMORY),) if shares_host_memory(step, links) else ()
     estimate = Estimate(
         latency_ms=step.latency_ms,
-        # The error is unknown if one GPU's error is unknown.
-        log_sd=step.estimate.log_sd if row.basis.is_exact or row.log_sd is not None else None,
+        log_sd=step.estimate.log_sd,
         least_ms=step.estimate.least_ms,
         basis=row.basis if row.basis.is_rough else Basis.SCALED_OUT,
         notes=(how, *through_host, *(note for note in row.notes if note.code is not Code.NODE_PRICE)),
         relative=row.relative,
         reach=row.reach,
     )
-    return step, NodeTime(row.instance, estimate, gpus=gpus, scaling_log_sd=step.log_sd or 0.0)
+    return NodeTime(row.instance, estimate, gpus=step.gpus, scaling_log_sd=step.log_sd or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeNodePlan:
-    """A training on whole nodes of one offer.
+    """A training on whole nodes of one offer: `one` GPU's step, and one epoch at the price of all nodes.
 
-    Attributes
-    ----------
-    one : one GPU's step there. plan : one epoch, at the price of all nodes, without setup.
-    fit : whether a GPU's share fits in its memory; None: unknown.
-    is_anchor : the profile was recorded there.
+    `fit`: whether a GPU's share fits in its memory; None if unknown.
     """
 
     offer: Instance
@@ -175,12 +122,7 @@ class WholeNodePlan:
 
 @dataclass(frozen=True, slots=True)
 class ScaledEpoch:
-    """One pass over the images on a number of GPUs.
-
-    Attributes
-    ----------
-    epoch_usd : at the offer's price for whole nodes; None without an offer.
-    """
+    """One pass over the images on a number of GPUs, at the price of whole nodes; None without an offer."""
 
     step: ScaledStep
     epoch_s: float
@@ -195,14 +137,9 @@ class ScaledEpoch:
 
 @dataclass(frozen=True, slots=True)
 class CurveRow(ScaledEpoch):
-    """Curve point at a number of GPUs.
+    """Curve point at a number of GPUs, also with each other strategy, and whether a GPU's share fits; None if measured.
 
-    Attributes
-    ----------
-    over_one : for strong scaling, speedup over one GPU with the whole batch; None for weak scaling, and if that step is
-        unknown.
-    others : strategy -> result with it, if known.
-    fit : whether a GPU's share fits in its memory; None if the step was measured.
+    `over_one` is the speedup over one GPU with the whole batch; None for weak scaling, and if that step is unknown.
     """
 
     over_one: float | None

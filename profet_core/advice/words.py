@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profet_core.advice.advise import Advice, Dominated, Upgrade
-from profet_core.advice.certainty import Comparison, format_certainty, is_claimed, same_speed, why_too_close
 from profet_core.advice.plans import Limits, Plan
-from profet_core.advice.recommend import Pick, Rival, Within
+from profet_core.advice.recommend import (
+    Comparison,
+    Pick,
+    Rival,
+    Within,
+    certainty_of,
+    format_certainty,
+    is_claimed,
+    same_speed,
+    why_too_close,
+)
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.instance import OWN_HARDWARE, SPOT
 from profet_core.cost import MEASURED_EPOCH_FACTOR
@@ -78,14 +87,13 @@ _WORTH_A_TRY = 0.05
 def answer_sentences(advice: Advice) -> tuple[str, ...]:
     """The recommendation and its confidence; the first sentence is the answer."""
     within = advice.within
+    out_of_reach = within is not None and within.expected is None and within.sure is None
     if within is None:
         lines = _cheapest_and_fastest(advice)
-    elif within.is_out_of_reach:
-        lines = _out_of_reach(within)
     else:
-        lines = _within_limits(within, advice.answer)
+        lines = _out_of_reach(within) if out_of_reach else _within_limits(within, advice.answer)
     lines += basis_caveats(named_plans(advice))
-    if within is None or not within.is_out_of_reach:
+    if not out_of_reach:
         if advice.answer.note:
             lines.append(f"Note: {advice.answer.note}.")
         lines += _start_up_caveat(advice)
@@ -189,7 +197,7 @@ def _other_criterion(pick: Pick, rival: Rival) -> str:
     """If two plans are tied by one criterion, name the better one by the other criterion."""
     other = pick.criterion.other
     for one, against in ((pick.plan, rival.plan), (rival.plan, pick.plan)):
-        chance = other.certainty(one, against)
+        chance = certainty_of(one, against, other)
         if chance is not None and is_claimed(chance, one, against):
             return f"{one.label} is {other} with {format_certainty(chance)} confidence."
     return f"Neither is clearly {other}."

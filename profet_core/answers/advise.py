@@ -1,27 +1,70 @@
-"""Recommend an instance to rent for a training."""
+"""Time and cost of a training on every instance, and which one to rent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from profet_core.advice.advise import Advice, OfferRow, advise, offer_rows
-from profet_core.advice.certainty import Comparison, compare
 from profet_core.advice.plans import Limits, Plan, Workload
+from profet_core.advice.recommend import Comparison, compare
 from profet_core.advice.whole_nodes import Gradients, whole_nodes
-from profet_core.answers.questions import Context, asked_parameters, market_offers, narrowed_rows
+from profet_core.answers.questions import (
+    Context,
+    asked_parameters,
+    market_offers,
+    narrowed_context,
+    narrowed_rows,
+    scaleout_model,
+)
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import nearest
+from profet_core.cost import CostTable, Energy, cost_table, training_energy
+from profet_core.documents.answers import Costed
 from profet_core.errors import InputError
-from profet_core.fields.questions import AdviseQuestion, FieldNames
+from profet_core.fields.questions import AdviseQuestion, FieldNames, TrainingQuestion
 from profet_core.frames import frame_of, offer_cells
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
 
-#: Message if the models have no scale-out model.
-NO_SCALEOUT = "These models don't support several GPUs: restore them (git checkout models)."
+
+@dataclass(frozen=True, slots=True)
+class CostAnswer:
+    """Costs, the training, memory fit per instance, and the training's energy."""
+
+    training: PredictedTraining
+    table: CostTable
+    fits: Mapping[str, FitAnswer]
+    energy: Mapping[str, Energy | None]
+
+    @property
+    def rows(self) -> list[Costed]:
+        """Rows of the table with their steps and energy."""
+        steps = {step.instance: step for step in self.training.steps.step_times}
+        return [Costed(row, steps[row.instance], self.energy[row.instance]) for row in self.table.rows]
+
+
+def answer_cost(context: Context, question: TrainingQuestion, field_names: FieldNames) -> CostAnswer:
+    """Predict and cost."""
+    context, names = narrowed_context(context, question.narrowing)
+    context = replace(context, catalog=context.catalog.with_prices(question.price))
+    training = predicted_training(context, question, field_names)
+    anchor, steps = training.prediction.anchor, training.steps
+    rows = narrowed_rows(steps.step_times, question.narrowing, names, anchor)
+    table = cost_table(
+        {row.instance: row.latency_ms for row in rows if row.latency_ms is not None},
+        context.catalog,
+        images=steps.batch_size if question.images is None else question.images,
+        validation_images=question.validation_images,
+        batch_size=steps.batch_size,
+        epochs=question.epochs,
+        anchor=anchor,
+    )
+    fits = fits_in_training(context, training, [row.instance for row in table.rows])
+    energy = {row.instance: training_energy(row.total_s, row.offer, context.gpus) for row in table.rows}
+    return CostAnswer(training, table, fits, energy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,26 +94,16 @@ class AdviseAnswer:
 def answer_advise(
     context: Context, question: AdviseQuestion, field_names: FieldNames, training: PredictedTraining | None = None
 ) -> AdviseAnswer:
-    """Predict and advise.
-
-    Parameters
-    ----------
-    training : of the question, if it is predicted already.
-
-    Raises
-    ------
-    ProfetError : the question is invalid; one line says what is wrong and what to do.
-    """
-    limits = Limits(question.deadline_hours, question.budget_usd, question.certainty)
-    narrowing = question.narrowing
+    """Predict and advise; `training` is the question's, if it is predicted already."""
+    limits, narrowing = Limits(question.deadline_hours, question.budget_usd, question.certainty), question.narrowing
     offers, names = market_offers(
         context, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
     )
     training = training or predicted_training(context, question, field_names)
-    steps = training.steps
-    pixels = steps.pixels or training.pixels
-    rows = node_rows(context, question, training, steps.step_times, offers, (steps.batch_size, pixels), field_names)
-    rows = narrowed_rows(rows, narrowing, names, training.prediction.anchor)
+    prediction, steps = training.prediction, training.steps
+    size = steps.batch_size, steps.pixels or training.pixels
+    rows = node_rows(context, question, training, steps.step_times, offers, size, field_names)
+    rows = narrowed_rows(rows, narrowing, names, prediction.anchor)
     fits = fits_in_training(context, training, steps.latencies_ms)
     advice = advise(
         [row for row in rows if row.instance in names],
@@ -85,12 +118,10 @@ def answer_advise(
         limits,
         include_retired=question.include_retired,
         fits=fits,
-        interval_level=training.prediction.interval_level,
+        interval_level=prediction.interval_level,
     )
-    anchor = training.prediction.anchor
-    table = offer_rows(advice, offers, fits, anchor)
     comparison = None if question.compare is None else _compared(advice, question.compare, field_names)
-    return AdviseAnswer(training, advice, tuple(table), comparison)
+    return AdviseAnswer(training, advice, tuple(offer_rows(advice, offers, fits, prediction.anchor)), comparison)
 
 
 def node_rows(
@@ -102,14 +133,7 @@ def node_rows(
     size: tuple[int, int | None],
     field_names: FieldNames,
 ) -> list[StepTime]:
-    """Scale steps to whole nodes if the question asks for them.
-
-    Otherwise keep one-GPU steps.
-
-    Parameters
-    ----------
-    rows : steps of one GPU, at `size`: batch size and pixels.
-    """
+    """Steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
     if not question.whole_nodes and question.network is None and question.parameters is None:
         return list(rows)
     batch_size, pixels = size
@@ -119,10 +143,8 @@ def node_rows(
         raise InputError(
             f"Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it."
         )
-    if context.models.scaleout is None:
-        raise InputError(NO_SCALEOUT)
     gradients = Gradients(known.count, pixels=pixels)
-    return whole_nodes(context.models.scaleout, rows, offers, gradients, batch_size)
+    return whole_nodes(scaleout_model(context), rows, offers, gradients, batch_size)
 
 
 def _compared(advice: Advice, chosen: Sequence[str], field_names: FieldNames) -> Comparison:
@@ -139,19 +161,14 @@ def _compared(advice: Advice, chosen: Sequence[str], field_names: FieldNames) ->
 
 def _plan_cells(plan: Plan) -> dict[str, object]:
     step, total = plan.step_interval, plan.interval
-    return {
+    cells = {
         **offer_cells(plan.offer),
         "latency_ms": plan.latency_ms,
         "low_ms": step and step.low_ms,
         "high_ms": step and step.high_ms,
         "basis": str(plan.basis),
-        "total_s": plan.total_s,
-        "low_s": total and total.low_s,
-        "high_s": total and total.high_s,
-        "total_usd": plan.total_usd,
-        "low_usd": total and total.low_usd,
-        "high_usd": total and total.high_usd,
-        "in_time": plan.in_time,
-        "in_budget": plan.in_budget,
-        "note": plan.note,
     }
+    for unit in ("s", "usd"):
+        cells[f"total_{unit}"] = getattr(plan, f"total_{unit}")
+        cells |= {f"{end}_{unit}": total and getattr(total, f"{end}_{unit}") for end in ("low", "high")}
+    return {**cells, "in_time": plan.in_time, "in_budget": plan.in_budget, "note": plan.note}

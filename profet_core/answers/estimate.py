@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from profet_core.answers.predict import predicted_profile
 from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
-from profet_core.catalog.collection import Narrowing
+from profet_core.answers.training import predicted_profile
 from profet_core.cost import CostRow, CostTable, cost_table
 from profet_core.documents.answers import COVERAGE, MEMORY, ends
 from profet_core.documents.parts import RENTED, TOTALS
@@ -27,8 +26,6 @@ from profet_core.profiles import Profile
 
 #: Default image size of named networks.
 DEFAULT_PIXELS = 224
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +71,7 @@ ESTIMATE: Fields = {
 
 
 def with_profiled(values: Mapping[str, Any], field_names: FieldNames) -> dict[str, Any]:
-    """Values of `ESTIMATE` with those of the profile as its question.
-
-    Raises
-    ------
-    InputError : fields of a profile are given without it.
-    """
+    """Values of `ESTIMATE` with those of the profile as its question."""
     of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
     others = {name: value for name, value in values.items() if name not in of_profile}
     if not of_profile:
@@ -101,16 +93,9 @@ def named_question(
     profiled: ProfileQuestion | None = None,
     **more: Any,
 ) -> EstimateQuestion:
-    """Build the question for a network given by name.
+    """Build the question for a network given by name; InputError if it is unknown, or can't have that size.
 
-    Parameters
-    ----------
-    pixels, classes : None: `DEFAULT_PIXELS`, and the number of classes in the measurements. more : other question
-        fields.
-
-    Raises
-    ------
-    InputError : unknown network, or one that can't have that size.
+    Pixels default to `DEFAULT_PIXELS`, classes to their number in the measurements. `more` are other question fields.
     """
     name = network_name(network)
     counts = counts_of(name, DEFAULT_PIXELS if pixels is None else pixels, classes)
@@ -133,12 +118,7 @@ class EstimateAnswer:
 
 
 def answer_estimate(context: Context, question: EstimateQuestion, field_names: FieldNames) -> EstimateAnswer:
-    """Estimate, cost, and compare.
-
-    Raises
-    ------
-    ProfetError : the question is invalid; one line says what is wrong and what to do.
-    """
+    """Estimate, cost, and compare."""
     narrowing = question.narrowing
     context, names = narrowed_context(context, narrowing)
     check_wanted(context, question.targets, names, field_names)
@@ -153,53 +133,36 @@ def answer_estimate(context: Context, question: EstimateQuestion, field_names: F
         optimizer=question.optimizer,
         precision=question.precision,
     )
-    found = _narrowed(replace(found, name=question.name), narrowing, names)
-    profiled, said = _profiled(context, question, field_names)
-    return EstimateAnswer(
-        estimate=found,
-        costs=_costs(context, question, found),
-        profiled=profiled,
-        disagreements=() if profiled is None else disagreements(found.rows, profiled),
-        warnings=(*(Note(Code.COUNTS, text=text) for text in question.caveats), *found.warnings, *said),
-    )
-
-
-def _narrowed(found: NetworkEstimate, narrowing: Narrowing, names: Collection[str]) -> NetworkEstimate:
     rows = tuple(narrowed_rows(found.rows, narrowing, names, ""))
     kept = {row.instance for row in rows}
-
-    def of(values: Mapping[str, Value]) -> dict[str, Value]:
-        return {name: value for name, value in values.items() if name in kept}
-
-    return replace(found, rows=rows, regimes=of(found.regimes), fits=of(found.fits))
-
-
-def _costs(context: Context, question: EstimateQuestion, found: NetworkEstimate) -> CostTable | None:
-    if question.images is None:
-        if question.validation_images:
-            raise InputError("Also give the training images per epoch.")
-        return None
-    return cost_table(
-        {row.instance: row.latency_ms for row in found.rows if row.latency_ms is not None},
-        context.catalog,
-        images=question.images,
-        validation_images=question.validation_images,
-        batch_size=question.batch_size,
-        epochs=question.epochs,
+    regimes = {name: regime for name, regime in found.regimes.items() if name in kept}
+    fits = {name: fit for name, fit in found.fits.items() if name in kept}
+    found = replace(found, name=question.name, rows=rows, regimes=regimes, fits=fits)
+    if question.images is None and question.validation_images:
+        raise InputError("Also give the training images per epoch.")
+    costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in question.caveats]
+    if question.images is not None:
+        costs = cost_table(
+            {row.instance: row.latency_ms for row in rows if row.latency_ms is not None},
+            context.catalog,
+            images=question.images,
+            validation_images=question.validation_images,
+            batch_size=question.batch_size,
+            epochs=question.epochs,
+        )
+    warnings += found.warnings
+    if (asked := question.profiled) is not None:
+        profile = read_as(asked.profile, asked.steps)
+        profile, profiled = predicted_profile(context, asked, field_names, profile, asked.latency_ms)
+        warnings += [Note(Code.COMPARED_PROFILE, text=note) for note in profiled.warnings]
+        warnings += other_sizes(profile, question)
+    return EstimateAnswer(
+        estimate=found,
+        costs=costs,
+        profiled=profiled,
+        disagreements=() if profiled is None else disagreements(rows, profiled),
+        warnings=tuple(warnings),
     )
-
-
-def _profiled(
-    context: Context, question: EstimateQuestion, field_names: FieldNames
-) -> tuple[Prediction | None, Sequence[Note]]:
-    """The prediction from the profile, and its caveats."""
-    asked = question.profiled
-    if asked is None:
-        return None, ()
-    profile = read_as(asked.profile, asked.steps)
-    profile, prediction = predicted_profile(context, asked, field_names, profile, asked.latency_ms)
-    said = [Note(Code.COMPARED_PROFILE, text=note) for note in prediction.warnings]
-    return prediction, (*said, *other_sizes(profile, question))
 
 
 def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[Note, ...]:

@@ -1,4 +1,4 @@
-"""Python API: one function per question."""
+"""Python API: one function per question; each raises ProfetError, one line that says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -28,15 +28,9 @@ PYTHON = FieldNames("profile", lambda name: name)
 
 
 def load_models(folder: Path | str | None = None) -> Models:
-    """Load a models folder and the specs of your custom GPUs.
+    """Load a models folder (None: `$PROFET_HOME`, else the shipped one) and the specs of your custom GPUs.
 
-    Parameters
-    ----------
-    folder : the folder; if None, `$PROFET_HOME`, else the shipped one.
-
-    Raises
-    ------
-    ArtifactError : the manifest is missing, was changed, or was written by another version of this project.
+    Raises ArtifactError if the manifest is missing, was changed, or was written by another version of this project.
     """
     models, own = artifacts.load_models(folder), _own_gpus()
     if not own or models.transfer is None:
@@ -45,15 +39,11 @@ def load_models(folder: Path | str | None = None) -> Models:
 
 
 def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> Catalog:
-    """Load the catalog, including your custom instances and GPUs.
+    """Load the catalog, including your custom instances and GPUs; CatalogError names an invalid row and column.
 
     Parameters
     ----------
     path : a CSV file to read alone; None: the shipped catalog. own : your file of instances; None: the default file.
-
-    Raises
-    ------
-    CatalogError : one line that names the invalid row and column.
     """
     if path is not None:
         return read_catalog(Path(path))
@@ -83,10 +73,6 @@ def predict(
     method : "default", or "profet" for the documented ensemble.
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
     precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled".
-
-    Raises
-    ------
-    ProfetError : one line that says what is wrong and what to do.
     """
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms
@@ -120,10 +106,6 @@ def advise(
     anchor : instance or GPU that the profile was recorded on; None: the GPU that it names.
     images : training images per epoch; None: the training is one step.
     more : other fields of `AdviseQuestion`, such as `deadline_hours`, `budget_usd`, `profiled_batch`, `gpu`.
-
-    Raises
-    ------
-    ProfetError : one line that says what is wrong and what to do.
     """
     question = AdviseQuestion(profile=profile, anchor=anchor, images=images, epochs=epochs, **more)
     return answer_advise(_context(models, catalog), question, PYTHON)
@@ -139,10 +121,6 @@ def estimate(
     network : its name, such as "ResNet50"; `profet estimate --help` lists them.
     pixels : height and width of an image; None: 224.
     more : other fields of `EstimateQuestion`, such as `classes`, `targets`, `optimizer`, `images`, `epochs`, `gpu`.
-
-    Raises
-    ------
-    ProfetError : one line that says what is wrong and what to do.
     """
     question = named_question(network, batch=batch_size, pixels=pixels, **more)
     return answer_estimate(_context(models, catalog), question, PYTHON)
@@ -157,10 +135,6 @@ def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, *
         `batch` and `gpu` of a measured step.
     question : these, and fields of `ScaleoutQuestion`: `gpus`, `batch`, `global_batch`, `network`, `parameters`,
         `instance`, `strategy`, `images`.
-
-    Raises
-    ------
-    ProfetError : one line that says what is wrong and what to do.
     """
     asked = scaleout_question({"profile": profile, **question}, PYTHON)
     return answer_scaleout(_context(models, catalog), asked, PYTHON)

@@ -50,7 +50,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names:
     """
     first = predicted_training(context, question, field_names)
     anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.steps.batch_size
-    gpu = context.catalog[anchor].gpu if anchor in context.catalog else anchor
+    catalog, option = context.catalog, field_names.option
     trainings, warnings = {batch: first}, list(first.warnings)
 
     def at(batch_size: int) -> PredictedTraining:
@@ -60,30 +60,24 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names:
         return trainings[batch_size]
 
     def step_at(instance: str, batch_size: int) -> StepTime:
-        is_a_gpu = instance == anchor and instance not in context.catalog
-        steps = at(batch_size).steps
-        if is_a_gpu and given_ms is not None and not steps.carried:
-            return StepTime(instance, Estimate(latency_ms=given_ms, basis=Basis.GIVEN))
-        names = [instance]
-        if is_a_gpu:
-            having = [offer for offer in context.catalog.values() if offer.gpu == instance]
+        steps, names = at(batch_size).steps, [instance]
+        if instance == anchor and instance not in catalog:
+            if given_ms is not None and not steps.carried:
+                return StepTime(instance, Estimate(latency_ms=given_ms, basis=Basis.GIVEN))
+            having = [offer for offer in catalog.values() if offer.gpu == instance]
             names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
         rows = {row.instance: row for row in steps.step_times if row.latency_ms is not None}
         found = next((rows[name] for name in names if name in rows), None)
-        if found is not None:
-            return found
-        if given_ms is None:
-            latency = field_names.option("latency_ms")
+        if found is None:
+            way = f"give it ({option('latency_ms')}) or " if given_ms is None else ""
             raise InputError(
-                f"The step latency on {instance} is unknown: give it ({latency}) or name another instance."
+                f"The step latency on {instance} at batch {batch_size} is unknown: {way}name another instance "
+                f"({option('instance')})."
             )
-        raise InputError(
-            f"The step latency on {instance} at batch {batch_size} is unknown: name an instance "
-            f"({field_names.option('instance')})."
-        )
+        return found
 
     return OneGpu(
-        gpu=gpu,
+        gpu=catalog[anchor].gpu if anchor in catalog else anchor,
         instance=anchor,
         batch_size=batch,
         known=first.steps.latencies_ms.keys(),
@@ -99,12 +93,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion, field_names:
 def measured_one_gpu(
     context: Context, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None, field_names: FieldNames
 ) -> OneGpu:
-    """A step measured on one named GPU: known on instances with that GPU, at that batch size.
-
-    Raises
-    ------
-    InputError : the GPU is missing, ambiguous or one of several, the batch size is missing, or the latency is invalid.
-    """
+    """A step measured on one named GPU: known on instances with that GPU, at that batch size."""
     gpus = [gpus] if isinstance(gpus, str) else gpus
     if len(gpus) != 1:
         raise InputError(f"Give the GPU that the step was measured on: {field_names.option('gpu')} V100.")

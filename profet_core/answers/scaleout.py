@@ -14,14 +14,17 @@ from profet_core.advice.whole_nodes import (
     ScaledEpoch,
     ScaledTraining,
     WholeNodePlan,
-    batch_per_gpu,
-    on_gpus,
-    stops_paying,
-    usual_counts,
+    node_time,
 )
-from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.answers.one_gpu import OneGpu, measured_one_gpu, predicted_one_gpu
-from profet_core.answers.questions import Context, NetworkParameters, asked_parameters, market_offers, narrowed_context
+from profet_core.answers.questions import (
+    Context,
+    NetworkParameters,
+    asked_parameters,
+    market_offers,
+    narrowed_context,
+    scaleout_model,
+)
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
@@ -29,7 +32,7 @@ from profet_core.cost import cost_usd, epoch_steps
 from profet_core.documents.answers import COVERAGE, VERDICT, ends
 from profet_core.documents.parts import RENTED
 from profet_core.documents.records import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
-from profet_core.errors import ArtifactError, InputError
+from profet_core.errors import InputError
 from profet_core.fields.field import LARGE, Fields, asked, fields_of
 from profet_core.fields.questions import ADVISE, FieldNames, StepsQuestion, TrainingQuestion
 from profet_core.latency import StepTime
@@ -38,14 +41,14 @@ from profet_core.multi_gpu.law import ScaleoutModel, Strategy
 from profet_core.multi_gpu.step import (
     GRADIENT_BYTES,
     MOST_GPUS,
-    GpuStep,
     ScaledStep,
+    nodes_of,
     scaled_step,
     scaling_notes,
 )
 from profet_core.precision.names import AS_PROFILED
 from profet_core.prediction.sizes import BATCH_SIZES
-from profet_core.units import MS_PER_S, positive_number, whole_number
+from profet_core.units import MS_PER_S, whole_number
 
 #: Default images per epoch: ImageNet's.
 USUAL_IMAGES = 1_281_167
@@ -107,7 +110,7 @@ class ScaleoutQuestion(StepsQuestion):
 
 
 #: Fields that apply to a profile only, named as options and request fields.
-OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "profiled_precision")
+_OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "profiled_precision")
 #: Fields of `scaleout_question`.
 SCALEOUT: Fields = {
     "profile": replace(
@@ -115,22 +118,15 @@ SCALEOUT: Fields = {
         help="profile of training steps on one GPU; or give a step's latency, GPU and batch size",
         required=False,
     ),
-    **{name: ADVISE[name] for name in OF_PROFILE},
+    **{name: ADVISE[name] for name in _OF_PROFILE},
     **fields_of(ScaleoutQuestion),
 }
 
 
 def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> ScaleoutQuestion:
-    """Build the question from option and request field names.
-
-    These are `profile` with `OF_PROFILE` and `batch`, or `step_ms` with `batch`; and fields of `ScaleoutQuestion`.
-
-    Raises
-    ------
-    InputError : a profile option is given without a profile, or its batch is given in two ways.
-    """
-    rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *OF_PROFILE)}
-    of_profile = {name: given[name] for name in OF_PROFILE if given.get(name) is not None}
+    """Build the question from fields of `SCALEOUT`: those of a profile, or of a measured step."""
+    rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *_OF_PROFILE)}
+    of_profile = {name: given[name] for name in _OF_PROFILE if given.get(name) is not None}
     if given.get("profile") is None:
         if of_profile:
             named = ", ".join(field_names.option(name) for name in of_profile)
@@ -151,24 +147,17 @@ def scaleout_question(given: Mapping[str, Any], field_names: FieldNames) -> Scal
 
 
 def answer_scaleout(context: Context, question: ScaleoutQuestion, field_names: FieldNames) -> ScaledTraining:
-    """Predict one GPU's step if needed, and scale it out.
-
-    Raises
-    ------
-    ProfetError : the question is invalid; one line says what is wrong and what to do.
-    """
+    """Predict one GPU's step if needed, and scale it out."""
     return scaleout_plans(context, question, field_names).on(question.instance)
 
 
 def scaleout_plans(context: Context, question: ScaleoutQuestion, field_names: FieldNames) -> ScaleoutPlans:
-    """As `answer_scaleout`, with the instance chosen by its plan; raises the same errors."""
-    model = context.models.scaleout
-    if model is None:
-        raise ArtifactError(NO_SCALEOUT)
+    """As `answer_scaleout`, with the instance chosen by its plan."""
+    model = scaleout_model(context)
     if question.strategy not in list(Strategy):
         raise InputError(f"Unknown strategy {question.strategy!r}: choose one of {', '.join(Strategy)}.")
-    if question.total_gpus is not None and whole_number("The number of GPUs", question.total_gpus) > MOST_GPUS:
-        raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {question.total_gpus}.")
+    if question.total_gpus is not None:
+        nodes_of(question.total_gpus, MOST_GPUS)
     return ScaleoutPlans(context, question, field_names, model)
 
 
@@ -183,31 +172,32 @@ class ScaleoutPlans:
 
     def on(self, instance: str | None) -> ScaledTraining:
         """Scaling curve on nodes of one offer, by its name or its plan's label; None: eight of the anchor's GPU."""
-        question = self.question
-        offer = None if instance is None else self._offer(instance)
-        links = self._links(offer)
-        counts = self._counts(links.gpus, offer)
-        network = self._network
-        curve = tuple(self._curve_row(gpus, offer, links) for gpus in counts)
+        question, source, offer = self.question, self.source, None
+        if instance is None:
+            links = load_interconnects().of_gpu(source.gpu, _USUAL_NODE)
+        else:
+            planned = next((plan.offer for plan in self.plans if plan.label == instance), None)
+            offer = planned or self._offers[1][instance]
+            links = load_interconnects().of(offer)
+        curve = tuple(self._curve_row(gpus, offer, links) for gpus in self._counts(links.gpus))
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
-        plans = self.plans
-        warnings = (*self.source.warnings, *scaling_notes((row.step for row in curve), links))
+        warnings = (*source.warnings, *scaling_notes((row.step for row in curve), links))
         return ScaledTraining(
-            network=network.name,
-            parameters=network.count,
+            network=self._network.name,
+            parameters=self._network.count,
             gradients=question.gradients,
             strategy=question.strategy,
             global_batch=question.global_batch,
             images=question.epoch_images,
             validation_images=question.epoch_validation_images,
-            one_gpu=self.source.step_at(self._start(offer), curve[0].step.batch_per_gpu),
-            gpu=self._gpu(offer),
+            one_gpu=source.step_at(source.instance if offer is None else offer.name, curve[0].step.batch_per_gpu),
+            gpu=source.gpu if offer is None else offer.gpu,
             offer=offer,
             interconnect=links,
             curve=curve,
             last_paying=None if place is None else curve[place].step.gpus,
-            plans=plans,
+            plans=self.plans,
             warnings=tuple(dict.fromkeys(warnings)),
         )
 
@@ -223,11 +213,6 @@ class ScaleoutPlans:
         wanted, names = narrowed_context(self.context, narrowing)
         catalog = wanted.catalog.with_prices(question.price)
         return tuple(catalog[name] for name in catalog if name in names), catalog
-
-    def _offer(self, instance: str) -> Instance:
-        """The offer of a plan by its label; else an instance."""
-        planned = next((plan.offer for plan in self.plans if plan.label == instance), None)
-        return planned or self._offers[1][instance]
 
     @cached_property
     def source(self) -> OneGpu:
@@ -249,110 +234,72 @@ class ScaleoutPlans:
             )
         return found
 
-    def _gpu(self, offer: Instance | None) -> str:
-        return self.source.gpu if offer is None else offer.gpu
+    @cached_property
+    def _gradients(self) -> Gradients:
+        question = self.question
+        return Gradients(self._network.count, question.gradients, self.source.pixels, question.tensors)
 
-    def _start(self, offer: Instance | None) -> str:
-        return self.source.instance if offer is None else offer.name
-
-    def _links(self, offer: Instance | None) -> Interconnect:
-        if offer is None:
-            return load_interconnects().of_gpu(self.source.gpu, _USUAL_NODE)
-        return load_interconnects().of(offer)
-
-    def _counts(self, per_node: int, offer: Instance | None) -> tuple[int, ...]:
-        """Numbers of GPUs, ascending; each is on one node or on a number of whole nodes.
-
-        Raises
-        ------
-        InputError : a number that fits no whole nodes, or exceeds what was measured.
-        """
-        if not self.question.gpus:
-            # One process can't span nodes.
-            most = per_node if self.question.strategy == Strategy.ONE_PROCESS else MOST_GPUS
-            total = self.question.total_gpus
-            usual = {*usual_counts(per_node), *((total,) if total and _fits_nodes(total, per_node) else ())}
-            known = [
-                gpus
-                for gpus in sorted(usual)
-                if gpus <= most and self._can_share(gpus) and self.source.supports_batch(self._batch(gpus))
-            ]
-            if not known:
-                raise InputError(
-                    f"No number of GPUs divides a global batch of {self.question.global_batch}: choose another one."
-                )
-            return tuple(known)
-        for gpus in self.question.gpus:
-            if whole_number("The number of GPUs", gpus) > MOST_GPUS:
-                raise InputError(
-                    f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: there are no measurements above that."
-                )
-            if not _fits_nodes(gpus, per_node):
-                node = f"{per_node} GPUs" if offer is None else f"{offer.name}, which has {per_node} GPUs"
-                raise InputError(f"{gpus} GPUs don't fill whole machines of {node}: choose a multiple.")
-        return tuple(sorted(set(self.question.gpus)))
+    def _counts(self, per_node: int) -> tuple[int, ...]:
+        """Numbers of GPUs, ascending: part of a node, or whole nodes."""
+        question = self.question
+        for gpus in question.gpus:
+            nodes_of(gpus, per_node)
+        if question.gpus:
+            return tuple(sorted(set(question.gpus)))
+        usual = usual_counts(per_node)
+        if question.total_gpus and (question.total_gpus <= per_node or question.total_gpus % per_node == 0):
+            usual = (*usual, question.total_gpus)
+        # One process can't span nodes.
+        most = per_node if question.strategy == Strategy.ONE_PROCESS else MOST_GPUS
+        known = [gpus for gpus in sorted(set(usual)) if gpus <= most and self._can_share(gpus)]
+        if not known:
+            raise InputError(
+                f"No number of GPUs divides a global batch of {question.global_batch}: choose another one."
+            )
+        return tuple(known)
 
     def _can_share(self, gpus: int) -> bool:
-        """Whether the batch divides evenly among that many GPUs, into a size that steps can be scaled to."""
+        """Whether the batch divides evenly among that many GPUs, into a size at which steps are known."""
         batch = self.question.global_batch
-        return batch is None or (batch % gpus == 0 and BATCH_SIZES[0] <= batch // gpus <= BATCH_SIZES[1])
+        if batch is None:
+            return True
+        return batch % gpus == 0 and _scalable(batch // gpus) and self.source.supports_batch(batch // gpus)
 
     def _batch(self, gpus: int) -> int:
-        if self.question.global_batch is not None:
-            return batch_per_gpu(self.question.global_batch, gpus)
-        return self.source.batch_size
-
-    def _step(self, instance: str, gpus: int) -> GpuStep:
-        """One GPU's step at its share of the batch."""
-        batch_size = self._batch(gpus)
-        found = self.source.step_at(instance, batch_size)
-        return GpuStep(
-            latency_ms=positive_number(f"The latency of {instance}", found.latency_ms),
-            batch_size=batch_size,
-            parameters=self._network.count,
-            gradients=self.question.gradients,
-            pixels=self.source.pixels,
-            tensors=self.question.tensors,
-            log_sd=found.log_sd,
-        )
+        batch = self.question.global_batch
+        return self.source.batch_size if batch is None else batch_per_gpu(batch, gpus)
 
     def _curve_row(self, gpus: int, offer: Instance | None, links: Interconnect) -> CurveRow:
-        step = self._step(self._start(offer), gpus)
-        epoch = self._epoch(scaled_step(self.model, step, links, gpus, Strategy(self.question.strategy)), offer)
-        scaled = epoch.step
-        can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (step.tensors and scaled.nodes == 1)]
-        others = {each: self._epoch(scaled_step(self.model, step, links, gpus, each), offer) for each in can}
-        fit = self.source.fit_at(self._start(offer), step.batch_size)
-        return CurveRow(scaled, epoch.epoch_s, epoch.epoch_usd, self._over_one(scaled, offer), others, fit)
+        question, source = self.question, self.source
+        name, batch = source.instance if offer is None else offer.name, question.global_batch
+        one = self._gradients.step(source.step_at(name, self._batch(gpus)), self._batch(gpus))
+        can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
+        asked = Strategy(question.strategy)
+        every = {
+            each: self._epoch(scaled_step(self.model, one, links, gpus, each), offer)
+            for each in dict.fromkeys((asked, *can))
+        }
+        epoch, over_one = every[asked], None
+        if batch is not None and _scalable(batch) and source.supports_batch(batch):
+            # At most the number of GPUs: one GPU can process the whole batch in consecutive parts.
+            whole_ms = source.step_at(name, batch).latency_ms
+            if whole_ms is not None:
+                over_one = min(whole_ms, gpus * one.latency_ms) / epoch.step.latency_ms
+        others = {each: every[each] for each in can}
+        return CurveRow(
+            epoch.step, epoch.epoch_s, epoch.epoch_usd, over_one, others, source.fit_at(name, one.batch_size)
+        )
 
     def _epoch(self, step: ScaledStep, offer: Instance | None) -> ScaledEpoch:
-        one = self.source.step_at(self._start(offer), step.batch_per_gpu)
-        if one.log_sd is None and not one.basis.is_exact:
-            # The error of scaling alone is not the error of the step.
-            step = replace(step, estimate=replace(step.estimate, log_sd=None))
-        epoch_ms = (
-            epoch_steps(self.question.epoch_images, step.batch_size, self.question.epoch_validation_images)
-            * step.latency_ms
-        )
+        question = self.question
+        steps = epoch_steps(question.epoch_images, step.batch_size, question.epoch_validation_images)
+        epoch_ms = steps * step.latency_ms
         usd = None if offer is None else cost_usd(epoch_ms, step.nodes * offer.usd_per_hour)
         return ScaledEpoch(step, epoch_ms / MS_PER_S, usd)
 
-    def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
-        """Speedup, at most the number of GPUs: one GPU can process the whole batch in consecutive parts."""
-        batch = self.question.global_batch
-        if batch is None or not self._can_share(1) or not self.source.supports_batch(batch):
-            return None
-        whole_ms = self.source.step_at(self._start(offer), batch).latency_ms
-        return None if whole_ms is None else min(whole_ms, scaled.gpus * scaled.one_gpu_ms) / scaled.latency_ms
-
     @cached_property
     def plans(self) -> tuple[WholeNodePlan, ...]:
-        """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence.
-
-        Raises
-        ------
-        NoOffersError : no number reaches that confidence.
-        """
+        """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
         found = [plan for offer in self._offers[0] if (plan := self._plan(offer)) is not None]
         least = self.question.narrowing.least_confidence
         sure = [plan for plan in found if plan_confidence(plan.plan) >= least]
@@ -367,19 +314,15 @@ class ScaleoutPlans:
         gpus = total or offer.gpu_count
         if gpus > MOST_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
             return None
-        if (
-            offer.name not in self.source.known
-            or not self._can_share(gpus)
-            or not self.source.supports_batch(self._batch(gpus))
-        ):
+        if offer.name not in self.source.known or not self._can_share(gpus):
             return None
-        batch_size = self._batch(gpus)
+        batch_size, links = self._batch(gpus), load_interconnects().of(offer)
         one = self.source.step_at(offer.name, batch_size)
-        shared = Gradients(self._network.count, question.gradients, self.source.pixels, question.tensors)
-        step, time = on_gpus(self.model, one, offer, gpus, shared, batch_size, Strategy(question.strategy))
+        shared = self._gradients.step(one, batch_size)
+        step = scaled_step(self.model, shared, links, gpus, Strategy(question.strategy))
         paid = replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
         work = Workload(question.epoch_images, batch_size, validation_images=question.epoch_validation_images)
-        plan = plan_of(Request(work, Limits()), time, paid)
+        plan = plan_of(Request(work, Limits()), node_time(one, links, step), paid)
         return WholeNodePlan(
             offer=offer,
             step=step,
@@ -390,8 +333,48 @@ class ScaleoutPlans:
         )
 
 
-def _fits_nodes(gpus: int, per_node: int) -> bool:
-    return gpus <= per_node or gpus % per_node == 0
+def _scalable(batch_size: int) -> bool:
+    """Whether steps can be scaled to a batch size of one GPU."""
+    return BATCH_SIZES[0] <= batch_size <= BATCH_SIZES[1]
+
+
+def usual_counts(per_node: int) -> tuple[int, ...]:
+    """Default numbers of GPUs: 1, 2, 4, ... of a node, the whole node, then 2, 4, ... nodes.
+
+    >>> usual_counts(8), usual_counts(6)
+    ((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 6, 12, 24, 48))
+    """
+    doubled = [2**power for power in range(MOST_GPUS.bit_length())]
+    parts = {count for count in doubled if count <= per_node}
+    return tuple(sorted(parts | {per_node * count for count in doubled if per_node * count <= MOST_GPUS}))
+
+
+def batch_per_gpu(global_batch: int, gpus: int) -> int:
+    """Share of a batch per GPU; raises InputError if it can't be divided evenly.
+
+    >>> batch_per_gpu(256, 8)
+    32
+    """
+    if whole_number("The global batch", global_batch) % whole_number("The number of GPUs", gpus):
+        raise InputError(
+            f"A global batch of {global_batch} does not divide evenly over {gpus} GPUs: choose a multiple."
+        )
+    return global_batch // gpus
+
+
+def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
+    """Index of the last row worth taking, by increasing number of GPUs: beyond it, cost rises faster than speed.
+
+    None if each additional one pays off.
+
+    >>> stops_paying([100, 55, 40], [1.0, 1.1, 1.6]), stops_paying([100, 50], [1, 1])
+    (1, None)
+    """
+    for place in range(len(times) - 1):
+        faster, dearer = times[place] / times[place + 1], costs[place + 1] / costs[place]
+        if dearer > faster:
+            return place
+    return None
 
 
 _ON_GPUS: Keys = {

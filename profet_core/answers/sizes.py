@@ -1,4 +1,4 @@
-"""Latency, cost and memory fit along batch or pixel size."""
+"""Latency, cost and memory fit along batch or pixel size; latency at a size between two measured ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.memory.fit import FitAnswer, does_not_fit
 from profet_core.prediction.sizes import curves_at
-from profet_core.sizes.axes import KNOTS, axis_range
+from profet_core.profiles import Profile
+from profet_core.sizes.axes import KNOTS, ScaleContext, axis_range, scale_context
+from profet_core.sizes.scaler import ScaledLatency, scale, scale_curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,7 @@ class SizePoint:
 
 @dataclass(frozen=True, slots=True)
 class SizeCurve:
-    """One offer at every size.
-
-    Attributes
-    ----------
-    largest_fit : the largest measured size that may fit in memory, 0 for none; None if all may.
-    """
+    """One offer at every size; `largest_fit` is the largest that may fit in memory, 0 for none, None if all may."""
 
     row: OfferRow
     points: tuple[SizePoint, ...]
@@ -74,11 +71,6 @@ def answer_sizes(
     ----------
     choose : selects the rows of the advice to answer for.
     at_largest : `rows` has each offer at its largest batch that fits, within the range of sizes.
-    training : of the question, if it is predicted already.
-
-    Raises
-    ------
-    ProfetError : the question is invalid; one line says what is wrong and what to do.
     """
     axis_range(axis)
     advice = answer_advise(context, question, field_names, training)
@@ -87,6 +79,7 @@ def answer_sizes(
     if axis == "pixels" and advice.training.pixels is None:
         raise InputError(f"Enter the image size of the profile: {field_names.option('profiled_pixels')}.")
     along = _Along(context, question, field_names, advice, axis)
+    steps = advice.training.steps
     # An offer that doesn't fit at this size has a curve but no plan.
     rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
     points = along.points(rows, sizes)
@@ -94,11 +87,8 @@ def answer_sizes(
     curves = [
         SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in rows if row.label in points
     ]
-    steps = advice.training.steps
     own = steps.batch_size if axis == "batch" else steps.pixels or 0
-    found = [SizePoint(own, row.plan, row.fit) for row in rows if row.plan is not None]
-    if at_largest:
-        found = along.at_largest(rows)
+    found = along.at_largest(rows) if at_largest else [SizePoint(own, row.plan, row.fit) for row in rows if row.plan]
     return SizesAnswer(advice, axis, tuple(sizes), tuple(found), tuple(curves))
 
 
@@ -114,19 +104,16 @@ class _Along:
 
     def points(self, rows: Sequence[OfferRow], sizes: Sequence[int]) -> dict[str, list[SizePoint]]:
         """Label of a row -> its point at each size, if the latency is known at all sizes."""
-        training = self.advice.training
+        training, request = self.advice.training, self.advice.advice.request
         names = {row.offer.name for row in rows}
-        batch_size, pixels = training.steps.batch_size, training.steps.pixels or training.pixels
-        other = pixels if self.axis == "batch" else batch_size
+        other = self._size(0)[1 if self.axis == "batch" else 0]
         steps = curves_at(self.context.models, training.known, self.axis, sizes, other, instances=names)
         known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
         shown = [row for row in rows if row.offer.name in known]
         offers = [row.offer for row in shown]
-        request = self.advice.advice.request
         points: dict[str, list[SizePoint]] = {row.label: [] for row in shown}
         for place, size in enumerate(sizes):
-            at = self._size(size)
-            one_gpu = [found[place] for found in known.values()]
+            at, one_gpu = self._size(size), [found[place] for found in known.values()]
             every = node_rows(self.context, self.question, training, one_gpu, offers, at, self.field_names)
             by_name = {step.instance: step for step in every}
             asked = replace(request, workload=replace(request.workload, batch_size=at[0]))
@@ -136,15 +123,14 @@ class _Along:
 
     def largest_fits(self, instances: Sequence[str]) -> Mapping[str, int]:
         """Instance -> `SizeCurve.largest_fit`."""
-        sizes = KNOTS[self.axis]
-        fits = {
-            size: fits_in_training(self.context, self.advice.training, instances, self._size(size)) for size in sizes
-        }
-        found = {}
-        for name in instances:
-            beyond = [size for size in sizes if does_not_fit(fits[size].get(name))]
-            if beyond:
-                found[name] = max((size for size in sizes if size < min(beyond)), default=0)
+        found: dict[str, int] = {}
+        fitting = 0
+        for size in KNOTS[self.axis]:
+            fits = fits_in_training(self.context, self.advice.training, instances, self._size(size))
+            for name in instances:
+                if name not in found and does_not_fit(fits.get(name)):
+                    found[name] = fitting
+            fitting = size
         return found
 
     def at_largest(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
@@ -162,3 +148,53 @@ class _Along:
         """Batch size and pixels at a size of the axis."""
         steps, training = self.advice.training.steps, self.advice.training
         return (size, steps.pixels or training.pixels) if self.axis == "batch" else (steps.batch_size, size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleQuestion:
+    """Two measured latencies of one network, and the size between them.
+
+    Attributes
+    ----------
+    instance : an instance, or a GPU by its name.
+    axis : "batch" or "pixels". min_ms, max_ms : latency at its smallest and at its largest size.
+    method : one of `scaling.scale.SCALE_METHODS`.
+    other_size : pixels along batch, batch size along pixels. largest : a profile at the largest size.
+    fixed_classes : along pixels, the number of classes stays fixed.
+    """
+
+    instance: str
+    axis: str
+    min_ms: float
+    max_ms: float
+    at: int
+    method: str = "default"
+    other_size: int | None = None
+    largest: Profile | None = None
+    fixed_classes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleAnswer:
+    """Latency at the requested size, and at others: milliseconds per step."""
+
+    scaled: ScaledLatency
+    sizes: tuple[int, ...]
+    curve_ms: tuple[float, ...]
+
+
+def answer_scale(context: Context, question: ScaleQuestion, sizes: Sequence[int] = ()) -> ScaleAnswer:
+    """Scale a latency to the requested size, and to `sizes` for a curve."""
+    known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
+    # An instance or GPU without measurements uses the curve shared by all measured ones.
+    curve_of = context.models.profiled(question.instance) if known else question.instance
+    ends = (context.models, curve_of, question.axis, question.min_ms, question.max_ms)
+    if question.largest is None:
+        known_there = ScaleContext(other_size=question.other_size, fixed_classes=question.fixed_classes)
+    else:
+        known_there = scale_context(question.axis, question.largest, fixed_classes=question.fixed_classes)
+        if question.other_size is not None:
+            known_there = replace(known_there, other_size=question.other_size)
+    scaled = scale(*ends, question.at, method=question.method, context=known_there)
+    curve = scale_curve(*ends, list(sizes), method=question.method, context=known_there) if sizes else ()
+    return ScaleAnswer(replace(scaled, instance=question.instance), tuple(sizes), tuple(map(float, curve)))

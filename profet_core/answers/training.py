@@ -1,17 +1,20 @@
-"""Step latencies of a training at the profiled or another size."""
+"""Predict a question's profile, and its training's steps at the profiled or another size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from profet_core.answers.predict import corrected, memory_fits, predicted_profile, predicted_question, sized
-from profet_core.answers.questions import Context
-from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
-from profet_core.fields.questions import FieldNames, TrainingQuestion
-from profet_core.memory.fit import FitAnswer
+from profet_core.answers.questions import Context, question_anchor
+from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, OptionalInputError, ProfetError
+from profet_core.fields.questions import FieldNames, PredictQuestion, ProfileQuestion, TrainingQuestion
+from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.messages import Code, Note
-from profet_core.prediction.checks import read_as
+from profet_core.precision.names import asked_precision, canonical
+from profet_core.prediction.checks import counted, read_as
+from profet_core.prediction.correction import correct_by_measurement
+from profet_core.prediction.in_precision import activation_growth, predict
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (
     KnownStep,
@@ -22,8 +25,116 @@ from profet_core.prediction.sizes import (
     steps_at,
 )
 from profet_core.profiles import Profile
+from profet_core.units import whole_number
 
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
+
+
+def predicted_question(
+    context: Context, question: ProfileQuestion, field_names: FieldNames
+) -> tuple[Profile, Prediction]:
+    """Predict the question's own profile, corrected by the latencies in `measured`.
+
+    Returns it with the known sizes and the number of steps used for the prediction.
+    """
+    targets = question.targets if isinstance(question, PredictQuestion) else None
+    profile = read_as(question.profile, question.steps)
+    profile = _sized(profile, question.profiled_batch, question.profiled_pixels, field_names, "profiled")
+    profile, prediction = predicted_profile(context, question, field_names, profile, question.latency_ms, targets)
+    if question.measured:
+        prediction = _corrected(context, question, field_names, profile, prediction, targets)
+    return profile, prediction
+
+
+def predicted_profile(
+    context: Context,
+    question: ProfileQuestion,
+    field_names: FieldNames,
+    profile: Profile,
+    latency_ms: float | None,
+    targets: Sequence[str] | None = None,
+) -> tuple[Profile, Prediction]:
+    """Predict any profile with the question's anchor and method; `latency_ms` defaults to the profile's own.
+
+    Returns the profile with the number of steps used for the prediction; raises NoPredictionError if there is none.
+    """
+    anchor, stated = question_anchor(context, question, field_names), question.profiled_precision
+    recorded = profile.meta.precision
+    if stated is not None and recorded is None:
+        profile = replace(profile, meta=replace(profile.meta, precision=stated))
+    elif stated is not None and recorded is not None and canonical(recorded) != asked_precision(stated):
+        raise InputError(
+            f"The profile says its precision is {recorded}, not {stated}: remove "
+            f"{field_names.option('profiled_precision')}."
+        )
+    if latency_ms is None and not question.without_latency:
+        latency_ms = profile.meta.step_latency_ms
+    try:
+        prediction = predict(
+            context.models,
+            context.catalog,
+            profile,
+            anchor,
+            latency_ms=latency_ms,
+            targets=targets,
+            method=question.method,
+            trust_latency=question.trust_latency,
+            precision=question.precision,
+        )
+    except LatencyDoubtError as doubt:
+        steps = f"{field_names.option('steps')} {doubt.suggested_steps} if so, " if doubt.suggested_steps else ""
+        raise doubt.advised(f" Use {steps}{field_names.option('trust_latency')} if it is right.") from None
+    return counted(profile, prediction.anchor_latency_ms), prediction
+
+
+def _sized(
+    profile: Profile, batch_size: int | None, pixels: int | None, field_names: FieldNames, which: str
+) -> Profile:
+    """The profile with its size, as given or recorded; `which`, profiled or second, is the options' prefix."""
+    found: dict[str, Any] = {}
+    for field, option, what, given in (
+        ("batch_size", "batch", "batch size", batch_size),
+        ("pixels", "pixels", "pixel size", pixels),
+    ):
+        recorded = getattr(profile.meta, field)
+        if given is not None and recorded is not None and given != recorded:
+            raise InputError(
+                f"The profile says it was recorded at {what} {recorded}, not {given}: remove "
+                f"{field_names.option(f'{which}_{option}')}."
+            )
+        found[field] = recorded if given is None else whole_number(f"The {what}", given)
+    return replace(profile, meta=replace(profile.meta, **found))
+
+
+def _corrected(
+    context: Context,
+    question: ProfileQuestion,
+    field_names: FieldNames,
+    profile: Profile,
+    prediction: Prediction,
+    targets: Sequence[str] | None,
+) -> Prediction:
+    """Correct the prediction by measured latencies, which may belong to another profile of the network."""
+    catalog, measured = context.catalog, question.measured
+    reference, other = prediction, profile
+    if question.measured_trace is not None:
+        latency_ms = question.measured_trace_latency_ms
+        try:
+            other, reference = predicted_profile(
+                context, question, field_names, question.measured_trace, latency_ms, targets
+            )
+        except NoPredictionError as error:
+            raise NoPredictionError(f"{field_names.option('measured_trace')}: {error}") from None
+    # Other targets share the error of the first measured one with the same GPU.
+    by_gpu = {catalog[name].gpu: name for name in reversed(list(measured)) if name in catalog}
+    others = [row.offer for row in prediction.predictions if row.instance not in (prediction.anchor, *measured)]
+    same_gpu = {offer.name: by_gpu[offer.gpu] for offer in others if offer.gpu in by_gpu}
+    try:
+        return correct_by_measurement(
+            prediction, reference, measured, meta=profile.meta, reference_meta=other.meta, same_gpu=same_gpu
+        )
+    except InputError as error:
+        raise OptionalInputError(str(error), "measured") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +159,6 @@ class PredictedTraining:
         """Pixel size the profile was recorded at; None if unknown."""
         return self.profile.meta.pixels
 
-    @property
-    def second(self) -> Profile | None:
-        """The profile of the same network at another size; None without one."""
-        return self.known[1].sized_profile if len(self.known) > 1 else None
-
 
 def predicted_training(context: Context, question: TrainingQuestion, field_names: FieldNames) -> PredictedTraining:
     """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
@@ -63,14 +169,13 @@ def predicted_training(context: Context, question: TrainingQuestion, field_names
     OptionalInputError : `second` or `measured` can't be used.
     """
     profile, prediction = predicted_question(context, question, field_names)
-    prediction = corrected(context, question, field_names, profile, prediction)
     first = KnownStep(profile, prediction, profile.meta.batch_size, profile.meta.pixels)
     if first.batch_size is None and question.images is not None:
         raise InputError(NO_BATCH)
     if question.at_pixels is not None and first.pixels is None:
         raise InputError(f"Give the pixel size it was recorded at: {field_names.option('profiled_pixels')}.")
     known: tuple[KnownStep, ...] = (first,)
-    warnings = list(first.prediction.warnings)
+    warnings = list(prediction.warnings)
     if question.second is not None:
         second = _second_step(context, question, question.second, field_names, first)
         own = [note for note in second.prediction.warnings if note not in warnings]
@@ -78,7 +183,14 @@ def predicted_training(context: Context, question: TrainingQuestion, field_names
         known = joint_predictions((first, second))
     if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in known):
         warnings.append(Note(Code.MORE_CLASSES))
-    return PredictedTraining(profile, known[0].prediction, _steps(context, question, known), tuple(warnings), known)
+    prediction, pixels = known[0].prediction, first.pixels if question.at_pixels is None else question.at_pixels
+    batch_size = first.batch_size if question.at_batch is None else question.at_batch
+    if batch_size is None or known[0].is_at(batch_size, pixels):
+        # Sizes beyond the scaling range are valid if they were profiled.
+        steps = replace(steps_as_profiled(prediction, batch_size or 1), pixels=pixels)
+    else:
+        steps = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
+    return PredictedTraining(profile, prediction, steps, tuple(warnings), known)
 
 
 def fits_in_training(
@@ -90,22 +202,19 @@ def fits_in_training(
     ----------
     at : batch size and pixels, if not the training's.
     """
-    recorded = training.profile.meta.batch_size
     batch_size, pixels = at or (training.steps.batch_size, training.steps.pixels or training.pixels)
-    size = {"batch_size": None if recorded is None else batch_size, "pixels": pixels}
-    return memory_fits(context, training.profile, training.prediction, instances, **size, second=training.second)
+    size = {"batch_size": None if training.profile.meta.batch_size is None else batch_size, "pixels": pixels}
+    second = training.known[1].sized_profile if len(training.known) > 1 else None
+    return memory_fits(context, training.profile, training.prediction, instances, **size, second=second)
 
 
-def _steps(context: Context, question: TrainingQuestion, known: Sequence[KnownStep]) -> TrainingSteps:
-    first = known[0]
-    batch_size = first.batch_size if question.at_batch is None else question.at_batch
-    pixels = first.pixels if question.at_pixels is None else question.at_pixels
-    if batch_size is None:
-        return replace(steps_as_profiled(first.prediction, 1), pixels=pixels)
-    if first.is_at(batch_size, pixels):
-        # Sizes beyond the scaling range are valid if they were profiled.
-        return replace(steps_as_profiled(first.prediction, batch_size), pixels=pixels)
-    return steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
+def memory_fits(
+    context: Context, profile: Profile, prediction: Prediction, instances: Iterable[str], **size: Any
+) -> Mapping[str, FitAnswer]:
+    """Instance -> whether the predicted step fits in its memory; `size` as `fits_by_instance` takes it."""
+    growth = activation_growth(context.models, profile, prediction.precision)
+    known = context.models.memory, context.catalog, context.gpus
+    return fits_by_instance(*known, profile, prediction.anchor, instances, precision_growth=growth, **size)
 
 
 class NoSecondPredictionError(OptionalInputError, NoPredictionError):
@@ -115,35 +224,25 @@ class NoSecondPredictionError(OptionalInputError, NoPredictionError):
 def _second_step(
     context: Context, question: TrainingQuestion, second: Profile, field_names: FieldNames, first: KnownStep
 ) -> KnownStep:
-    """`second` and its prediction.
-
-    Raises
-    ------
-    OptionalInputError : it can't be combined with the first; the message says why.
-    """
+    """`second` and its prediction; OptionalInputError says why it can't be combined with the first."""
+    option = field_names.option
     try:
         profile = read_as(second, question.second_steps)
-        profile = sized(profile, question.second_batch, question.second_pixels, field_names, "second")
+        profile = _sized(profile, question.second_batch, question.second_pixels, field_names, "second")
         counted, prediction = predicted_profile(context, question, field_names, profile, question.second_latency_ms)
         found = KnownStep(counted, prediction, counted.meta.batch_size, counted.meta.pixels)
-        _check_together(first, found, field_names)
+        if found.profile.operations == first.profile.operations:
+            raise InputError("it is the same as the first profile: give a profile at another size.")
+        if found.batch_size is None:
+            raise InputError(f"give the batch size it was recorded at: {option('second_batch')}.")
+        if first.pixels is not None and found.pixels is None:
+            raise InputError(f"give the pixel size it was recorded at: {option('second_pixels')}.")
+        if lines := other_networks(first.profile, found.profile):
+            raise InputError(lines[0])
+        if (first.batch_size, first.pixels) == (found.batch_size, found.pixels):
+            raise InputError("it has the same batch and pixel size as the first: give a profile at another size.")
     except ProfetError as error:
-        text = str(error)
-        name = field_names.option("second")
+        text, name = str(error), option("second")
         kind = NoSecondPredictionError if isinstance(error, NoPredictionError) else OptionalInputError
         raise kind(text if text.startswith(name) else f"{name}: {text}", "second") from None
     return found
-
-
-def _check_together(first: KnownStep, second: KnownStep, field_names: FieldNames) -> None:
-    """Reject a second profile that is not another size of the first one's network."""
-    if second.profile.operations == first.profile.operations:
-        raise InputError("it is the same as the first profile: give a profile at another size.")
-    if second.batch_size is None:
-        raise InputError(f"give the batch size it was recorded at: {field_names.option('second_batch')}.")
-    if first.pixels is not None and second.pixels is None:
-        raise InputError(f"give the pixel size it was recorded at: {field_names.option('second_pixels')}.")
-    if lines := other_networks(first.profile, second.profile):
-        raise InputError(lines[0])
-    if (first.batch_size, first.pixels) == (second.batch_size, second.pixels):
-        raise InputError("it has the same batch and pixel size as the first: give a profile at another size.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -39,13 +40,7 @@ from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transf
 
 @dataclass(frozen=True, slots=True)
 class TrainingRange:
-    """Range of one instance's training profiles; predictions outside it are extrapolations.
-
-    Attributes
-    ----------
-    latency_ms, device_total_us : minimum and maximum in the training data.
-    latency_per_device_total : minimum and maximum ratio of step latency to the sum of all device rows.
-    """
+    """Range (minimum, maximum) of one instance's training profiles; predictions outside it are extrapolations."""
 
     latency_ms: tuple[float, float]
     device_total_us: tuple[float, float]
@@ -55,20 +50,14 @@ class TrainingRange:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> TrainingRange:
         """Parse the range from its manifest entry."""
-        given: dict[str, Any] = {field.name: values[field.name] for field in fields(cls)}
-        parsed: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+        given = ((one.name, values[one.name]) for one in fields(cls))
+        parsed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
         return cls(**parsed)
 
 
 @dataclass(frozen=True, slots=True)
 class MemberStack:
-    """One ensemble member of the default method, for every target of an anchor.
-
-    Attributes
-    ----------
-    targets : instances, in the order of the first axis of all arrays.
-    constants, typical_log_ratio : as `stacks.member_latency` takes them.
-    """
+    """One ensemble member of the default method; `targets` are the first axis of its arrays."""
 
     targets: tuple[str, ...]
     fitted: Fitted
@@ -82,12 +71,7 @@ class MemberStack:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleRule:
-    """Members that a method uses, and how it combines their latencies: "median", "mean" or "geometric mean".
-
-    Attributes
-    ----------
-    weights : of the geometric mean, one per member; None: equal weights.
-    """
+    """Members, and how their latencies combine: by "median", "mean" or "geometric mean", there with these weights."""
 
     members: tuple[str, ...]
     combine: str
@@ -98,10 +82,8 @@ class EnsembleRule:
 class Method:
     """A prediction method: one rule with the anchor's latency and one without.
 
-    Attributes
-    ----------
-    kind : "classes": one network for all targets of an anchor, over classes of operations; "pairs": one model per
-        anchor and target, over clusters of operations.
+    Kind "classes" is one network for all targets of an anchor, over classes of operations; "pairs" one model per anchor
+    and target, over clusters of operations.
     """
 
     name: str
@@ -109,19 +91,20 @@ class Method:
     without_latency: EnsembleRule
     kind: str = "pairs"
 
+    @classmethod
+    def of(cls, name: str, values: Mapping[str, Any]) -> Method:
+        """Parse a method from its manifest entry."""
+        with_latency, without_latency = (
+            EnsembleRule(
+                tuple(rule["members"]), rule["combine"], tuple(rule["weights"]) if rule.get("weights") else None
+            )
+            for rule in (values["with_latency"], values["without_latency"])
+        )
+        return cls(name, with_latency, without_latency, values.get("kind", "pairs"))
+
     def rule(self, latency_known: bool) -> EnsembleRule:
         """The rule for this case."""
         return self.with_latency if latency_known else self.without_latency
-
-
-def method_of(name: str, values: Mapping[str, Any]) -> Method:
-    """Parse a method from its manifest entry."""
-    return Method(name, _rule(values["with_latency"]), _rule(values["without_latency"]), values.get("kind", "pairs"))
-
-
-def _rule(values: Mapping[str, Any]) -> EnsembleRule:
-    weights = values.get("weights")
-    return EnsembleRule(tuple(values["members"]), values["combine"], None if weights is None else tuple(weights))
 
 
 # Each layer is a models folder inside the base models folder. The base folder stays unchanged.
@@ -142,14 +125,10 @@ class OwnMachine:
 
 @dataclass(frozen=True, slots=True)
 class LayerRecord:
-    """Entry of a layer in `own_pairs.json`.
+    """Entry of a layer in `own_pairs.json`: its folder below the models, and the checksum of its manifest.
 
-    Attributes
-    ----------
-    folder : relative to the models folder. checksum : of its manifest.
-    machines : measured by the user, one or two; the layer's other instances are those of the base models.
-    workloads, networks : that its instances have in common.
-    law_share : weight of the analytical model in the geometric mean with these models, 0 to 1.
+    The user measured `machines`, one or two, on so many workloads and networks. `law_share` is the weight of the
+    analytical model in the geometric mean with these models, 0 to 1.
     """
 
     folder: str
@@ -161,12 +140,7 @@ class LayerRecord:
 
 
 def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
-    """Layers over the models in `folder`; empty without `own_pairs.json`.
-
-    Raises
-    ------
-    ArtifactError : the file is damaged, has another version, or was trained with other base models.
-    """
+    """Layers over the models in `folder`; empty without `own_pairs.json`, ArtifactError if that can't be used."""
     path = folder / OWN_PAIRS_NAME
     if not path.exists():
         return ()
@@ -180,26 +154,16 @@ def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
 
 
 def _layer(row: JsonObject) -> LayerRecord:
-    folder = str(row["folder"])
-    if folder != f"{LAYERS_FOLDER}/{folder.rpartition('/')[2]}" or not folder.rpartition("/")[2].isalnum():
-        raise ValueError("a layer lies below its models")
-    share = finite_number(row["law_share"])
-    if not 0 <= share <= 1:
-        raise ValueError("a share is 0 to 1")
-    return LayerRecord(
-        folder=folder,
-        checksum=str(row["checksum"]),
-        machines=tuple(OwnMachine(str(one["instance"]), str(one["gpu"]), bool(one["tf32"])) for one in row["machines"]),
-        workloads=int(row["workloads"]),
-        networks=int(row["networks"]),
-        law_share=share,
-    )
+    record = LayerRecord(**{**row, "machines": tuple(OwnMachine(**one) for one in row["machines"])})
+    if not re.fullmatch(rf"{LAYERS_FOLDER}/\w+", record.folder) or not 0 <= finite_number(record.law_share) <= 1:
+        raise ValueError("a layer lies below its models, and its share is 0 to 1")
+    return record
 
 
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 2
 
-Coefficients = TypeVar("Coefficients", TransferModel, MemoryModel, GrowthModel)
+Coefficients = TypeVar("Coefficients")
 _DOWNLOAD_AGAIN = "restore the models (git checkout models) or run `profet train`"
 _TRAIN_AGAIN = "run `profet train` with its data again"
 
@@ -215,7 +179,7 @@ class Models:
             host_operations=tuple(manifest["features"]["host_operations"]),
             near=float(manifest["features"]["near"]),
         )
-        self.methods = {name: method_of(name, values) for name, values in manifest["methods"].items()}
+        self.methods = {name: Method.of(name, values) for name, values in manifest["methods"].items()}
         self.default_method: str = manifest["default_method"]
         self.ranges = {name: TrainingRange.of(values) for name, values in manifest["instances"].items()}
         self._scalers = {
@@ -242,24 +206,14 @@ class Models:
         return instance if instance in self.ranges else None
 
     def method(self, name: str) -> Method:
-        """The method of that name; "default" is the one in the manifest.
-
-        Raises
-        ------
-        InputError : unknown method.
-        """
+        """The method of that name, InputError if unknown; "default" is the one in the manifest."""
         found = self.methods.get(self.default_method if name == "default" else name)
         if found is None:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
         return found
 
     def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
-        """The scaler of an instance along "batch" or "pixels".
-
-        Raises
-        ------
-        InputError : unknown axis, or the models have no scaler for the instance.
-        """
+        """The scaler of an instance along "batch" or "pixels"; InputError if the models have none."""
         axis_range(axis)
         if instance is None or (instance, axis) not in self._scalers:
             raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
@@ -274,13 +228,8 @@ class Models:
     ) -> np.ndarray:
         """Latencies of one member on each of `targets`, milliseconds, shape (targets, profiles).
 
-        Parameters
-        ----------
-        inputs : each kind of member input ("clusters", "latency_ms"), float32, one row per profile.
-
-        Raises
-        ------
-        ArtifactError : the models have no such member, or its file is missing, damaged or changed.
+        `inputs` holds each kind of member input ("clusters", "latency_ms"), float32, one row per profile. ArtifactError
+        if there is no such member, or its file is missing, damaged or changed.
         """
         row = self._members.get((anchor, member), {"targets": ()})
         missing = [target for target in targets if target not in row["targets"]]
@@ -292,12 +241,7 @@ class Models:
         return fitted.run(inputs[row["input"]])[[row["targets"].index(target) for target in targets], :, 0]
 
     def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
-        """One member of the default method, for every target of `anchor`.
-
-        Raises
-        ------
-        ArtifactError : the models have no such member, or its file is missing, damaged or changed.
-        """
+        """One member of the default method, for every target of `anchor`; raises as `run_members`."""
         case = case_name(latency_known, sizes_known)
         if found := self._opened.get((anchor, member, case)):
             return found
@@ -319,7 +263,7 @@ class Models:
     @cached_property
     def transfer(self) -> TransferModel | None:
         """Model that transfers latencies to unprofiled GPUs; None if absent."""
-        return self._of_this_set(load_transfer(self.folder)) if self._has(TRANSFER_NAME) else None
+        return self._coefficients(TRANSFER_NAME, load_transfer)
 
     def with_transfer(self, transfer: TransferModel) -> Models:
         """The same models, sharing loaded files, with another transfer model."""
@@ -330,22 +274,30 @@ class Models:
     @cached_property
     def memory(self) -> MemoryModel | None:
         """Memory model of a step; None if absent."""
-        return self._of_this_set(load_memory(self.folder)) if self._has(MEMORY_NAME) else None
+        return self._coefficients(MEMORY_NAME, load_memory)
 
     @cached_property
     def growth(self) -> GrowthModel | None:
         """Model of step latency scaling with batch and pixel size; None if absent."""
-        return self._of_this_set(load_growth(self.folder)) if self._has(GROWTH_NAME) else None
+        return self._coefficients(GROWTH_NAME, load_growth)
 
     @cached_property
     def scaleout(self) -> ScaleoutModel | None:
         """Multi-GPU scaling model; None if absent."""
-        return load_scaleout(self.folder) if (self.folder / SCALEOUT_NAME).is_file() else None
+        return self._coefficients(SCALEOUT_NAME, load_scaleout)
 
     @cached_property
     def precision(self) -> PrecisionModel | None:
         """Model of AMP and TF32 speedups; None if absent."""
-        return load_precision(self.folder) if (self.folder / PRECISION_NAME).is_file() else None
+        return self._coefficients(PRECISION_NAME, load_precision)
+
+    def _coefficients(self, name: str, load: Callable[[Path], Coefficients]) -> Coefficients | None:
+        """Contents of a file beside the manifest: one that the manifest names must exist."""
+        if name not in self.manifest.get("coefficients", ()) and not (self.folder / name).exists():
+            return None
+        found = load(self.folder)
+        self._check_in_place()
+        return found
 
     @cached_property
     def own_layers(self) -> tuple[OwnLayer, ...]:
@@ -366,12 +318,7 @@ class Models:
             return self._references[anchor]
 
     def verify(self) -> None:
-        """Check every file against the manifest and keep it in memory, because another set may replace the folder.
-
-        Raises
-        ------
-        ArtifactError : a file is missing, changed or truncated.
-        """
+        """Check every file against the manifest and keep it in memory, because another set may replace the folder."""
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
         _ = self.transfer, self.memory, self.growth, self.scaleout, self.precision
@@ -382,22 +329,15 @@ class Models:
         """Contents of a member file, for that many targets."""
         with self._lock:
             if name not in self._fitted:
-                self._fitted[name] = self._read_member(name, models)
+                data = self._read(name)
+                try:
+                    fitted = read_fitted(data)
+                except ValueError:
+                    raise self._damaged(name) from None
+                if fitted.models != models:
+                    raise self._damaged(name)
+                self._fitted[name] = fitted
             return self._fitted[name]
-
-    def _read_member(self, name: str, models: int) -> Fitted:
-        data = self._read(name)
-        try:
-            fitted = read_fitted(data)
-        except ValueError:
-            raise self._damaged(name) from None
-        if fitted.models != models:
-            raise self._damaged(name)
-        return fitted
-
-    def _has(self, name: str) -> bool:
-        """Whether a file belongs to these models: a file in the manifest must exist."""
-        return name in self.manifest.get("coefficients", ()) or (self.folder / name).exists()
 
     def _read(self, name: str) -> bytes:
         if name in self._verified:
@@ -414,10 +354,6 @@ class Models:
 
     def _damaged(self, name: str) -> ArtifactError:
         return ArtifactError(f"The model file {name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
-
-    def _of_this_set(self, found: Coefficients) -> Coefficients:
-        self._check_in_place()
-        return found
 
     def _check_in_place(self) -> None:
         """Raise if other models have replaced these on disk."""
@@ -447,17 +383,10 @@ class OwnLayer:
 
 
 def load_models(folder: Path | str | None = None) -> Models:
-    """Load a models folder.
-
-    Parameters
-    ----------
-    folder : the folder; if None, `$PROFET_HOME`, else the shipped one.
-
-    Raises
-    ------
-    ArtifactError : the manifest is missing, was changed, or was written by another version of this project.
-    """
-    folder = _in_place(models_folder(folder))
+    """Load a models folder; None: `$PROFET_HOME`, else the shipped one. ArtifactError if its manifest can't be used."""
+    folder = models_folder(folder)
+    # A training may have been killed while it replaced the folder.
+    folder = put_aside(folder) if not folder.exists() and put_aside(folder).exists() else folder
     path = folder / MANIFEST_NAME
     if not path.is_file():
         raise ArtifactError(f"There are no models in {folder.name or folder}: {_DOWNLOAD_AGAIN}.")
@@ -472,11 +401,6 @@ def _layer_models(folder: Path, record: LayerRecord) -> Models:
     ):
         raise ArtifactError(f"{shown(folder / OWN_PAIRS_NAME)} and its models don't match: {_TRAIN_AGAIN}.")
     return models
-
-
-def _in_place(folder: Path) -> Path:
-    """`folder`, or its backup if a training was killed while it replaced the folder."""
-    return put_aside(folder) if not folder.exists() and put_aside(folder).exists() else folder
 
 
 def case_name(latency_known: bool, sizes_known: bool) -> str:

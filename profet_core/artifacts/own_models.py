@@ -16,15 +16,9 @@ _FILES = (MANIFEST_NAME, CALIBRATED_NAME, OWN_PAIRS_NAME)
 
 @dataclass(frozen=True, slots=True)
 class OwnModels:
-    """A custom models folder.
+    """A custom models folder: date of its newest file (ISO 8601, UTC), and what its models were trained on.
 
-    Attributes
-    ----------
-    written : date of its newest file, UTC, ISO 8601; empty if the files are gone.
-    instances : with profiles in the training data. networks : that were profiled there.
-    calibrated : GPUs calibrated with a few measured workloads.
-    layers : models of custom machines over these.
-    base_ships : the base models are those that ship with this version.
+    `base_ships`: the models under its `layers` are those that ship with this version.
     """
 
     written: str
@@ -36,30 +30,21 @@ class OwnModels:
 
 
 def own_models(models: Models) -> OwnModels | None:
-    """Describe the loaded models; None if they are the shipped ones.
-
-    Raises
-    ------
-    ArtifactError : `transfer.json` or `calibrated.json` is damaged.
-    """
+    """Describe the loaded models; None if they are the shipped ones."""
     shipped = shipped_folder("models")
     if models.folder.resolve() == shipped.resolve():
         return None
+    times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
     networks = models.manifest.get("training_data", {}).get("architectures", ())
     calibrated = models.transfer.calibrated.values() if models.transfer else ()
     return OwnModels(
-        written=_written(models.folder),
+        written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
         instances=models.instances,
         networks=tuple(map(str, networks)),
         calibrated=tuple(sorted(calibrated, key=lambda one: (one.instance, one.tf32))),
         layers=tuple(layer.record for layer in models.own_layers),
         base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
     )
-
-
-def _written(folder: Path) -> str:
-    times = [path.stat().st_mtime for name in _FILES if (path := folder / name).is_file()]
-    return datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else ""
 
 
 def _checksum(manifest: Path) -> object:

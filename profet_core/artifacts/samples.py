@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from profet_core.errors import ArtifactError
 from profet_core.files import shipped_folder
@@ -61,22 +60,18 @@ class Sample:
 
 
 def load_samples(folder: Path | None = None) -> tuple[Sample, ...]:
-    """All sample traces in display order; the app opens with the first.
-
-    Raises
-    ------
-    ArtifactError : the folder or its index is missing or damaged.
-    """
+    """All sample traces in display order; the app opens with the first. ArtifactError if their index is damaged."""
     folder = folder or shipped_folder("sample_traces")
     try:
         rows = json.loads((folder / INDEX_NAME).read_text(encoding="utf-8"))
-        return tuple(_sample(folder, row) for row in rows)
+        return tuple(
+            Sample(
+                **{**row, **{key: MappingProxyType(dict(row[key])) for key in _LATENCIES}},
+                path=folder / f"{row['name']}.json",
+            )
+            for row in rows
+        )
     except (OSError, ValueError, KeyError, TypeError):
         raise ArtifactError(
             f"The sample traces in {folder.name} are missing or damaged: git checkout sample_traces."
         ) from None
-
-
-def _sample(folder: Path, row: Mapping[str, Any]) -> Sample:
-    latencies = {key: MappingProxyType(dict(row[key])) for key in _LATENCIES}
-    return Sample(**{**row, **latencies}, path=folder / f"{row['name']}.json")

@@ -35,15 +35,6 @@ _GUESSED = "guessed:"
 Resolved = TypeVar("Resolved")
 
 
-def without_larger_nodes(offers: Iterable[Instance]) -> list[Instance]:
-    """Offers with one GPU, in their order; for GPUs only available in nodes, the smallest nodes. Custom offers stay."""
-    every = list(offers)
-    least: dict[str, int] = {}
-    for offer in every:
-        least[offer.gpu] = min(offer.gpu_count, least.get(offer.gpu, offer.gpu_count))
-    return [offer for offer in every if offer.gpu_count == least[offer.gpu] or is_ones_own(offer)]
-
-
 def is_ones_own(offer: Instance) -> bool:
     """Whether the machine or its price is custom."""
     return offer.own or offer.provider == OWN_PROVIDER or offer.market == OWN_PRICE
@@ -67,7 +58,8 @@ class Catalog(dict[str, Instance]):
                 _check_same(rows[0], row, MACHINE_COLUMNS)
             rows.sort(key=_rank)
         super().__init__({name: rows[0] for name, rows in offers.items()})
-        self._offers = {name: tuple(rows) for name, rows in offers.items()}
+        #: Every offer of each instance, default offer first.
+        self.by_instance = {name: tuple(rows) for name, rows in offers.items()}
         self._resolved: tuple[ref[Any], Any] | None = None
 
     def __missing__(self, name: str) -> Instance:
@@ -75,7 +67,7 @@ class Catalog(dict[str, Instance]):
 
     def offers(self, name: str) -> tuple[Instance, ...]:
         """Every offer of an instance, default offer first; raises InputError for an unknown instance."""
-        return self._offers[self[name].name]
+        return self.by_instance[self[name].name]
 
     def resolved(self, by: object, resolve: Callable[[], Resolved]) -> Resolved:
         """Cache the result of `resolve` for `by`, such as a set of models; recompute only for another `by`."""
@@ -88,7 +80,7 @@ class Catalog(dict[str, Instance]):
     @property
     def all_offers(self) -> tuple[Instance, ...]:
         """Every offer of every instance, in the catalog's order."""
-        return tuple(row for rows in self._offers.values() for row in rows)
+        return tuple(row for rows in self.by_instance.values() for row in rows)
 
     def with_prices(self, usd_per_hour: Mapping[str, float]) -> Catalog:
         """Copy with custom prices in US dollars per hour, each in place of its instance's default offer."""
@@ -96,7 +88,7 @@ class Catalog(dict[str, Instance]):
             return self
         own = {name: positive_number(f"The price of {self[name].name}", price) for name, price in usd_per_hour.items()}
         rows: list[Instance] = []
-        for name, (usual, *others) in self._offers.items():
+        for name, (usual, *others) in self.by_instance.items():
             if name in own:
                 usual = replace(usual, usd_per_hour=own[name], market=OWN_PRICE, as_of="", source="given by the user")
             rows += [usual, *others]
@@ -167,12 +159,12 @@ def offers_in_market(
     own = own_usd_per_hour or {}
     priced = catalog.with_prices(own)
     found: list[Instance] = []
-    for name in catalog:
+    for name, offers in priced.by_instance.items():
         if name in own:
-            found.append(priced[name])
+            found.append(offers[0])
             continue
         listed: dict[str, Instance] = {}
-        for offer in catalog.offers(name):
+        for offer in offers:
             listed.setdefault(offer.market, offer)
         if spot_discount is not None and SPOT not in listed and ON_DEMAND in listed:
             listed[SPOT] = _at_discount(listed[ON_DEMAND], spot_discount)
@@ -283,20 +275,26 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
     every, conditions = list(offers), narrowing.conditions(gpus or load_gpus())
     unknown = [name for name in _PLACES if name in conditions and not any(map(conditions[name], every))]
 
-    def passes(offer: Instance, name: str) -> bool:
-        return (name in _PLACES and offer.market == OWN_HARDWARE) or conditions[name](offer)
+    def passing(names: Iterable[str]) -> list[Instance]:
+        wanted = [(conditions[name], name in _PLACES) for name in names]
+        return [
+            offer
+            for offer in every
+            if all((place and offer.market == OWN_HARDWARE) or passes(offer) for passes, place in wanted)
+        ]
 
-    found = [offer for offer in every if all(passes(offer, name) for name in conditions)]
+    found = passing(conditions)
     if not every or (found and not unknown):
         return found
     for name in conditions:
-        if name in unknown or not any(passes(offer, name) for offer in every):
+        if name in unknown or not passing([name]):
             raise NoOffersError(f"No offer has {_words(name, narrowing)}: {_what_there_is(name, narrowing, every)}.")
-    ways = []
-    for name in conditions:
-        left = sum(all(passes(offer, other) for other in conditions if other != name) for offer in every)
-        if left:
-            ways.append(f"{_words(name, narrowing)} ({left} {'offer' if left == 1 else 'offers'} without it)")
+    left = {name: len(passing(conditions.keys() - {name})) for name in conditions}
+    ways = [
+        f"{_words(name, narrowing)} ({count} offer{'s' if count > 1 else ''} without it)"
+        for name, count in left.items()
+        if count
+    ]
     asked = ", ".join(_words(name, narrowing) for name in conditions)
     raise NoOffersError(f"No offer matches all of {asked}: relax {' or '.join(ways) or 'more than one of them'}.")
 

@@ -149,7 +149,7 @@ class Gpus(dict[str, Gpu]):
         names = {field_names.lower(): gpu.name for gpu in self.values() for field_names in (gpu.name, gpu.model)}
         close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
         meant = f"; did you mean {names[close[0]]}?" if close else "."
-        raise InputError(f"Unknown GPU {name!r}{meant} Known GPUs: {', '.join(self)}.")
+        raise InputError(f"Unknown GPU {name!r}{meant} `profet gpus known` lists all.")
 
     def check_memory(self, name: str, memory_gib: float | None) -> None:
         """Reject a memory size that no GPU of that name has; a name without specs may have any."""

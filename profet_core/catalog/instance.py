@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from profet_core.catalog.gpus import gpu_model, load_gpus, told_memory_gib
+from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.tables import Row, cells_of, check_numbers
 from profet_core.errors import InputError
 
@@ -130,12 +130,6 @@ def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") 
     return Instance(name=name, own=own, machine_source=machine_source, **cells_of(Instance, cells, "instance"))
 
 
-def instance_to_row(instance: Instance) -> dict[str, str]:
-    """Text cells that `instance_from_row` parses into the same instance."""
-    values = {column: getattr(instance, column) for column in FILE_COLUMNS[1:]}
-    return {"instance": instance.name} | {column: "" if v is None else str(v) for column, v in values.items()}
-
-
 def check_date(name: str, text: str) -> None:
     """Reject anything but a year, year-month or year-month-day; `name` starts the InputError's message."""
     try:
@@ -144,19 +138,3 @@ def check_date(name: str, text: str) -> None:
         date.fromisoformat(f"{text}-01-01"[:10])
     except ValueError:
         raise InputError(f"{name}: as_of must be a date such as 2026, 2026-06 or 2026-06-30, not {text!r}.") from None
-
-
-def agreeing(row: Instance) -> Instance:
-    """Return the row, or raise InputError if it gives a whole node's memory as one GPU's.
-
-    Other memory than in the specs means another GPU of that name, which only has a price.
-    """
-    gpus = load_gpus()
-    share_gib = row.gpu_memory_gib / row.gpu_count
-    is_share = row.gpu_count > 1 and any(gpu.has_memory(share_gib) for gpu in gpus.named(row.gpu))
-    if is_share and told_memory_gib(row.gpu) != row.gpu_memory_gib:
-        try:
-            gpus.check_memory(row.gpu, row.gpu_memory_gib)
-        except InputError as error:
-            raise InputError(f"{row.name}: {error}: gpu_memory_gib is the memory of one GPU.") from None
-    return row

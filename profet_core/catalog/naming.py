@@ -62,12 +62,6 @@ def gpu_words(offer: Instance) -> str:
     return " ".join(part for part in parts if part)
 
 
-def gpu_and_cloud(offer: Instance) -> str:
-    """'V100, Verda'; only the GPU for custom hardware, because you also chose its name."""
-    own = offer.provider == OWN_PROVIDER
-    return gpu_words(offer) if own else f"{gpu_words(offer)}, {cloud_words(offer.provider)}"
-
-
 def price_age_years(as_of: str, today: date | None = None) -> int:
     """Minimum age of a price in whole years: "2024" may mean that year's last day; 0 without a date.
 

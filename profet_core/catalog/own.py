@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.gpus import load_gpus
+from profet_core.catalog.gpus import load_gpus, told_memory_gib
 from profet_core.catalog.instance import (
     FILE_COLUMNS,
     MACHINE_COLUMNS,
@@ -21,9 +21,7 @@ from profet_core.catalog.instance import (
     OWN_PROVIDER,
     REQUIRED_COLUMNS,
     Instance,
-    agreeing,
     instance_from_row,
-    instance_to_row,
 )
 from profet_core.catalog.tables import Row, file_text, read_records, shipped_text, table_text
 from profet_core.errors import CatalogError, InputError
@@ -61,16 +59,12 @@ def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalo
     text = file_text(path, "The catalog")
     if text is None:
         raise CatalogError(f"The catalog {path} can't be read: there is no such file.")
-    return Catalog(
-        read_records(
-            text,
-            "Catalog",
-            key="instance",
-            required=REQUIRED_COLUMNS,
-            optional=OPTIONAL_COLUMNS,
-            make=lambda row: agreeing(instance_from_row(row)),
-        )
-    )
+    return Catalog(_read(text, "Catalog", lambda row: _agreeing(instance_from_row(row))))
+
+
+def _read(text: str, what: str, make: Callable[[Row], Instance], *, may_be_empty: bool = False) -> list[Instance]:
+    columns = {"required": REQUIRED_COLUMNS, "optional": OPTIONAL_COLUMNS}
+    return read_records(text, what, key="instance", make=make, may_be_empty=may_be_empty, **columns)
 
 
 def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None]:
@@ -164,15 +158,7 @@ def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
 
 def parse_own(text: str, shipped: Catalog) -> list[Instance]:
     """Rows in a custom file's text; as `read_own`."""
-    return read_records(
-        text,
-        "Custom catalog",
-        key="instance",
-        required=REQUIRED_COLUMNS,
-        optional=OPTIONAL_COLUMNS,
-        make=lambda row: own_row(row, shipped),
-        may_be_empty=True,
-    )
+    return _read(text, "Custom catalog", lambda row: own_row(row, shipped), may_be_empty=True)
 
 
 def own_row(cells: Row, shipped: Catalog) -> Instance:
@@ -182,29 +168,29 @@ def own_row(cells: Row, shipped: Catalog) -> Instance:
     available GPU with the memory in its specs.
     """
     known = shipped.get(cells["instance"])
-    filled = {**cells, **{column: _machine_cell(cells, column, known) for column in MACHINE_COLUMNS}}
-    row = instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
-    # Rows that contradict the shipped catalog are rejected when they are merged.
-    return row if known else agreeing(row)
-
-
-def _machine_cell(row: Row, column: str, known: Instance | None) -> str:
-    text = row[column]
-    if known is not None:
-        shipped = getattr(known, column)
-        # "T4" and "Tesla T4" are the same GPU.
+    if known is None:
+        return _agreeing(instance_from_row({**cells, **_usual_cells(cells)}, own=True))
+    machine = {}
+    for column in MACHINE_COLUMNS:
+        value, text = getattr(known, column), cells[column]
+        # "T4" and "Tesla T4" are the same GPU. Rows that contradict the shipped ones are rejected when they are merged.
         same = not text or (column == "gpu" and _same_gpu(text, known))
-        return ("" if shipped is None else str(shipped)) if same else text
-    if text or column in ("gpu", "vcpus", "host"):
-        return text
-    if column == "gpu_memory_gib":
+        machine[column] = text if not same else "" if value is None else str(value)
+    return instance_from_row({**cells, **machine}, own=True, machine_source=known.machine_source)
+
+
+def _usual_cells(row: Row) -> dict[str, str]:
+    """Machine cells of an instance that isn't shipped."""
+    usual = {"gpu_count": "1", "status": "available", "provider": OWN_PROVIDER}
+    found = {column: row[column] or text for column, text in usual.items()}
+    if not row["gpu_memory_gib"]:
         try:
-            return str(load_gpus().find(row["gpu"]).memory_gib)
+            found["gpu_memory_gib"] = str(load_gpus().find(row["gpu"]).memory_gib)
         except InputError:
             raise InputError(
                 f"{row['instance']}: gpu_memory_gib is empty, and the specs of {row['gpu']!r} are unknown: give it."
             ) from None
-    return {"gpu_count": "1", "status": "available", "provider": OWN_PROVIDER}[column]
+    return found
 
 
 def _same_gpu(text: str, known: Instance) -> bool:
@@ -214,6 +200,22 @@ def _same_gpu(text: str, known: Instance) -> bool:
         return text == known.gpu
 
 
+def _agreeing(row: Instance) -> Instance:
+    """Return the row, or raise InputError if it gives a whole node's memory as one GPU's.
+
+    Other memory than in the specs means another GPU of that name, which only has a price.
+    """
+    gpus = load_gpus()
+    share_gib = row.gpu_memory_gib / row.gpu_count
+    is_share = row.gpu_count > 1 and any(gpu.has_memory(share_gib) for gpu in gpus.named(row.gpu))
+    if is_share and told_memory_gib(row.gpu) != row.gpu_memory_gib:
+        try:
+            gpus.check_memory(row.gpu, row.gpu_memory_gib)
+        except InputError as error:
+            raise InputError(f"{row.name}: {error}: gpu_memory_gib is the memory of one GPU.") from None
+    return row
+
+
 def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
     """Text of a custom file with `rows`; raises CatalogError if it could not be read back.
 
@@ -221,9 +223,12 @@ def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
     """
     cells = []
     for row in rows:
-        known = shipped.get(row.name)
-        same = [column for column in MACHINE_COLUMNS if known and getattr(row, column) == getattr(known, column)]
-        cells.append(instance_to_row(row) | dict.fromkeys(same, ""))
+        known, values = shipped.get(row.name), {"instance": row.name}
+        for column in FILE_COLUMNS[1:]:
+            value = getattr(row, column)
+            same = column in MACHINE_COLUMNS and known is not None and value == getattr(known, column)
+            values[column] = "" if same or value is None else str(value)
+        cells.append(values)
     text = table_text(FILE_COLUMNS, cells)
     shipped.with_own(parse_own(text, shipped))
     return text

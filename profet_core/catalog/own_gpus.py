@@ -158,19 +158,16 @@ def own_gpu_of(cells: Mapping[str, str], shipped: Gpus) -> OwnGpu:
 def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
     name = row["gpu"]
     row = {**row, "pixels": row["pixels"] or "224", "precision": (row["precision"] or PRECISIONS[0]).lower()}
-    point: ThroughputPoint | SpeedPoint
-    if row["times_reference"]:
-        if row["images_per_s"]:
-            raise InputError(f"{name}: give images_per_s or times_reference, not both.")
-        point = SpeedPoint(**cells_of(SpeedPoint, row, "gpu"))
-    elif row["images_per_s"]:
-        missing = next((column for column in ("network", "batch_size") if not row[column]), None)
-        if missing is not None:
-            workload = f"give the workload that ran at {row['images_per_s']} images/s"
-            raise InputError(f"{name}: {missing} is empty: {workload}.")
-        point = ThroughputPoint(**cells_of(ThroughputPoint, row, "gpu"))
-    else:
+    if not row["times_reference"] and not row["images_per_s"]:
         return None
+    if row["times_reference"] and row["images_per_s"]:
+        raise InputError(f"{name}: give images_per_s or times_reference, not both.")
+    for column in ("network", "batch_size"):
+        if row["images_per_s"] and not row[column]:
+            workload = f"give the workload that ran at {row['images_per_s']} images/s"
+            raise InputError(f"{name}: {column} is empty: {workload}.")
+    kind = SpeedPoint if row["times_reference"] else ThroughputPoint
+    point: ThroughputPoint | SpeedPoint = kind(**cells_of(kind, row, "gpu"))
     check_numbers(point, name)
     if point.precision not in PRECISIONS:
         known = " or ".join(PRECISIONS)
@@ -193,19 +190,18 @@ def changed_cells(own: OwnGpu, given: Mapping[str, str]) -> dict[str, str]:
 
     A new point replaces the whole old one and its source; a change sets its own date.
     """
-    left_out = {"as_of"}
-    if given.get("images_per_s") or given.get("times_reference"):
-        left_out |= {*_POINT_COLUMNS, "source"}
+    new_point = given.get("images_per_s") or given.get("times_reference")
+    left_out = {"as_of", *((*_POINT_COLUMNS, "source") if new_point else ())}
     kept = {column: text for column, text in own_gpu_cells(own).items() if column not in left_out}
     return kept | {column: text for column, text in given.items() if text}
 
 
 def own_gpus_path() -> Path | None:
     """Path of the custom GPUs' file: `$PROFET_GPUS`, else `gpus.csv` next to the custom instances."""
-    named = os.environ.get(OWN_GPUS_VARIABLE)
+    named, beside = os.environ.get(OWN_GPUS_VARIABLE), own_path()
     if named is not None:
         return Path(named) if named.strip() else None
-    return _beside(own_path())
+    return beside and beside.with_name(OWN_GPUS_NAME)
 
 
 def served_own_gpus_path() -> Path | None:
@@ -214,11 +210,7 @@ def served_own_gpus_path() -> Path | None:
     Raises CatalogError if `$PROFET_APP_INSTANCES` names a file that is missing.
     """
     served = served_own_path()
-    return own_gpus_path() if served is not None and served == own_path() else _beside(served)
-
-
-def _beside(path: Path | None) -> Path | None:
-    return None if path is None else path.with_name(OWN_GPUS_NAME)
+    return own_gpus_path() if served and served == own_path() else served and served.with_name(OWN_GPUS_NAME)
 
 
 def read_own_gpus(path: Path | None, shipped: Gpus) -> tuple[OwnGpu, ...]:
@@ -232,18 +224,15 @@ def read_own_gpus(path: Path | None, shipped: Gpus) -> tuple[OwnGpu, ...]:
 
 def parse_own_gpus(text: str, shipped: Gpus) -> tuple[OwnGpu, ...]:
     """GPUs in a custom file's text; as `read_own_gpus`."""
-    found = read_records(
-        text,
-        "Custom GPUs",
-        key="gpu",
-        required=GPU_COLUMNS[1:],
-        make=lambda row: own_gpu_of(row, shipped),
-        may_be_empty=True,
-    )
+    what, columns = "Custom GPUs", GPU_COLUMNS[1:]
     try:
-        return checked_own_gpus(found)
+        return checked_own_gpus(
+            read_records(
+                text, what, key="gpu", required=columns, make=lambda row: own_gpu_of(row, shipped), may_be_empty=True
+            )
+        )
     except InputError as error:
-        raise CatalogError(f"Custom GPUs: {error}") from None
+        raise CatalogError(f"{what}: {error}") from None
 
 
 def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:

@@ -44,17 +44,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """Result of a cell.
+    """Result of a cell at a time (UTC, ISO 8601), and in one line why it is not "ok".
 
     Attributes
     ----------
-    framework_version : such as "2.13.0".
-    why : reason that a cell is not "ok", one line.
     batch_latency_ms : median step latency; null if it did not run; then the next three are empty.
-    latency_repeats_ms : each timed step.
     peak_memory_bytes : of the device; on a CPU, of the process.
     operations_us : total per operation type in ONE step (`steps`).
-    recorded_at : UTC, ISO 8601.
     """
 
     cell: Cell
@@ -78,13 +74,10 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A folder that `profet collect` wrote.
+    """A folder that `profet collect` wrote: finished cells in the order in which they were measured.
 
-    Attributes
-    ----------
-    manifest : `layout_version`, `instance`, `device` ("gpu" or "cpu"), `gpu`, `driver`, `frameworks`, `host`, `seed`,
-        `grid`.
-    results : finished cells in the order in which they were measured.
+    The manifest has `layout_version`, `instance`, `device` ("gpu" or "cpu"), `gpu`, `driver`, `frameworks`, `host`,
+    `seed` and `grid`.
     """
 
     manifest: Mapping[str, Any]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from profet_core.advice.advise import Dominated, ExcludedInstance, Upgrade
-from profet_core.advice.certainty import Comparison
 from profet_core.advice.plans import Limits, Plan, Workload
-from profet_core.advice.recommend import Within
+from profet_core.advice.recommend import Comparison, Within
 from profet_core.advice.words import answer_sentences, comparison_sentences
 from profet_core.catalog import Instance
 from profet_core.documents.answers import MEMORY

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from profet_core.cost import CostRow, CostTable
+from profet_core.cost import CostRow, CostTable, Energy
 from profet_core.documents.parts import RENTED, TOTALS
 from profet_core.documents.records import (
     NUMBER,
@@ -26,9 +26,6 @@ from profet_core.memory.fit import FitAnswer, Verdict
 from profet_core.prediction.members import Similarity
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.sizes.scaler import ScaledLatency
-
-if TYPE_CHECKING:
-    from profet_core.energy.estimate import Energy
 
 #: Share of held-out latencies inside the intervals.
 COVERAGE = at(lambda _: LEVEL, NUMBER)

@@ -10,9 +10,8 @@ from importlib import resources
 from string import Template
 
 from profet_core.advice.advise import Advice
-from profet_core.advice.certainty import format_certainty
 from profet_core.advice.plans import MEASURED_ERRORS_PCT, Confidence, Plan, Workload, plan_confidence
-from profet_core.advice.recommend import shortlist
+from profet_core.advice.recommend import format_certainty, shortlist
 from profet_core.advice.words import answer_sentences, named_plans
 from profet_core.artifacts.models import Models
 from profet_core.catalog.instance import OWN_PROVIDER

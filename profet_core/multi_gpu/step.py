@@ -46,7 +46,7 @@ class GpuStep:
 
     Attributes
     ----------
-    latency_ms : measured or predicted. log_sd : of its logarithm; 0: exact, None: unknown.
+    latency_ms : measured or predicted. log_sd : of its logarithm; None: unknown.
     batch_size : images per step on this GPU. parameters : of the network.
     gradients : precision in which they are sent, one of `GRADIENT_BYTES`; by default, frameworks keep FP32 gradients in
         mixed precision too.
@@ -61,7 +61,7 @@ class GpuStep:
     gradients: str = "fp32"
     pixels: int | None = None
     tensors: int | None = None
-    log_sd: float | None = None
+    log_sd: float | None = 0.0
 
     def __post_init__(self) -> None:
         positive_number("The step latency on one GPU", self.latency_ms)
@@ -212,7 +212,9 @@ def scaled_step(
         log_sd = widths[links.link].log_sd(1 - step.latency_ms / latency_ms, gpus)
         log_sd *= 1.0 if nodes == 1 else network_doubt(links.network_gb_per_s)
         reached = log_sd_of(math.log(scaled_ms(step.latency_ms * factor) / scaled_ms(least_ms)) / 2)
-        estimate = Estimate(latency_ms=latency_ms, log_sd=combined_sd(reached, log_sd), least_ms=least_ms)
+        # The error of scaling alone is not the error of the step.
+        of_both = None if step.log_sd is None else combined_sd(reached, log_sd)
+        estimate = Estimate(latency_ms=latency_ms, log_sd=of_both, least_ms=least_ms)
     return ScaledStep(
         gpus=gpus,
         nodes=nodes,

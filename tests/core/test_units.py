@@ -1,10 +1,13 @@
-"""Conversions, and how numbers are written for people."""
+"""Numbers as people type them and as they are written for people; examples of docstrings."""
 
 from __future__ import annotations
 
+import doctest
 import math
 import re
 from fractions import Fraction
+from importlib import import_module
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core.errors import InputError
+from profet_core.typed_numbers import as_typed, typed_positive, typed_whole
 from profet_core.units import (
     LARGEST_NUMBER,
     SMALLEST_NUMBER,
@@ -27,6 +31,7 @@ from profet_core.units import (
     positive_number,
     whole_number,
 )
+from tests.test_imports import module_name, modules_of
 
 
 def test_a_latency_is_converted_to_milliseconds():
@@ -109,3 +114,63 @@ def test_ranges_of_dollars_energy_and_emissions_are_written_for_people():
     assert format_usd_range(0.131, 0.219) == "$0.13–0.22" and format_usd_range(98, 1_234) == "$98.00–1,234"
     assert (format_energy(0.9996), format_energy(0.0004)) == ("1.0 kWh", "0.40 Wh")
     assert (format_co2e(0.9996), format_co2e(0.0004)) == ("1.0 kg", "0.40 g")
+
+
+MOST = 1_000_000_000
+
+
+@given(whole=st.integers(1, 10**12), decimals=st.from_regex(r"\A[0-9]{1,6}\Z"))
+def test_commas_group_and_the_point_is_decimal(whole, decimals):
+    assert (
+        typed_positive(f"{whole:,}.{decimals}") == typed_positive(f"{whole}.{decimals}") == float(f"{whole}.{decimals}")
+    )
+
+
+@given(whole=st.integers(1, MOST))
+def test_a_whole_number_may_be_grouped(whole):
+    assert typed_whole(f"{whole:,}", 1, MOST) == typed_whole(f" {whole}.0 ", 1, MOST) == whole
+
+
+def test_what_is_no_number_or_out_of_bounds_is_one_line():
+    no_numbers = [
+        *("", ".", "x", "1 23", "1,2,3", "1.2.3", "1,234.5,6", "1.234,5", "203,3", "1,,2", "5.", "12,34,567", "1_000"),
+        *("nan", "inf", "0x10", "1e", "1e9999", "203.3 ms", "9" * 41, "<b>1</b>", "1\n2", "²", "٣"),
+    ]
+    for text, read in product(no_numbers, (typed_positive, lambda text: typed_whole(text, 0, MOST))):
+        with pytest.raises(InputError, match=r"is not a number: write it like") as refused:
+            read(text)
+        assert "\n" not in str(refused.value) and len(str(refused.value)) < 100
+    for text, said in {"0": "above 0", "-3.5": "above 0", "1e300": "between 1e-09", "1e-300": "between"}.items():
+        with pytest.raises(InputError, match=said):
+            typed_positive(text)
+    for text, said in {
+        "203.3": "a whole",
+        "0": "1 and 1,000",
+        "1e300": "between",
+        "1e-9": "a whole",
+        "-2": "b",
+    }.items():
+        with pytest.raises(InputError, match=said):
+            typed_whole(text, 1, 1000)
+
+
+@given(st.text(max_size=50))
+def test_any_text_is_a_number_or_one_line(text):
+    for read in (typed_positive, lambda text: typed_whole(text, 0, MOST)):
+        try:
+            assert 0 <= read(text) <= LARGEST_NUMBER
+        except InputError as refused:
+            assert str(refused).isprintable()
+
+
+@given(st.floats(SMALLEST_NUMBER, LARGEST_NUMBER))
+def test_what_a_field_holds_is_read_back_as_the_same_number(value):
+    assert typed_positive(as_typed(value)) == value
+
+
+def test_examples_give_what_they_show():
+    names = {module_name(path) for path in modules_of("profet_core") if ">>> " in path.read_text(encoding="utf-8")}
+    assert {"profet_core", "profet_core.units", "profet_core.cost", "profet_core.profiles.reading"} <= names
+    for name in names:
+        failed, tried = doctest.testmod(import_module(name))
+        assert tried and not failed, name

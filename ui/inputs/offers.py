@@ -159,7 +159,7 @@ def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
         tip = "GPUs in the chart. The table has every instance."
         some_of("GPUs", Drawn.drawn, gpus, placeholder=f"The {MOST_DRAWN} cheapest", help=tip, width=320)
     wanted = session.drawn.drawn or gpus[:MOST_DRAWN]
-    return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
+    return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.offer.label == keep)]
 
 
 def _by_cost(row: PresetRow) -> tuple[bool, float]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from profet_core import InputError
-from profet_core.answers.questions import Context
-from profet_core.answers.served import Served, load_served
+from profet_core.answers.questions import Context, Served, load_served
 from profet_core.artifacts.samples import load_samples
 from profet_core.catalog import gpu_model
 from profet_core.catalog.gpus import gpu_label, load_gpus

@@ -20,7 +20,7 @@ import pytest
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
 from profet_core import predict
-from profet_core.answers.served import load_served
+from profet_core.answers.questions import load_served
 from profet_core.profiles import read_profile
 from profet_lab.datasets.dataset import Dataset, InstanceFacts
 from profet_lab.datasets.write import write_dataset

@@ -1,4 +1,4 @@
-"""Picks, limits and what is said of them by hand, on latencies, prices and intervals that are made up."""
+"""Plans, picks, limits and what is said of them by hand, on latencies, prices and intervals that are made up."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from statistics import NormalDist
 
 import pytest
 
-from profet_core.advice.advise import advise
-from profet_core.advice.certainty import ERROR_CORRELATION, compare
-from profet_core.advice.plans import Limits
-from profet_core.advice.recommend import frontier
+from profet_core import cost_table
+from profet_core.advice.advise import advise, lowest_to_rent, without_larger_nodes
+from profet_core.advice.plans import Limits, Request, Workload, plan_of
+from profet_core.advice.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
 from profet_core.advice.words import (
     SPOT_CAVEAT,
     answer_sentences,
@@ -22,9 +22,10 @@ from profet_core.advice.words import (
 )
 from profet_core.catalog.collection import offers_in_market
 from profet_core.errors import InputError
-from profet_core.latency import Basis, sd_of_ratio
+from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
 from profet_core.memory.fit import FitAnswer, Verdict
-from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, offer, row
+from profet_core.prediction.records import InstancePrediction
+from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, row
 
 
 def advised(limits=None, rows=ROWS, offers=OFFERS, **more):
@@ -199,3 +200,132 @@ def test_a_guessed_price_is_said_to_be_one(catalog):
     lines = answer_sentences(advised(rows=[row(one.name, 100) for one in spot], offers=spot))
     assert any("guess" in line for line in lines)
     assert not any("guess" in line for line in answer_sentences(advised()))
+
+
+def test_a_plan_s_time_and_money_are_those_of_the_cost_table(catalog):
+    workload = Workload(images=50_000, batch_size=64, epochs=7, validation_images=9_999)
+    plan = planned(row("g4dn.xlarge", 123.4), catalog["g4dn.xlarge"], workload=workload)
+    table = cost_table(
+        {"g4dn.xlarge": 123.4}, catalog, images=50_000, batch_size=64, epochs=7, validation_images=9_999
+    ).rows[0]
+    assert (plan.total_s, plan.total_usd) == pytest.approx((table.total_s, table.total_usd), rel=1e-12)
+
+
+def test_the_interval_is_carried_into_time_and_money():
+    plan = planned(row("middle", 100, deviation=math.log(1.5) / Z90), offer("middle", 2))
+    assert (plan.interval.low_s, plan.total_s, plan.interval.high_s) == pytest.approx((2400, 3600, 5400))
+    assert (plan.interval.low_usd, plan.total_usd, plan.interval.high_usd) == pytest.approx((4 / 3, 2, 3))
+
+
+def test_the_chance_to_keep_to_a_limit():
+    plan = planned(row("middle", 100, deviation=0.2), offer("middle", 2), Limits(math.exp(0.2), 2 * math.exp(-0.4)))
+    assert plan.in_time == pytest.approx(NormalDist().cdf(1))
+    assert plan.in_budget == pytest.approx(NormalDist().cdf(-2))
+
+
+def test_a_given_latency_has_no_error_and_a_missing_interval_no_chance():
+    limits = Limits(deadline_h=1.01, budget_usd=1.99)
+    given = planned(row("middle", 100, deviation=None, basis=Basis.GIVEN), offer("middle", 2), limits)
+    assert (given.in_time, given.in_budget, given.interval) == (1, 0, None)
+    unknown = planned(row("middle", 100, deviation=None), offer("middle", 2), limits)
+    assert (unknown.deviation, unknown.in_time, unknown.in_budget) == (None, None, None)
+
+
+def test_a_limit_must_be_a_positive_number():
+    for limits, line in (((0, None), "deadline in hours must be"), ((None, -1), "budget in US dollars must be")):
+        with pytest.raises(InputError, match=line):
+            Limits(*limits)
+    for certainty in (90, 0.4, 1.0, math.nan):
+        with pytest.raises(InputError, match=r"certainty must be at least 0\.5"):
+            Limits(certainty=certainty)
+    with pytest.raises(InputError, match="number of epochs"):
+        planned(row("middle", 100), offer("middle", 2), workload=Workload(100, 10, epochs=0))
+
+
+def test_loading_lengthens_the_training_and_its_range():
+    without, with_loading = (
+        advise(ROWS, OFFERS, replace(HOUR_AT_100_MS, with_loading=counted)).answer for counted in (False, True)
+    )
+    assert with_loading.total_s == pytest.approx(1.075 * without.total_s)
+    assert with_loading.total_usd == pytest.approx(1.075 * without.total_usd)
+    assert with_loading.interval.low_s == pytest.approx(1.06 * without.interval.low_s)
+    assert with_loading.interval.high_usd == pytest.approx(1.09 * without.interval.high_usd)
+    assert with_loading.latency_ms == without.latency_ms
+    assert Workload(1, 1, with_loading=True).steps == 1
+
+
+def test_hardware_of_ones_own_is_not_rented():
+    own = advise(ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1]), HOUR_AT_100_MS)
+    assert answer_sentences(own)[0].startswith("Use slow own")
+
+
+def test_the_lowest_is_one_that_can_be_rented_and_no_node_for_the_speed_of_one():
+    made = (
+        ("retired", 1, 1.0, "retired"),
+        ("anchor", None, 1.0),
+        ("node", 5, 8.0),
+        ("single", 5, 4.0),
+        ("slow", 50, 0.2),
+    )
+    rows = [
+        InstancePrediction(name, Estimate(latency_ms=latency_ms), offer(name, usd, status=(*more, "available")[0]))
+        for name, latency_ms, usd, *more in made
+    ]
+    assert lowest_to_rent(rows, lambda row: row.latency_ms).instance == "single"
+    assert lowest_to_rent(rows, lambda row: row.cost_per_1000_steps_usd).instance == "slow"
+    assert lowest_to_rent(rows[:2], lambda row: row.latency_ms) is None
+
+
+#: Name -> its GPU, milliseconds a step and US dollars an hour.
+LISTED = {
+    "slow": ("Tesla T4", 400.0, 0.9),
+    "cheap": ("Tesla T4", 400.0, 0.1),
+    "middle": ("A10G", 200.0, 0.3),
+    "beaten": ("L4", 300.0, 1.2),
+    "fast": ("H100-SXM5-80GB", 50.0, 2.0),
+    "as fast": ("H100-SXM5-80GB", 50.0, 3.0),
+    "dearest": ("A40", 390.0, 9.0),
+}
+
+
+@pytest.fixture
+def plans(catalog):
+    """Name -> its plan."""
+    request = Request(Workload(50_000, 64), Limits())
+    return {
+        name: plan_of(
+            request,
+            StepTime(name, Estimate(latency_ms=latency_ms, basis=Basis.GIVEN)),
+            replace(catalog["g5.xlarge"], name=name, gpu=gpu, usd_per_hour=usd),
+        )
+        for name, (gpu, latency_ms, usd) in LISTED.items()
+    }
+
+
+def test_each_gpu_has_its_cheapest_offer_and_what_must_be_there_is(plans):
+    every = plans.values()
+    assert names(shortlist(every, [], 9)) == ["cheap", "middle", "fast", "beaten", "dearest"]
+    assert names(shortlist(every, [plans["as fast"]], 3)) == ["cheap", "middle", "as fast"]
+    own = replace(plans["slow"], offer=replace(plans["slow"].offer, own=True))
+    assert names(shortlist([own, plans["cheap"], plans["fast"]], [], 2)) == ["cheap", "slow"]
+    # Numbers of GPUs are kept apart.
+    node = replace(plans["fast"], offer=replace(plans["fast"].offer, name="node", gpu_count=8), total_usd=9.0)
+    assert names(shortlist([*every, node], [], 9))[-1] == "node"
+
+
+def test_others_of_a_gpu_are_named_the_cheapest_first(plans):
+    assert names(others_of_gpus(plans.values(), plans["slow"])) == ["cheap"]
+    assert names(others_of_gpus(plans.values(), plans["middle"])) == []
+
+
+def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(plans, catalog):
+    def left(*offers) -> list[str]:
+        rows = [replace(plans["fast"], offer=replace(catalog["p4d.24xlarge"], **offer)) for offer in offers]
+        return names(without_larger_nodes(rows))
+
+    one, two, eight = ({"name": name, "gpu_count": count} for name, count in (("one", 1), ("two", 2), ("eight", 8)))
+    assert left(eight, one, two) == ["one"]
+    other = {"name": "other form", "gpu_count": 8, "gpu": "A100-SXM4-80GB"}
+    assert left(eight, two, {**two, "name": "another two"}, other) == ["two", "another two", "other form"]
+    own = ({"own": True}, {"provider": "own"}, {"market": "own price"})
+    assert len(left(one, eight, *({**eight, **which} for which in own))) == 4, "one's own stay"

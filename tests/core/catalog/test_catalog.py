@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from profet_core import CatalogError, InputError, load_catalog
-from profet_core.catalog import MARKETS, STATUSES, gpu_model, load_gpus, load_shipped
+from profet_core.catalog import MARKETS, gpu_model, load_gpus, load_shipped
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 ROW = "my.box,Tesla T4,1,16,8,0.5,home,linux,own,available,2026,an invoice"
@@ -29,41 +29,27 @@ def test_the_profiled_instances_are_there_with_profets_prices(catalog, models):
     }
 
 
-def test_every_row_is_complete(catalog):
-    assert len(catalog) >= 4
-    for entry in catalog.values():
-        assert all((entry.region, entry.os, entry.market, entry.as_of, entry.source, entry.gpu)), entry.name
-        assert entry.status in STATUSES
-        assert 0.1 < entry.usd_per_hour / entry.gpu_count < 15 and entry.vcpus >= 1, entry.name
-
-
-# --- looking up -----------------------------------------------------------------------------------------------------
-
-
 def test_an_unknown_instance_is_refused_with_the_known_ones(catalog):
-    with pytest.raises(InputError, match=r"^Unknown instance 'p9': choose one of g3s\.xlarge, "):
+    with pytest.raises(InputError, match=r"'p9'.* g3s\.xlarge, "):
         catalog["p9"]
     assert "p9" not in catalog
     assert catalog.get("p9") is None
     assert catalog.get("g4dn.xlarge") is catalog["g4dn.xlarge"]
 
 
-@pytest.mark.parametrize(
-    ("name", "model"),
-    [
-        ("tesla t4", "T4"),
-        ("Tesla V100-SXM2-16GB", "V100"),
-        ("nvidia-tesla-k80", "K80"),
-        ("A10G", "A10G"),
-        ("A100-SXM4-40GB", "A100"),
-        ("NVIDIA H100 80GB HBM3", "H100"),
-        ("Quadro P4000", "P4000"),
-        (" NVIDIA GeForce RTX 3090 ", "NVIDIA GeForce RTX 3090"),
-        ("", ""),
-    ],
-)
-def test_the_model_inside_a_gpus_name(name, model):
-    assert gpu_model(name) == model
+def test_the_model_inside_a_gpus_name():
+    models = {
+        "tesla t4": "T4",
+        "Tesla V100-SXM2-16GB": "V100",
+        "nvidia-tesla-k80": "K80",
+        "A10G": "A10G",
+        "A100-SXM4-40GB": "A100",
+        "NVIDIA H100 80GB HBM3": "H100",
+        "Quadro P4000": "P4000",
+        " NVIDIA GeForce RTX 3090 ": "NVIDIA GeForce RTX 3090",
+        "": "",
+    }
+    assert {name: gpu_model(name) for name in models} == models
 
 
 # --- own prices -----------------------------------------------------------------------------------------------------
@@ -74,15 +60,10 @@ def test_an_own_price_is_marked_as_such_and_the_rest_stays(catalog):
     entry = own["g3s.xlarge"]
     assert (entry.usd_per_hour, entry.market, entry.as_of, entry.source) == (0.4, "own price", "", "given by the user")
     assert (entry.gpu, entry.status) == ("Tesla M60", "retired")
-    assert own["p2.xlarge"] == catalog["p2.xlarge"]
-    assert list(own) == list(catalog)
+    assert own["p2.xlarge"] == catalog["p2.xlarge"] and list(own) == list(catalog)
     assert catalog["g3s.xlarge"].usd_per_hour == 0.75
-
-
-def test_an_own_price_that_is_none_or_for_an_unknown_instance_is_refused(catalog):
-    refused = (("g3s.xlarge", 0, "^The price of g3s"), ("g3s.xlarge", 1e300, "^The price"), ("p9", 1, "^Unknown"))
-    for name, price, says in refused:
-        with pytest.raises(InputError, match=says):
+    for name, price in (("g3s.xlarge", 0), ("g3s.xlarge", 1e300), ("p9", 1)):
+        with pytest.raises(InputError, match=name):
             catalog.with_prices({name: price})
 
 
@@ -104,30 +85,27 @@ def test_a_catalog_of_ones_own_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ([], "has no rows"),
-        ([HEADER, ROW.replace("0.5", "cheap")], "my.box: usd_per_hour must be a number, not 'cheap'"),
-        ([HEADER, ROW.replace("0.5", "-1")], "my.box: usd_per_hour must be a number above 0, not -1"),
-        ([HEADER, ROW.replace("0.5", "")], "my.box: usd_per_hour is empty: give its price or remove the row."),
-        ([HEADER, ROW.replace(",1,16,", ",1.5,16,")], "my.box: gpu_count must be a number, not '1.5'"),
-        ([HEADER, ROW.replace(",1,16,", ",1,-16,")], "my.box: gpu_memory_gib must be a number above 0"),
-        ([HEADER, ROW.replace("available", "gone")], "my.box: status must be one of available, retired, not 'gone'"),
-        ([HEADER, ROW.replace("my.box", " ")], "a row has no instance name"),
-        ([HEADER, ROW.replace("my.box", "x" * 101)], "has more than 100 characters"),
-        ([HEADER, ROW.rsplit(",", 2)[0]], "row my.box has no column 'as_of'"),
-        ([HEADER, ROW.replace("my.box", '"my\nbox"')], "line break or control character"),
-        ([HEADER, ROW.replace("home", '"ho\nme"')], "region of 'my.box' holds a line break"),
+        ([], "no rows"),
+        ([HEADER, ROW.replace("0.5", "cheap")], "my.box: usd_per_hour"),
+        ([HEADER, ROW.replace("0.5", "-1")], "not -1"),
+        ([HEADER, ROW.replace("0.5", "")], "my.box: usd_per_hour is empty"),
+        ([HEADER, ROW.replace(",1,16,", ",1.5,16,")], "my.box: gpu_count"),
+        ([HEADER, ROW.replace(",1,16,", ",1,-16,")], "my.box: gpu_memory_gib"),
+        ([HEADER, ROW.replace("available", "gone")], "not 'gone'"),
+        ([HEADER, ROW.replace("my.box", " ")], "no instance name"),
+        ([HEADER, ROW.replace("my.box", "x" * 101)], "more than 100"),
+        ([HEADER, ROW.rsplit(",", 2)[0]], "no column 'as_of'"),
+        ([HEADER, ROW.replace("my.box", '"my\nbox"')], "line break"),
+        ([HEADER, ROW.replace("home", '"ho\nme"')], "region of 'my.box'"),
         ([HEADER, ROW.replace("an invoice", "x" * 200_000)], "not valid CSV"),
-        (
-            [HEADER, ROW.replace("1,16", "8,128")],
-            "my.box: Tesla T4 has 16 GiB, not 128: gpu_memory_gib is the memory of one GPU.",
-        ),
-        ([HEADER, USUAL, SPOT.replace("T4", "P4")], "gpu is 'Tesla T4' in one row and 'Tesla P4' in another"),
-        ([HEADER, USUAL, SPOT.replace("available", "retired")], "my.box: status is 'available' in one row"),
+        ([HEADER, ROW.replace("1,16", "8,128")], "not 128"),
+        ([HEADER, USUAL, SPOT.replace("T4", "P4")], "'Tesla P4' in another"),
+        ([HEADER, USUAL, SPOT.replace("available", "retired")], "status is 'available'"),
         ([HEADER, SPOT.replace("spot", "auction")], "not 'auction'"),
-        ([HEADER, SPOT.replace("2026", "last year")], "my.box: as_of must be a date such as 2026, 2026-06 or"),
-        ([HEADER, SPOT.replace("2026", "2026-13")], "my.box: as_of must be a date"),
-        ([HEADER, SPOT.replace("an invoice", "")], "my.box: source is empty"),
-        ([HEADER, SPOT + ",more"], "row my.box has more cells than the header has columns"),
+        ([HEADER, SPOT.replace("2026", "last year")], "not 'last year'"),
+        ([HEADER, SPOT.replace("2026", "2026-13")], "not '2026-13'"),
+        ([HEADER, SPOT.replace("an invoice", "")], "my.box: source"),
+        ([HEADER, SPOT + ",more"], "more cells"),
     ],
 )
 def test_a_wrong_catalog_is_refused_in_one_line(tmp_path, lines, says):
@@ -191,7 +169,7 @@ def test_an_offers_gpu_is_told_by_its_name(name, gpu, gpu_count, host, usd_per_h
     entry = load_shipped()[name]
     assert (entry.gpu, entry.gpu_count, entry.host) == (gpu, gpu_count, host)
     assert entry.usd_per_hour == usd_per_hour
-    assert entry.gpu in load_gpus()
+    assert entry.gpu in load_gpus() and entry.usd_per_gpu_hour == usd_per_hour / gpu_count
 
 
 def test_what_a_name_leaves_open_is_said():
@@ -205,13 +183,8 @@ def test_a_provider_is_a_short_name(tmp_path):
     header = f"{HEADER},provider,host"
     assert load_catalog(written(tmp_path, HEADER, ROW))["my.box"].provider == "own"
     assert load_catalog(written(tmp_path, header, f"{ROW},ovh,milan"))["my.box"].provider == "ovh"
-    with pytest.raises(CatalogError, match=r"my\.box: provider must be a short lowercase name such as aws"):
+    with pytest.raises(CatalogError, match=r"my\.box: provider"):
         load_catalog(written(tmp_path, header, f"{ROW},My Cloud!,"))
-
-
-def test_a_node_s_price_is_of_all_its_gpus():
-    node = load_shipped()["p5.48xlarge"]
-    assert (node.gpu_count, node.usd_per_hour, node.usd_per_gpu_hour) == (8, 55.04, 6.88)
 
 
 # --- several prices of one instance ---------------------------------------------------------------------------------

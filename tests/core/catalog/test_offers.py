@@ -1,13 +1,32 @@
-"""Which offers a market holds, whose prices count, and what a guess of spot prices makes of them."""
+"""Offers of a market, narrowed by cloud, region, GPU, count and memory; their names and the age of their prices."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
 
 import pytest
 
 from profet_core import Catalog, Instance
-from profet_core.catalog.collection import is_guess, offers_in_market
+from profet_core.advice.plans import Confidence
+from profet_core.catalog import load_shipped
+from profet_core.catalog.collection import (
+    CONFIDENCE_WORDS,
+    Narrowing,
+    NoOffersError,
+    is_guess,
+    narrowed,
+    narrowed_catalog,
+    offers_in_market,
+)
+from profet_core.catalog.naming import gpu_words, machine_words, old_price_note, price_age_years
 from profet_core.errors import InputError
 from tests.made.step_times import offer
+
+TODAY = date(2026, 11, 22)
+SHIPPED = load_shipped()
+
+# --- a market ------------------------------------------------------------------------------------------------------
 
 
 def test_one_offer_of_each_market_and_one_s_own_hardware_in_all():
@@ -32,29 +51,22 @@ def test_one_offer_of_each_market_and_one_s_own_hardware_in_all():
     assert sorted(prices("any")) == [0.1, 0.2, 1.0]
     assert prices("spot", spot_discount=0.5) == [0.2, 0.1], "a known spot price needs no guess"
     assert prices("spot", own_usd_per_hour={"a": 0.5}) == [0.5, 0.1]
-
-
-def test_no_offer_at_all_is_one_line():
-    catalog = Catalog([offer("a", 1.0, region="us-east-1")])
-    with pytest.raises(InputError, match=r"has no spot prices: give your own prices, or a spot discount\."):
-        offers_in_market(catalog, "spot")
-    with pytest.raises(InputError, match="Unknown market 'black'"):
+    with pytest.raises(NoOffersError, match="spot"):
+        offers_in_market(Catalog([at("on-demand", "us-east-1", 1.0)]), "spot")
+    with pytest.raises(InputError, match="'black'"):
         offers_in_market(catalog, "black")
 
 
 def test_a_discount_makes_spot_offers_and_says_that_they_are_a_guess(catalog):
-    spot = {
-        row.name: row for row in offers_in_market(catalog, "spot", spot_discount=0.6) if row.source[:7] == "guessed"
-    }
+    spot = {row.name: row for row in offers_in_market(catalog, "spot", spot_discount=0.6) if is_guess(row)}
     assert spot and all(row.market == "spot" for row in spot.values())
     name, row = next(iter(spot.items()))
     assert row.usd_per_hour == pytest.approx(0.4 * catalog[name].usd_per_hour)
-    assert row.source == "guessed: 60% below on-demand"
-    assert is_guess(row) and not is_guess(catalog[name])
+    assert "60%" in row.source and not is_guess(catalog[name])
     both = offers_in_market(catalog, "any", spot_discount=0.6)
     assert {row.market for row in both if row.name == name} == {"on-demand", "spot"}
-    for discount, line in ((1.0, "between 0 and 1"), (0, "number above 0")):
-        with pytest.raises(InputError, match=line):
+    for discount in (1.0, 0):
+        with pytest.raises(InputError, match="spot discount"):
             offers_in_market(catalog, spot_discount=discount)
 
 
@@ -64,3 +76,126 @@ def test_an_own_price_stands_in_every_market(catalog):
         assert [(row.usd_per_hour, row.market) for row in rows if row.name == "g5.xlarge"] == [(0.3, "own price")]
     with pytest.raises(InputError, match="Unknown instance"):
         offers_in_market(catalog, own_usd_per_hour={"g9.huge": 1})
+
+
+# --- narrowed ------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_asked_for_is_everything():
+    assert narrowed(SHIPPED.all_offers, Narrowing()) == list(SHIPPED.all_offers)
+    assert narrowed_catalog(SHIPPED, Narrowing()) == (SHIPPED, frozenset(SHIPPED))
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"provider": (" Verda",), "gpu": ("V100",)}, {"verda/1V100.6V"}),
+        (
+            {"provider": ("lambda", "nebius"), "gpu": ("L40S", "a10"), "gpu_count": (1,)},
+            {"lambda/gpu_1x_a10", "nebius/gpu-l40s-a_1gpu-8vcpu-32gb"},
+        ),
+        ({"region": "US, NA", "gpu": ("H200",), "gpu_count": (4,)}, {"vast/4x-H200"}),
+        ({"min_memory_gib": 180, "gpu_count": (1,), "market": "spot"}, {"verda/1B200.30V"}),
+    ],
+)
+def test_what_is_asked_for_is_what_is_kept(asked, found):
+    assert {offer.name for offer in narrowed(SHIPPED.all_offers, Narrowing(**asked))} == found
+
+
+def test_a_market_keeps_its_offers_and_one_s_own_hardware_counts_in_each():
+    box = replace(SHIPPED["g4dn.xlarge"], name="my.box", market="own", region="home", provider="own", own=True)
+    every = [*SHIPPED.all_offers, box]
+    spot = narrowed(every, Narrowing(market="spot", region="us-east-1"))
+    assert {offer.market for offer in spot} == {"spot", "own"}
+    assert narrowed(every, Narrowing(provider=("own",))) == [box]
+    for asked in ({"region": "us-east-9"}, {"market": "reserved"}):
+        with pytest.raises(NoOffersError, match="choose one of"):
+            narrowed(every, Narrowing(**asked))
+    assert narrowed(every, Narrowing(region="Home")) == [box]
+
+
+def test_the_memory_and_form_that_a_gpus_name_tells_count():
+    for asked, found in (
+        ("A100", {"A100-SXM4-40GB", "A100-PCIE-40GB", "A100-SXM4-80GB", "A100-PCIE-80GB"}),
+        ("A100 80GB", {"A100-SXM4-80GB", "A100-PCIE-80GB"}),
+        ("A100 PCIe", {"A100-PCIE-40GB", "A100-PCIE-80GB"}),
+    ):
+        assert {offer.gpu for offer in narrowed(SHIPPED.all_offers, Narrowing(gpu=(asked,)))} == found
+
+
+def test_a_narrowed_catalog_has_the_wanted_price_and_all_that_predictions_rest_on():
+    found, wanted = narrowed_catalog(SHIPPED, Narrowing(provider=("gcp",), market="spot"))
+    assert list(found) == list(SHIPPED)
+    assert {(found[name].market, found[name].provider) for name in wanted} == {("spot", "gcp")}
+    assert found["g4dn.xlarge"] == SHIPPED["g4dn.xlarge"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"provider": ("azure",), "gpu": ("H200",)}, ("cloud azure (17 offers without", "GPU H200 (33 offers")),
+        ({"provider": ("nimbus",)}, ("cloud nimbus", "aws; azure; gcp; lambda")),
+        ({"gpu": ("RTX 4080",)}, ("GPU RTX 4080", "A10; A100-PCIE-40GB; ")),
+        ({"gpu_count": (3,)}, ("3 GPUs", "1, 2, 4, 8.")),
+        ({"min_memory_gib": 500}, ("500 GiB", "180 GiB.")),
+        ({"provider": ("verda",), "gpu": ("T4",), "region": "eastus"}, ("cloud verda (4 offers without it).",)),
+    ],
+)
+def test_an_empty_answer_says_in_one_line_what_to_widen(asked, says):
+    with pytest.raises(NoOffersError) as caught:
+        narrowed(SHIPPED.all_offers, Narrowing(**asked))
+    assert all(part in str(caught.value) for part in says) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"market": "black"}, "'black'"),
+        ({"confidence": "certain"}, "'certain'"),
+        ({"gpu_count": (0,)}, "not 0"),
+        ({"min_memory_gib": -1}, "not -1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(asked, says):
+    with pytest.raises(InputError, match=says):
+        Narrowing(**asked)
+
+
+def test_the_words_of_confidence_are_the_steps_of_the_advice():
+    assert [(step.word, int(step)) for step in Confidence] == [
+        (word, Narrowing(confidence=word).least_confidence) for word in CONFIDENCE_WORDS
+    ]
+
+
+# --- names and age -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "machine", "gpu"),
+    [
+        ("gcp/a2-highgpu-1g", "a2-highgpu-1g", "A100 40 GB SXM"),
+        ("runpod/1x-RTX4090", "1x-RTX4090", "RTX 4090"),
+        ("verda/1RTX6000ADA.10V", "1RTX6000ADA.10V", "RTX 6000 Ada"),
+        ("p2.xlarge", "p2.xlarge", "K80"),
+    ],
+)
+def test_an_offer_is_named_by_its_machine_and_its_gpu(name, machine, gpu):
+    assert (machine_words(SHIPPED[name]), gpu_words(SHIPPED[name])) == (machine, gpu)
+
+
+@pytest.mark.parametrize(
+    ("as_of", "years"),
+    [
+        ("2026", 0),
+        ("2025", 0),  # of 31 December at the latest
+        ("2025-10", 1),
+        ("2025-11-22", 1),
+        ("2021", 4),
+        ("2027-01-01", 0),
+        ("", 0),
+    ],
+)
+def test_the_age_is_what_a_price_is_at_least(as_of, years):
+    assert price_age_years(as_of, TODAY) == years
+    old = replace(SHIPPED["azure/Standard_NC4as_T4_v3"], as_of=as_of)
+    assert bool(old_price_note(old, TODAY)) == (years > 0)

@@ -1,4 +1,4 @@
-"""The user's own file: where it is, what it may leave out, how it is laid over the shipped rows and written."""
+"""Custom instances and GPUs: where their files are, what they may leave out, how they are laid over and written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from profet_core import CatalogError, InputError, load_catalog
 from profet_core.catalog import load_catalog_with_own, load_gpus, load_served_catalog, load_shipped, own_path
 from profet_core.catalog.own import laid_over, read_own, write_own
-from profet_core.catalog.own_gpus import own_gpus_path, served_own_gpus_path
+from profet_core.catalog.own_gpus import (
+    checked_own_gpus,
+    own_gpu_of,
+    own_gpus_path,
+    own_gpus_text,
+    parse_own_gpus,
+    read_own_gpus,
+    served_own_gpus_path,
+    with_offers_of,
+    write_own_gpus,
+)
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 MINE = "my.l4,L4,,,,0.7,any,linux,spot,,2026-11-21,an invoice"
@@ -241,3 +251,98 @@ def test_what_ships_is_no_folder_of_one_s_own(home, monkeypatch, repository):
     monkeypatch.setenv("PROFET_HOME", str(repository / "models"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     assert own_path() == home / "profet" / "instances.csv"
+
+
+SHIPPED = load_gpus()
+RTX = {"gpu": "RTX 4080", "like": "L40S", "memory_gib": "16", "as_of": "2026-11"}
+POINT = {"images_per_s": "480", "network": "ResNet50", "batch_size": "128", "precision": "tf32"}
+
+
+def own_gpu(**cells: str):
+    return own_gpu_of({**RTX, **cells}, SHIPPED)
+
+
+def test_what_is_not_said_is_as_of_the_gpu_that_it_is_like():
+    gpu, like = own_gpu(fp32_tflops="48.7", tf32_tensor_dense_tflops="none").gpu, SHIPPED["L40S"]
+    assert (gpu.fp32_tflops, gpu.memory_gib, gpu.tf32_tensor_dense_tflops) == (48.7, 16, None)
+    assert (gpu.bandwidth_gb_per_s, gpu.sm_count, gpu.tdp_w) == (like.bandwidth_gb_per_s, like.sm_count, like.tdp_w)
+    assert gpu.source == "given by the user; what was not, as of L40S"
+    assert own_gpu(like="Tesla T4", memory_gib="16").gpu.usable_memory_gib == SHIPPED["Tesla T4"].usable_memory_gib
+    assert own_gpu(like="Tesla T4", memory_gib="24").gpu.usable_memory_gib is None
+
+
+def test_it_can_be_had_at_its_price_or_at_its_electricity_s():
+    priced, plain = own_gpu(usd_per_hour="0.6").offer, own_gpu(tdp_w="320").offer
+    assert (priced.name, priced.market, priced.usd_per_hour) == ("rtx-4080", "own", 0.6)
+    assert (plain.usd_per_hour, plain.source) == (0.064, "electricity for 320 W at $0.2 per kWh, assumed")
+    catalog = with_offers_of(load_shipped(), [own_gpu()])
+    assert catalog["rtx-4080"].gpu == "RTX 4080" and list(catalog)[:-1] == list(load_shipped())
+    dearer = with_offers_of(catalog, [own_gpu(usd_per_hour="9")])
+    assert dearer["rtx-4080"] == catalog["rtx-4080"], "an instance of that name says itself what it costs"
+
+
+@pytest.mark.parametrize(
+    "cells", [{}, POINT, {"times_reference": "1.8", "times_log_sd": "0.1", "precision": "tf32", "source": "a table"}]
+)
+def test_a_row_is_read_back_as_it_was_written(tmp_path, cells):
+    rows = (own_gpu(**cells, tf32_tensor_dense_tflops="none" if not cells else "90"), own_gpu(gpu="other card"))
+    assert parse_own_gpus(own_gpus_text(rows), SHIPPED) == rows
+    path = tmp_path / "new" / "gpus.csv"
+    write_own_gpus(path, rows)
+    assert read_own_gpus(path, SHIPPED) == rows
+    assert read_own_gpus(tmp_path / "none.csv", SHIPPED) == ()
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ({"gpu": ""}, "a name"),
+        ({"gpu": "<b>"}, "'<b>'"),
+        ({"gpu": "T4"}, "T4 as Tesla T4"),
+        ({"gpu": "V100 lab"}, "read as V100"),
+        ({"like": ""}, "RTX 4080: name a similar GPU"),
+        ({"like": "Q9"}, "'Q9'"),
+        ({"memory_gib": "0"}, "RTX 4080: memory_gib"),
+        ({"bandwidth_gb_per_s": "much"}, "not 'much'"),
+        ({"as_of": "soon"}, "RTX 4080: as_of"),
+        ({**POINT, "images_per_s": "-3"}, "not -3.0"),
+        ({**POINT, "network": ""}, "RTX 4080: network is empty"),
+        ({**POINT, "precision": "amp"}, "not 'amp'"),
+        ({**POINT, "times_reference": "2"}, "not both"),
+    ],
+)
+def test_a_wrong_row_is_one_line(cells, says):
+    with pytest.raises(InputError) as error:
+        own_gpu(**cells)
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_list_has_each_once_and_not_too_many():
+    for rows in ([own_gpu(), own_gpu(gpu="rtx 4080")], [own_gpu(gpu=f"card {number}") for number in range(21)]):
+        with pytest.raises(InputError, match=r"RTX 4080|21"):
+            checked_own_gpus(rows)
+    with pytest.raises(CatalogError, match="no column 'like'"):
+        parse_own_gpus("gpu\nRTX 4080\n", SHIPPED)
+
+
+def test_an_own_gpu_s_model_means_it():
+    laptop = "NVIDIA GeForce RTX 3090 Laptop GPU"
+    assert own_gpu(gpu=laptop).offer.gpu_model == laptop, "a part has a name of its own"
+    gpus = SHIPPED.with_own([own_gpu(gpu="Lab card").gpu, own_gpu(gpu="B999").gpu])
+    assert gpus.find("NVIDIA L4").name == "L4" and gpus.find("lab card").name == "Lab card"
+    assert gpus.find("NVIDIA B999").name == "B999"
+    # A visitor's come to those of the server.
+    both = SHIPPED.with_own([own_gpu(gpu="Lab card").gpu]).with_own([own_gpu(gpu="my card").gpu])
+    assert both.own == {"Lab card", "my card"} and list(both.shipped) == list(SHIPPED)
+    again = both.with_own([own_gpu(gpu="Lab card", memory_gib="10").gpu])
+    assert again["Lab card"].memory_gib == 10 and len(again) == len(both)
+
+
+def test_where_the_file_is(monkeypatch, tmp_path):
+    monkeypatch.delenv("PROFET_GPUS", raising=False)
+    monkeypatch.setenv("PROFET_INSTANCES", str(tmp_path / "instances.csv"))
+    assert own_gpus_path() == tmp_path / "gpus.csv"
+    monkeypatch.setenv("PROFET_INSTANCES", "")
+    assert own_gpus_path() is None
+    monkeypatch.setenv("PROFET_GPUS", str(tmp_path / "mine.csv"))
+    assert own_gpus_path() == tmp_path / "mine.csv"

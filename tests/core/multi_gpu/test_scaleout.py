@@ -1,4 +1,4 @@
-"""Training on several GPUs: every formula by hand, what must hold of any step, and real offers."""
+"""Training on several GPUs: formulas and whole nodes by hand, what must hold of any step, and real offers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core import InputError
-from profet_core.advice.whole_nodes import batch_per_gpu, stops_paying, usual_counts
+from profet_core.advice.advise import advise
+from profet_core.advice.plans import Limits, NodeTime, Request, plan_confidence, plan_of
+from profet_core.advice.recommend import compare
+from profet_core.advice.whole_nodes import Gradients, whole_nodes
+from profet_core.answers.advise import answer_advise
+from profet_core.answers.questions import Context
+from profet_core.answers.scaleout import (
+    ScaleoutQuestion,
+    answer_scaleout,
+    batch_per_gpu,
+    scaleout_question,
+)
+from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
+from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.files import shipped_folder
-from profet_core.latency import quantile
+from profet_core.latency import Basis, Estimate, quantile
+from profet_core.messages import Code, Note
 from profet_core.multi_gpu.law import (
     ScaleoutModel,
     Strategy,
@@ -28,25 +42,29 @@ from profet_core.multi_gpu.law import (
     several_ms,
 )
 from profet_core.multi_gpu.step import GpuStep, nodes_of, scaled_step
+from tests.codes import codes
+from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
+
+#: Half of every bandwidth, a millisecond a message, half of sharing hidden, a hundredth lost a doubling.
+LAW = ScaleoutModel(
+    link_efficiency=dict.fromkeys(Link, 0.5),
+    host_efficiency=0.5,
+    network_efficiency=0.5,
+    message_ms=1.0,
+    overlap=0.5,
+    straggling=0.01,
+    network_straggling=0.02,
+    copy_efficiency=0.5,
+    tensor_ms=0.1,
+    tensor_gpu_ms=0.2,
+    widths=dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
+    one_process_widths=dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
+)
 
 
 @pytest.fixture
 def law() -> ScaleoutModel:
-    """Half of every bandwidth, a millisecond a message, half of sharing hidden, a hundredth lost a doubling."""
-    return ScaleoutModel(
-        link_efficiency=dict.fromkeys(Link, 0.5),
-        host_efficiency=0.5,
-        network_efficiency=0.5,
-        message_ms=1.0,
-        overlap=0.5,
-        straggling=0.01,
-        network_straggling=0.02,
-        copy_efficiency=0.5,
-        tensor_ms=0.1,
-        tensor_gpu_ms=0.2,
-        widths=dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
-        one_process_widths=dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
-    )
+    return LAW
 
 
 @pytest.fixture
@@ -192,7 +210,7 @@ def test_a_step_by_hand(law, node):
 
 def test_one_gpu_s_error_comes_on_top_of_scaling_s(law, node):
     exact, unsure = (
-        scaled_step(law, GpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (None, 0.25)
+        scaled_step(law, GpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (0.0, 0.25)
     )
     assert unsure.interval.low_ms < 90 < exact.interval.low_ms and exact.interval.high_ms < unsure.interval.high_ms
     assert exact.speed_up_range == unsure.speed_up_range
@@ -267,18 +285,225 @@ def test_what_can_t_be_is_refused(law, node, p3):
     assert batch_per_gpu(256, 8) == 32
 
 
-def test_more_gpus_pay_until_an_epoch_gets_dearer_by_more_than_faster():
-    assert stops_paying([100, 50, 25], [1, 1, 1]) is None
-    # Twice the price for 1.5 times the speed: dearer by 1.33, still less than faster.
-    assert stops_paying([150, 100], [3, 4]) is None
-    # Twice the price for 1.25 times the speed: dearer by 1.6.
-    assert stops_paying([100, 60, 48], [1, 1.2, 1.92]) == 1
-    assert stops_paying([100], [1]) is None
+#: Gradients go at the specified speed and none of it hides; scaling is 10 % sure of itself.
+PLAIN = replace(
+    LAW,
+    link_efficiency=dict.fromkeys(Link, 1.0),
+    message_ms=0.0,
+    overlap=0.0,
+    straggling=0.0,
+    widths=dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0)),
+)
+#: Four GPUs over PCIe 3: 15.75 GB/s.
+NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")
+ONE = offer("g4dn.xlarge", 1.5, gpu="Tesla T4", provider="aws")
+#: 2 x 3/4 of 4 x 26.25 million bytes at 15.75 GB/s: 10 ms, in a ring of four.
+NODE_GRADIENTS = Gradients(26.25e6)
 
 
-def test_without_a_word_parts_of_a_node_and_whole_ones_are_looked_at():
-    assert usual_counts(1) == usual_counts(8) == (1, 2, 4, 8, 16, 32, 64)
-    assert usual_counts(3) == (1, 2, 3, 6, 12, 24, 48)
-    assert usual_counts(6) == (1, 2, 4, 6, 12, 24, 48) and usual_counts(72) == (1, 2, 4, 8, 16, 32, 64)
-    # Larger than what was measured: parts of it only.
-    assert usual_counts(128) == (1, 2, 4, 8, 16, 32, 64)
+def scaled(*rows, offers=(NODE, ONE)):
+    return whole_nodes(PLAIN, rows, offers, NODE_GRADIENTS, batch_size=64)
+
+
+def plans(*rows, offers=(NODE, ONE)):
+    """Of the hour's work."""
+    advice = advise(scaled(*rows, offers=offers), offers, HOUR_AT_100_MS)
+    return {plan.instance: plan for plan in advice.plans}
+
+
+def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
+    node, one = scaled(row("g4dn.12xlarge", 100, None, Basis.GIVEN), row("g4dn.xlarge", 100, None, Basis.GIVEN))
+    assert node.latency_ms == pytest.approx(110)
+    assert (node.interval.low_ms, node.interval.high_ms) == pytest.approx((100, 121))
+    assert (node.basis, node.note) == (
+        Basis.SCALED_OUT,
+        "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port)",
+    )
+    assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
+    noted = row("g4dn.12xlarge", 100).changed(notes=(Note(Code.GENERATION), Note(Code.NODE_PRICE, gpus=4)))
+    assert scaled(noted)[0].note == f"{node.note}; {Note(Code.GENERATION)}", "no more that it is one GPU's"
+    assert (node.gpus, node.scaling_log_sd) == (4, pytest.approx(math.log(1.1) / Z90))
+
+
+def test_its_training_has_as_many_times_fewer_steps_and_costs_the_whole_node():
+    found = plans(row("g4dn.12xlarge", 100), row("g4dn.xlarge", 100))
+    node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
+    # 36 epochs of 64,000 images: 250 steps of 256 instead of 1,000 of 64.
+    assert (node.gpus, node.batch_size, one.gpus, one.batch_size) == (4, 256, 1, 64)
+    assert (node.total_s, one.total_s) == pytest.approx((36 * 250 * 0.110, 3600))
+    assert (node.total_usd, one.total_usd) == pytest.approx((6.0 * 990 / 3600, 1.5))
+    assert node.note == "all 4 GPUs train: 256 images per step"
+    assert node.gpu_words == "4 × T4, AWS"
+
+
+def test_its_doubt_is_that_of_the_step_and_that_of_scaling():
+    found = plans(row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1))
+    node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
+    scaling = math.log(1.1) / Z90
+    # A step 1.1 times as long is exchanged in as many milliseconds: its error counts for 100 of 110.
+    low, high = (100 * math.exp(sign * 0.1 * Z90) + 10 for sign in (-1, 1))
+    assert node.deviation == pytest.approx(math.hypot(math.log(high / low) / 2 / Z90, scaling), rel=1e-6)
+    assert node.one_gpu_deviation == pytest.approx(math.log(high / low) / 2 / Z90, rel=1e-6)
+    assert (one.deviation, one.scaling_deviation) == pytest.approx((0.1, 0.0))
+    # As narrow as it is, nobody measured it.
+    assert (plan_confidence(node).word, plan_confidence(one).word) == ("fair", "good")
+
+
+def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
+    found = plans(row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1))
+    node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
+    against = compare(node, one)
+    assert against.latency_ratio == pytest.approx(990 / 3600)
+    assert against.break_even_usd_per_hour == pytest.approx(1.5 * 3600 / 990)
+    # $1.65 against $1.50: the step's error is common to both, the scaling's is not.
+    spread = math.hypot(math.log(1.1) / Z90, node.one_gpu_deviation - 0.1)
+    assert -math.log(against.latency_ratio_low / against.latency_ratio) == pytest.approx(Z90 * spread)
+    assert 0 < against.cheaper < 0.5
+    elsewhere = replace(node, offer=replace(node.offer, name="other"), total_usd=2.0)
+    assert compare(node, elsewhere).cheaper == 1 and compare(node, elsewhere).latency_ratio == 1
+
+
+def test_without_nodes_it_is_one_gpu_s_speed_at_the_node_s_price_as_before():
+    (plan,) = advise([row("g4dn.12xlarge", 100)], [NODE], HOUR_AT_100_MS).plans
+    assert (plan.gpus, plan.total_s, plan.total_usd) == pytest.approx((1, 3600, 6.0))
+    assert plan.note == "price of the whole machine with 4 GPUs, speed of one GPU"
+
+
+def test_what_nobody_knows_of_one_gpu_nobody_knows_of_eight():
+    rows = scaled(row("g4dn.12xlarge", None), row("g4dn.xlarge", 100))
+    assert rows[0] == row("g4dn.12xlarge", None)
+    (plain,) = scaled(row("g4dn.12xlarge", 100, None))
+    assert plain.latency_ms == pytest.approx(110) and plain.interval is None
+    # More GPUs than were ever measured stay one.
+    assert scaled(row("g4dn.12xlarge", 100), offers=[replace(NODE, gpu_count=128)]) == [row("g4dn.12xlarge", 100)]
+    (rough,) = scaled(row("g4dn.12xlarge", 100, 0.1, Basis.TRANSFERRED))
+    assert rough.basis is Basis.TRANSFERRED and rough.interval.log_half_width > 0.1 * Z90 * 0.9
+
+
+def test_a_limit_s_chance_is_of_the_node():
+    log_sd = math.log(1.1) / Z90
+    estimate = Estimate(latency_ms=110, log_sd=log_sd, basis=Basis.SCALED_OUT, least_ms=105.0)
+    step = NodeTime("g4dn.12xlarge", estimate, gpus=4, scaling_log_sd=log_sd)
+    plan = plan_of(Request(HOUR_AT_100_MS, Limits(deadline_h=0.275)), step, NODE)
+    assert plan.in_time == pytest.approx(0.5) and plan.deviation == pytest.approx(math.log(1.1) / Z90)
+
+
+SPELLING = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")
+RESNET = "resnet50-128px-b64-g4dn"
+
+
+@pytest.fixture(scope="module")
+def context(models, catalog) -> Context:
+    return Context(models, catalog, load_gpus())
+
+
+@pytest.fixture(scope="module")
+def answered(context):
+    """`answered(profile=..., ...)`: what is answered, offers aside."""
+
+    def ask(**given):
+        return answer_scaleout(context, scaleout_question({"gpu_count": 8, **given}, SPELLING), SPELLING)
+
+    return ask
+
+
+def recorded_on(samples, gpu: str | None, step_latency_ms: float | None):
+    profile = samples[RESNET].profile
+    return replace(profile, meta=replace(profile.meta, gpu=gpu, step_latency_ms=step_latency_ms))
+
+
+@pytest.mark.parametrize(
+    ("anchor", "gpu"), [("T4", "Tesla T4"), ("H200", "H200-SXM-141GB"), ("RTX 2080 Ti", "GeForce RTX 2080 Ti")]
+)
+def test_an_anchor_may_be_a_gpu(answered, samples, anchor, gpu):
+    found = answered(profile=recorded_on(samples, None, 300.0), anchor=anchor, gpus=[1, 8])
+    assert (found.gpu, found.curve[0].step.latency_ms, found.one_gpu.basis) == (gpu, 300.0, Basis.GIVEN)
+    assert found.curve[0].step.interval is None and found.curve[1].step.latency_ms > 300
+
+
+def test_a_profile_may_be_of_a_gpu_that_nobody_profiled(answered, samples):
+    found = answered(profile=recorded_on(samples, "NVIDIA L4", 123.0), gpus=[1, 2])
+    assert (found.gpu, found.curve[0].step.latency_ms) == ("L4", 123.0)
+    # Without a latency it has its offer's step.
+    found = answered(profile=recorded_on(samples, "NVIDIA L4", None), gpus=[1, 2])
+    alone = answered(profile=recorded_on(samples, "NVIDIA L4", None), instance="g6.xlarge", gpus=[1])
+    assert found.one_gpu.latency_ms == pytest.approx(alone.one_gpu.latency_ms)
+    assert found.one_gpu.interval is not None
+
+
+def test_another_batch_on_a_gpu_is_carried(answered, samples):
+    profile = recorded_on(samples, "NVIDIA L4", 123.0)
+    found = answered(profile=profile, batch=128, gpus=[1, 2])
+    assert found.curve[0].step.batch_per_gpu == 128
+    assert 1.5 * 123 < found.curve[0].step.latency_ms < 2.5 * 123
+    with pytest.raises(InputError, match="GeForce RTX 2080 Ti at batch"):
+        answered(profile=recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti", None))
+
+
+MEASURED = {"step_ms": 200.0, "batch": 64, "network": "ResNet50", "gpu_count": None}
+
+
+def test_cards_without_peer_access_are_said_to_differ(answered):
+    geforce = answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2, 8])
+    assert codes(geforce) == [Code.NO_PEER_ACCESS]
+    two, eight = (row.step for row in geforce.curve[1:])
+    assert eight.log_sd > two.log_sd + 0.09
+    assert answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2]).warnings == ()
+    assert answered(**MEASURED, gpu=["V100"], gpus=[1, 8]).warnings == ()
+
+
+def test_a_network_that_was_measured_nowhere_is_said(answered):
+    several = {**MEASURED, "gpu": ["A100-SXM4-40GB"], "gpus": [8, 16]}
+    unmeasured = (Note(Code.UNMEASURED_LINK, gbit_per_s=400),)
+    assert answered(**several, instance="p4d.24xlarge").warnings == unmeasured
+    assert answered(**several).warnings == ()
+    assert answered(**{**several, "gpus": [8]}, instance="p4d.24xlarge").warnings == ()
+
+
+def test_no_number_of_gpus_is_more_times_as_fast_as_one(answered, samples):
+    found = answered(profile=samples[RESNET].profile, anchor="g4dn.xlarge", global_batch=1000)
+    assert {row.step.gpus for row in found.curve} >= {2, 4, 8}
+    for each in found.curve:
+        assert each.over_one is not None and each.over_one <= each.step.gpus
+        assert each.over_one <= each.step.speed_up * (1 + 1e-9)
+
+
+def test_a_measured_step_shares_the_batch_where_it_is_known(answered):
+    found = answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[8])
+    (row,) = found.curve
+    assert (row.step.batch_per_gpu, row.step.one_gpu_ms, row.over_one) == (64, 200.0, None)
+    assert {plan.offer.gpu_count for plan in found.plans} == {8}
+    # Unasked, the one number of GPUs that it tells.
+    assert [row.step.gpus for row in answered(**MEASURED, gpu=["V100"], global_batch=512).curve] == [8]
+    with pytest.raises(InputError, match="The measured step is for batch 64 per GPU, not 128"):
+        answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[4])
+
+
+def test_whole_nodes_cost_what_advice_says(context, samples):
+    sample = samples[RESNET]
+    asked = AdviseQuestion(profile=sample.profile, latency_ms=sample.latency_ms, images=50_000, whole_nodes=True)
+    advice = answer_advise(context, replace(asked, anchor=sample.anchor), SPELLING)
+    question = ScaleoutQuestion(training=replace(asked, anchor=sample.anchor), images=50_000, market="on-demand")
+    found = answer_scaleout(context, question, SPELLING)
+    plans = {plan.label: plan for plan in advice.advice.plans if plan.gpus > 1}
+    shared = [plan for plan in found.plans if plan.label in plans]
+    assert len(shared) > 30
+    for plan in shared:
+        other = plans[plan.label]
+        assert (plan.epoch_s, plan.epoch_usd, plan.plan.interval) == (other.total_s, other.total_usd, other.interval)
+
+
+def test_nodes_together_are_paid_together(context):
+    gpu = context.catalog["lambda/gpu_8x_v100_n"].gpu
+    given = {"step_ms": 100.0, "batch": 64, "parameters": 25.6e6, "gpu": [gpu]}
+    one = answer_scaleout(context, scaleout_question(given, SPELLING), SPELLING)
+    two = answer_scaleout(context, scaleout_question({**given, "total_gpus": 16}, SPELLING), SPELLING)
+    single = {plan.label: plan for plan in one.plans}
+    pairs = [plan for plan in two.plans if plan.label in single and plan.offer.gpu_count == 8]
+    assert pairs and all(plan.step.gpus == 16 for plan in two.plans)
+    for plan in pairs:
+        assert plan.usd_per_hour == 2 * single[plan.label].usd_per_hour
+    for each in two.curve:
+        assert each.others[each.step.strategy].epoch_s == each.epoch_s
+    with pytest.raises(InputError, match="at most 64"):
+        answer_scaleout(context, scaleout_question({**given, "total_gpus": 65}, SPELLING), SPELLING)

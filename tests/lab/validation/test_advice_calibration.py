@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from profet_core import load_models
-from profet_core.advice.certainty import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
+from profet_core.advice.recommend import CAME_TRUE_80_TO_90, ERROR_CORRELATION, chance_less
 from profet_core.latency import Interval, log_sd_of, sd_of_ratio
 from profet_lab.measurements.tables import WORKLOAD
 from profet_lab.reports import load_validation

@@ -202,7 +202,7 @@ def test_many_adds_at_once_keep_every_row_and_removals_beside_them_theirs(own, r
 @pytest.mark.parametrize("left", ["lock", "scratch"])
 def test_what_a_killed_program_left_is_harmless_and_goes(own, run, left):
     own.parent.mkdir(parents=True, exist_ok=True)
-    behind = lock_path(own) if left == "lock" else own.with_name(f".{own.name}-0123abcd.new")
+    behind = lock_path(own) if left == "lock" else own.with_name(f".{own.name}.new")
     behind.write_bytes(b"" if left == "lock" else b"instance,gpu\nhal")
     assert run("add", "my.l4", "--gpu", "L4", "--usd-per-hour", 1)[0] == 0
     assert names(own) == {"my.l4"}

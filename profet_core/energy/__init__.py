@@ -1,1 +1,0 @@
-"""Upper bounds of energy and emissions of a training."""

@@ -1,0 +1,384 @@
+"""Where a profile was recorded, a training along its sizes, every GPU as anchor and target, and the Python API."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+import profet_core
+from profet_core import (
+    InputError,
+    ProfileError,
+    advise,
+    cost_table,
+    estimate,
+    load_catalog,
+    load_models,
+    predict,
+    predict_many,
+    read_profile,
+    scale,
+    scaleout,
+)
+from profet_core.advice.advise import Preset, preset_rows
+from profet_core.answers.advise import answer_advise, answer_cost
+from profet_core.answers.library import PYTHON
+from profet_core.answers.predict import answer_predict
+from profet_core.answers.questions import Context, question_anchor
+from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout
+from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
+from profet_core.catalog import load_gpus
+from profet_core.catalog.own import parse_own
+from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
+from profet_core.errors import NoPredictionError
+from profet_core.fields.questions import AdviseQuestion, FieldNames, PredictQuestion, TrainingQuestion
+from profet_core.latency import Basis
+from profet_core.memory.fit import fits_by_instance
+from profet_core.messages import Code, Note
+from profet_core.version import VERSION
+from tests.codes import codes
+
+SPELLING = FieldNames("TRACE", lambda name: f"--{name.replace('_', '-')}")
+VGG = "vgg16-224px-b16-g3s"
+A100, RTX = "A100-SXM4-80GB", "GeForce RTX 2080 Ti"
+TRAINING = {"images": 50_000}
+
+
+@pytest.fixture(scope="module")
+def context(models, catalog) -> Context:
+    return Context(models, catalog, load_gpus())
+
+
+def recorded_on(samples, gpu: str | None, **meta):
+    profile = samples[VGG].profile
+    return replace(profile, meta=replace(profile.meta, gpu=gpu, **meta))
+
+
+@pytest.mark.parametrize(
+    ("named", "asked", "found"),
+    [
+        ("Tesla T4", None, "g4dn.xlarge"),
+        ("NVIDIA GeForce RTX 2080 Ti", None, RTX),
+        ("NVIDIA A100-SXM4-80GB", None, A100),
+        ("NVIDIA A100-PG509-200", None, "A100-SXM4-40GB"),
+        ("Tesla V100-PCIE-16GB", None, "Tesla V100-PCIE-16GB"),
+        (None, "g3s.xlarge", "g3s.xlarge"),
+        (None, "g5.xlarge", "g5.xlarge"),
+        (None, "nvidia geforce rtx 2080 ti", RTX),
+        ("Tesla T4", "p3.2xlarge", "p3.2xlarge"),
+    ],
+)
+def test_the_question_says_it_or_the_profile_names_it(context, samples, named, asked, found):
+    question = PredictQuestion(profile=recorded_on(samples, named), anchor=asked)
+    assert question_anchor(context, question, SPELLING) == found
+    assert answer_predict(context, question, SPELLING).prediction.anchor == found
+
+
+@pytest.mark.parametrize(
+    ("named", "asked", "error", "says"),
+    [
+        (None, None, InputError, "TRACE does not name the GPU it was recorded on: give it with --anchor"),
+        ("NVIDIA A100", None, InputError, "matches more than one GPU: choose with --anchor"),
+        ("NVIDIA GeForce RTX 3080 Laptop GPU", None, NoPredictionError, "a laptop GPU"),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None, NoPredictionError, "a GPU slice"),
+        ("AMD Instinct MI355X", None, NoPredictionError, "specs are unknown"),
+        ("Intel Gaudi 2 HL-225H", None, NoPredictionError, "an accelerator that is no GPU"),
+        (None, "p9.xlarge", InputError, "Unknown anchor 'p9.xlarge'"),
+    ],
+)
+def test_what_tells_no_anchor_is_one_line(context, samples, named, asked, error, says):
+    question = PredictQuestion(profile=recorded_on(samples, named), anchor=asked)
+    with pytest.raises(error) as refused:
+        answer_predict(context, question, SPELLING)
+    assert says in str(refused.value) and str(refused.value).isprintable()
+
+
+def test_a_cpus_profile_asks_for_no_anchor(context, samples):
+    profile = recorded_on(samples, None)
+    host = replace(profile, operations={name: us for name, us in profile.operations.items() if name.startswith("Host")})
+    with pytest.raises(NoPredictionError, match="it was recorded on a CPU"):
+        question_anchor(context, PredictQuestion(profile=host), SPELLING)
+
+
+@pytest.mark.parametrize("gpu", [A100, RTX])
+def test_nothing_from_a_gpu_that_nobody_profiled_looks_measured(context, samples, gpu):
+    answer = answer_predict(context, PredictQuestion(profile=recorded_on(samples, gpu)), SPELLING)
+    rows = {row.instance: row for row in answer.prediction.predictions}
+    bases = {row.basis for row in rows.values()}
+    assert bases == {Basis.CARRIED_BACK, Basis.DERIVED, Basis.TRANSFERRED}
+    for name in (*context.models.instances, "g4dn.12xlarge", "verda/1V100.6V"):
+        assert rows[name].basis is Basis.CARRIED_BACK and rows[name].interval.log_half_width > 0.2
+    assert gpu not in rows and set(answer.fits) == set(rows)
+    assert Note(Code.UNTRAINED_ANCHOR, gpu=gpu) in answer.prediction.warnings
+    assert Code.WRONG_GPU not in codes(answer.prediction)
+
+
+def test_a_name_that_leaves_out_the_maker_is_no_other_gpu(context, samples):
+    for named, warned in (("RTX 2080 Ti", 0), ("NVIDIA GeForce RTX 2080 Ti", 0), ("NVIDIA L4", 1)):
+        question = PredictQuestion(profile=recorded_on(samples, named), anchor=RTX)
+        assert codes(answer_predict(context, question, SPELLING).prediction).count(Code.WRONG_GPU) == warned
+
+
+def test_a_training_is_costed_and_advised_on_from_any_gpu(context, samples):
+    profile = recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti")
+    cost = answer_cost(context, TrainingQuestion(profile=profile, **TRAINING), SPELLING)
+    named = answer_cost(context, TrainingQuestion(profile=profile, anchor=RTX, **TRAINING), SPELLING)
+    assert cost.table == named.table and cost.training.prediction.anchor == RTX
+    assert RTX not in {row.instance for row in cost.table.rows}
+    advice = answer_advise(context, AdviseQuestion(profile=profile, **TRAINING), SPELLING).advice
+    assert advice.plans and {plan.basis for plan in advice.plans} <= set(Basis) - {Basis.MEASURED, Basis.GIVEN}
+
+
+def test_other_sizes_grow_by_the_instance_that_the_profile_was_carried_to(context, samples):
+    profile = recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti")
+    steps = [
+        answer_cost(
+            context, TrainingQuestion(profile=profile, at_batch=size, at_pixels=224, **TRAINING), SPELLING
+        ).training.steps
+        for size in (8, 16, 32, 128)
+    ]
+    for name in steps[0].latencies_ms:
+        latencies_ms = [one.latencies_ms[name] for one in steps]
+        assert latencies_ms == sorted(latencies_ms) and latencies_ms[0] < latencies_ms[-1]
+    rows = {row.instance: row for row in steps[-1].step_times}
+    assert rows["g4dn.xlarge"].basis is Basis.CARRIED_BACK and "scaled from batch 16" in rows["g4dn.xlarge"].note
+
+
+def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
+    small, large = (samples[name].profile for name in ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"))
+    small, large = (replace(one, meta=replace(one.meta, gpu=RTX)) for one in (small, large))
+    question = TrainingQuestion(profile=small, second=large, at_batch=64, **TRAINING)
+    steps = answer_cost(context, question, SPELLING).training.steps
+    alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING), SPELLING).training.steps
+    assert steps.carried and steps.latencies_ms.keys() == alone.latencies_ms.keys()
+    assert steps.intervals["g4dn.xlarge"].log_half_width < alone.intervals["g4dn.xlarge"].log_half_width
+
+
+def test_memory_is_judged_from_the_anchors_own_gpu(context, samples):
+    profile, model = samples[VGG].profile, context.models.memory
+    for anchor, gib in ((RTX, 11), (A100, 80), ("g5.xlarge", 24), ("p3.2xlarge", 16)):
+        found = fits_by_instance(model, context.catalog, context.gpus, profile, anchor, ["p5.48xlarge"])
+        assert found["p5.48xlarge"].why == f"it ran on a GPU with {gib} GiB"
+    with pytest.raises(InputError, match="'p9' is neither an instance of the catalog nor a known GPU"):
+        fits_by_instance(model, context.catalog, context.gpus, profile, "p9", ["p5.48xlarge"])
+
+
+SAMPLE = "resnet50-128px-b64-g4dn"
+
+
+@pytest.fixture
+def question(samples) -> AdviseQuestion:
+    sample = samples[SAMPLE]
+    return AdviseQuestion(
+        profile=sample.profile,
+        anchor=sample.anchor,
+        latency_ms=sample.latency_ms,
+        images=50_000,
+        epochs=2,
+        include_retired=True,
+    )
+
+
+def original(rows):
+    return preset_rows(rows, Preset.ORIGINAL)
+
+
+@pytest.mark.parametrize("whole_nodes", [False, True])
+@pytest.mark.parametrize(("axis", "field", "size"), [("batch", "at_batch", 32), ("pixels", "at_pixels", 224)])
+def test_each_size_is_as_advice_says(context, question, axis, field, size, whole_nodes):
+    question = replace(question, whole_nodes=whole_nodes, gpu=("T4", "V100"))
+    found = answer_sizes(context, question, axis, [32, 64, 128, 224], SPELLING)
+    advice = answer_advise(context, replace(question, **{field: size}), SPELLING)
+    plans = {row.label: row.plan for row in advice.rows if row.plan is not None}
+    compared = 0
+    for curve in found.curves:
+        (point,) = [one for one in curve.points if one.size == size]
+        if curve.row.label in plans:
+            plan, compared = plans[curve.row.label], compared + 1
+            assert (point.plan.latency_ms, point.plan.total_s, point.plan.total_usd) == pytest.approx(
+                (plan.latency_ms, plan.total_s, plan.total_usd), rel=1e-12
+            )
+            assert (point.plan.gpus, point.plan.interval) == (plan.gpus, pytest.approx(plan.interval))
+    assert compared > 4
+
+
+def test_rows_are_the_advice_s_own_or_at_the_largest_batch(context, question):
+    at = answer_sizes(context, question, "batch", [64], SPELLING, choose=original)
+    assert len(at.rows) == 4
+    assert {row.plan.offer.name: row.plan for row in at.rows} == {
+        row.offer.name: row.plan for row in original(at.advice.rows)
+    }
+    large = replace(question, at_pixels=256)
+    largest = answer_sizes(context, large, "batch", [64], SPELLING, choose=original, at_largest=True)
+    for row in largest.rows:
+        assert row.size == row.plan.batch_size == min(row.fit.largest_batch, 256)
+    assert {row.size for row in largest.rows} != {256}
+
+
+def test_what_is_not_known_is_asked(context, question):
+    bare = replace(question.profile, meta=replace(question.profile.meta, batch_size=None, pixels=None))
+    asked = replace(question, profile=bare, images=None)
+    with pytest.raises(InputError, match="batch size"):
+        answer_sizes(context, asked, "batch", [64], SPELLING)
+    with pytest.raises(InputError, match="--profiled-pixels"):
+        answer_sizes(context, replace(asked, profiled_batch=64), "pixels", [64], SPELLING)
+
+
+def test_the_scaler(context, models):
+    asked = ScaleQuestion(instance="p3.2xlarge", axis="batch", min_ms=10, max_ms=100, at=128)
+    found = answer_scale(context, asked, [16, 128, 256])
+    assert found.scaled == scale(models, "p3.2xlarge", "batch", 10, 100, 128)
+    assert found.curve_ms == (10.0, found.scaled.latency_ms, 100.0)
+    documented = answer_scale(context, replace(asked, method="profet")).scaled
+    assert documented == scale(models, "p3.2xlarge", "batch", 10, 100, 128, method="profet")
+    shared = answer_scale(context, replace(asked, instance="L4")).scaled
+    assert (shared.instance, shared.latency_ms) == ("L4", scale(models, None, "batch", 10, 100, 128).latency_ms)
+    with pytest.raises(InputError, match="p9"):
+        answer_scale(context, replace(asked, instance="p9"))
+
+
+GPUS = load_gpus()
+HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
+
+
+@pytest.fixture(scope="module")
+def profile(samples):
+    return samples["vgg16-224px-b16-g3s"].profile
+
+
+@pytest.fixture(scope="module")
+def every_gpu(models, catalog):
+    """The catalog with an instance of each GPU."""
+    rows = [f"my.{at},{name},1,,,1,any,linux,on-demand,,2026-11-23,a bill" for at, name in enumerate(GPUS)]
+    return Context(models, catalog.with_own(parse_own("\n".join([HEADER, *rows]), catalog)), GPUS)
+
+
+def is_sound(row) -> bool:
+    return 0 < row.interval.low_ms <= row.latency_ms <= row.interval.high_ms < math.inf
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_a_gpu_is_an_anchor(every_gpu, profile, name):
+    printed = name if name.startswith("AMD ") else f"NVIDIA {name}"
+    recorded = replace(profile, meta=replace(profile.meta, gpu=printed))
+    answer = answer_predict(every_gpu, PredictQuestion(profile=recorded), SPELLING).prediction
+    rows = [row for row in answer.predictions if row.interval is not None]
+    assert len(rows) > 100
+    assert all(is_sound(row) for row in rows)
+
+
+@pytest.mark.parametrize("precision", ["as profiled", "amp", "bf16"])
+def test_every_gpu_is_a_target(every_gpu, profile, precision):
+    recorded = replace(profile, meta=replace(profile.meta, gpu="Tesla T4"))
+    asked = PredictQuestion(profile=recorded, latency_ms=500.0, precision=precision)
+    rows = {row.instance: row for row in answer_predict(every_gpu, asked, SPELLING).prediction.predictions}
+    mine = [rows[f"my.{at}"] for at in range(len(GPUS))]
+    assert all(is_sound(row) for row in mine)
+
+
+def test_advice_knows_every_gpu(every_gpu, profile):
+    recorded = replace(profile, meta=replace(profile.meta, gpu="Tesla T4"))
+    asked = AdviseQuestion(profile=recorded, latency_ms=500.0, images=50_000)
+    offered = {plan.offer.name for plan in answer_advise(every_gpu, asked, SPELLING).advice.plans}
+    assert {f"my.{at}" for at in range(len(GPUS))} <= offered
+
+
+ANCHOR = "g3s.xlarge"
+INTERVAL = {"latency_ms", "low_ms", "high_ms"}
+
+
+@pytest.fixture(scope="module")
+def sample(samples):
+    return samples["vgg16-224px-b16-g3s"]
+
+
+def test_the_package_shows_what_it_exports_and_its_version():
+    assert profet_core.__version__ == VERSION
+    assert {"predict", "cost_table", "advise", "scale", "estimate", "scaleout", "load_models"} <= set(dir(profet_core))
+    assert all(hasattr(profet_core, name) for name in profet_core.__all__)
+    with pytest.raises(AttributeError):
+        _ = profet_core.nothing
+
+
+def test_importing_the_package_loads_nothing_of_it():
+    code = "import sys, profet_core\nassert not [name for name in sys.modules if name.startswith('profet_core.')]"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_profile_is_read_from_a_path(sample, tmp_path):
+    assert read_profile(str(sample.path)) == read_profile(sample.path) == sample.profile
+    with pytest.raises(ProfileError, match=r"missing\.json can't be read: No such file"):
+        read_profile(tmp_path / "missing.json")
+    with pytest.raises(ProfileError, match="can't be read"):
+        read_profile("a\0b")
+
+
+def test_predict_uses_the_latency_that_the_profile_has(models, catalog, sample):
+    profile = replace(sample.profile, meta=replace(sample.profile.meta, step_latency_ms=sample.latency_ms))
+    with_its_own = predict(models, catalog, profile, ANCHOR)
+    assert with_its_own == predict(models, catalog, sample.profile, ANCHOR, latency_ms=sample.latency_ms)
+    without = predict(models, catalog, profile, ANCHOR, without_latency=True)
+    assert without == predict_many(models, catalog, [sample.profile], ANCHOR)[0]
+    assert without.anchor_latency_ms is None and without.latencies_ms != with_its_own.latencies_ms
+
+
+def test_one_name_stands_for_a_list_of_one(models, catalog, sample):
+    given = {"images": 50_000, "latency_ms": sample.latency_ms, "profiled_batch": 16}
+    one, several = (advise(models, catalog, sample.profile, ANCHOR, gpu=gpu, **given) for gpu in ("V100", ["V100"]))
+    assert one.to_frame().equals(several.to_frame())
+    assert set(one.to_frame().gpu) >= {"Tesla V100-SXM2-16GB"}
+    found = predict(models, catalog, sample.profile, ANCHOR, targets="p3.2xlarge")
+    assert [row.instance for row in found.predictions] == [ANCHOR, "p3.2xlarge"]
+
+
+def test_own_gpus_are_in_the_catalog_and_predicted(models, sample, tmp_path, monkeypatch):
+    own = tmp_path / "gpus.csv"
+    own.write_text(own_gpus_text([own_gpu_of({"gpu": "Lab card", "like": "A40"}, load_gpus())]))
+    monkeypatch.setenv("PROFET_GPUS", str(own))
+    catalog = load_catalog()
+    assert "Lab card" in {entry.gpu for entry in catalog.values()}
+    found = predict(load_models(), catalog, sample.profile, ANCHOR).to_frame()
+    assert found[found.gpu == "Lab card"].latency_ms.notna().all() and (found.gpu == "Lab card").any()
+
+
+def test_the_images_of_a_training_count_on_several_gpus(models, catalog, sample):
+    given = {"anchor": ANCHOR, "latency_ms": sample.latency_ms, "profiled_batch": 16, "images": 50_000}
+    training = TrainingQuestion(profile=sample.profile, **given)
+    asked = ScaleoutQuestion(training=training, network="VGG16")
+    answer = answer_scaleout(Context(models, catalog, load_gpus()), asked, PYTHON)
+    assert answer.images == 50_000
+    other = scaleout(models, catalog, sample.profile, network="VGG16", **given)
+    assert other.to_frame().equals(answer.to_frame())
+
+
+def test_every_answer_is_a_flat_table(models, catalog, sample):
+    found = predict(models, catalog, sample.profile, ANCHOR, latency_ms=sample.latency_ms)
+    costs = cost_table(found.latencies_ms, catalog, images=50_000, batch_size=16)
+    tables = [
+        found.to_frame(),
+        advise(models, catalog, sample.profile, ANCHOR, images=50_000, profiled_batch=16).to_frame(),
+        estimate(models, catalog, "ResNet50", batch_size=64).to_frame(),
+        scaleout(models, catalog, step_ms=180.0, batch=64, gpu="V100", network="ResNet50").to_frame(),
+    ]
+    assert all(set(table.columns) >= INTERVAL for table in tables)
+    assert {"total_s", "total_usd"} <= set(costs.to_frame().columns)
+    for table in [*tables, costs.to_frame()]:
+        assert not [name for name in table if table[name].map(lambda cell: isinstance(cell, list | dict)).any()]
+
+
+def test_many_predictions_are_those_of_each(models, catalog, sample):
+    together = predict_many(models, catalog, [sample.profile] * 3, ANCHOR)
+    assert len(together) == 3 and together[:2] == [together[0], together[1]]
+    alone = predict(models, catalog, sample.profile, ANCHOR, without_latency=True)
+    # In single precision, products of several rows add up in another order.
+    assert together[2].latencies_ms == pytest.approx(alone.latencies_ms, rel=1e-5)
+
+
+def test_errors_name_arguments_as_they_are(models, catalog, sample):
+    nowhere = replace(sample.profile, meta=replace(sample.profile.meta, gpu=None))
+    with pytest.raises(InputError, match="give it with anchor"):
+        advise(models, catalog, nowhere, images=50_000)
