@@ -67,8 +67,8 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
         gpu = transfer.gpus.find(name) if entry is None else transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
     except InputError as error:
         raise InputError(
-            f"Unknown anchor {name!r}: give the GPU that it was profiled on, such as T4, or an instance of the catalog. "
-            f"{error}"
+            f"Unknown anchor {name!r}: give the GPU that it was profiled on, such as T4, or an instance of the "
+            f"catalog. {error}"
         ) from None
     host = host_named("" if entry is None else entry.host, gpu.compute_capability)
     same = next((known for known, row in transfer.step.instances.items() if row.gpu == gpu.name), None)
