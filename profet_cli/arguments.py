@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from profet_core.errors import InputError
-from profet_core.fields.field import FLAG, NUMBERS, OFFER_FIELDS, PROFILE, Field, Fields
+from profet_core.fields.field import FLAG, NUMBERS, OFFER_FIELDS, Field, Fields
 from profet_core.fields.questions import PREDICT
 
 
@@ -20,12 +20,7 @@ def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
 
 
 def add_fields(parser: argparse.ArgumentParser, fields: Fields, *, positional: str = "") -> None:
-    """An option for each field; options that are not given are no attributes.
-
-    Parameters
-    ----------
-    positional : field that is TRACE, without an option's name.
-    """
+    """An option for each field, `positional` as TRACE; options that are not given are no attributes."""
     offers = parser.add_argument_group("offers")
     for name, field in fields.items():
         if name == positional:
@@ -47,11 +42,8 @@ def _taken(field: Field) -> dict[str, Any]:
         return {"action": "store_true"}
     if field.choices:
         return {"choices": field.choices, "type": argument(field.read)}
-    metavar = field.unit or field.kind.metavar
-    taken = {"metavar": metavar} if metavar else {}
-    if field.kind is PROFILE:
-        return taken
-    return {**taken, "type": argument(field.kind.parse), **({"action": "append"} if field.kind is NUMBERS else {})}
+    action = "append" if field.kind is NUMBERS else "store"
+    return {"metavar": field.unit or field.kind.metavar, "type": argument(field.kind.parse), "action": action}
 
 
 def argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -65,6 +57,14 @@ def argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return parsed
+
+
+def add_question(parser: argparse.ArgumentParser, fields: Fields) -> None:
+    """Arguments of a command that answers for offers; TRACE is the field `profile`."""
+    add_format(parser)
+    add_fields(parser, fields, positional="profile")
+    add_models(parser)
+    add_every_offer(parser)
 
 
 def add_every_offer(parser: argparse.ArgumentParser) -> None:

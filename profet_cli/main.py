@@ -73,7 +73,7 @@ def _status(arguments: Sequence[str], started: Callable[[], None]) -> int:
 
 
 def _run(arguments: Sequence[str], started: Callable[[], None]) -> None:
-    from profet_cli.dispatch import parsed
+    from profet_cli.parsing import parsed
     from profet_core.errors import InputError
 
     runs_a_script = False

@@ -1,17 +1,20 @@
-"""Prints results: one JSON document, or plain tables, and warnings."""
+"""Prints results: one JSON document, or plain tables, of offers too, and warnings."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
+from profet_core.catalog.instance import ON_DEMAND, Instance
+from profet_core.catalog.naming import old_price_note
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
+from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.checks import refusal
 from profet_core.profiles import Profile
 from profet_core.whole_files import write_whole
@@ -22,6 +25,21 @@ MISSING = "-"
 _CELL = re.compile(r"(?<!\\)\|")
 
 Value = TypeVar("Value")
+#: Up to so many rows are all shown.
+FEW_ROWS = 20
+
+
+class Offered(Protocol):
+    """What a row is about."""
+
+    @property
+    def offer(self) -> Instance:
+        """The offer."""
+
+
+Row = TypeVar("Row", bound=Offered)
+#: Of a table: its title and a row's cell.
+Column: TypeAlias = tuple[str, Callable[[Row], str]]
 
 
 def print_json(document: object) -> None:
@@ -86,3 +104,51 @@ def write_output(target: Path, data: bytes, *, force: bool = True) -> None:
         raise InputError(f"{target} exists: name another file, or use --force to overwrite it.") from None
     except (OSError, RuntimeError) as error:
         raise InputError(f"{target} can't be written: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def print_offers(
+    rows: Iterable[Row], columns: Sequence[Column[Row]], *, every: bool, keep: Collection[str] = ()
+) -> list[Row]:
+    """Print and return all rows if they are few or `every`; else the one of each GPU that is the cheapest an hour.
+
+    What can be rented comes before what can't be any more. `keep` : instances whose rows stay, as your own offers do.
+    """
+    listed = list(rows)
+    shown = listed
+    if not every and len(listed) > FEW_ROWS:
+        cheapest: dict[str, int] = {}
+        for row in sorted(listed, key=lambda row: _rank(row.offer)):
+            cheapest.setdefault(row.offer.gpu, id(row))
+        best = set(cheapest.values())
+        shown = [row for row in listed if id(row) in best or row.offer.own or row.offer.name in keep]
+    print_table([title for title, _ in columns], [[text(row) for _, text in columns] for row in shown])
+    if hidden := len(listed) - len(shown):
+        offers = "offer of the same GPUs is" if hidden == 1 else "offers of the same GPUs are"
+        print(f"{hidden} more {offers} not shown: use --every-offer, or filter with --provider, --gpu, ...")
+    return shown
+
+
+def _rank(offer: Instance) -> tuple[bool, bool, float]:
+    return offer.status == "retired", offer.market != ON_DEMAND, offer.usd_per_hour
+
+
+def gpus_cell(offer: Instance) -> str:
+    """'8 x H100-SXM5-80GB', or the one GPU."""
+    return offer.gpu if offer.gpu_count == 1 else f"{offer.gpu_count} x {offer.gpu}"
+
+
+def print_old_prices(rows: Iterable[Offered]) -> None:
+    """Prices that are more than a year old, one line for each age."""
+    by_note: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if note := old_price_note(row.offer):
+            by_note.setdefault(note, {})[row.offer.name] = None
+    for note, names in by_note.items():
+        print(f"{', '.join(names)}: {note}")
+
+
+def fit_words(answer: FitAnswer | None) -> str:
+    """For a table: 'fits, max 320', the largest batch that does; '-' where there is no answer."""
+    if answer is None:
+        return "-"
+    return answer.verdict if answer.largest_batch is None else f"{answer.verdict}, max {answer.largest_batch}"

@@ -1,17 +1,46 @@
-"""Parsers of the command line: errors of one line, and a table of commands (or of a command's actions)."""
+"""The command line: its commands, of which only the chosen one's module is imported, and errors of one line."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from profet_core.errors import InputError
+from profet_core.version import VERSION
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 PROGRAM = "profet"
+_DESCRIPTION = "Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"
+#: Command -> its module in `profet_cli.commands`, and its line in `profet --help`.
+#: A module of one command declares its arguments in `add_arguments` and runs it in `run`, one of several in `add_NAME`
+#: and `run_NAME`. `run` prints the result and raises ProfetError for what the user can put right.
+_EVERY = {
+    "predict": ("predict", "predict the step latency of a profiled network on every instance"),
+    "scale": ("predict", "predict the latency at a size between two measured ones"),
+    "cost": ("predict", "predict time and cost of a training on every instance"),
+    "advise": ("advise", "recommend an instance for a training"),
+    "estimate": ("predict", "estimate the step latency of a network from its layers, without a profile"),
+    "scaleout": ("advise", "predict time and cost of a training on 1 to 64 GPUs"),
+    "manycore": ("manycore", "predict the training time on a many-core CPU with two published models"),
+    "instances": ("instances", "list the catalog of GPUs and prices; add custom instances"),
+    "gpus": ("instances", "list and add custom GPUs: specs, throughput, price"),
+    "inspect": ("inspect", "show the operations of a profile and how the models classify them"),
+    "convert": ("inspect", "reduce a trace to a profile without names of the network"),
+    "collect": ("collect", "measure a grid of workloads on this machine's GPU"),
+    "profile": ("profile", "record a profile of your own training script"),
+    "app": ("serve", "serve the web app on this machine"),
+    "serve": ("serve", "serve predict, cost, advise, estimate, scaleout and instances as JSON over HTTP"),
+    "data": ("data", "import, check and merge measurements"),
+    "train": ("train", "fit all models from the measurements"),
+    "validate": ("validate", "measure the accuracy on held-out architectures"),
+}
+#: Those that are installed, with their lines: where only the recorder is, `profile`.
+COMMANDS = {name: line for name, (module, line) in _EVERY.items() if find_spec(f"profet_cli.commands.{module}")}
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -26,6 +55,38 @@ class OneLineParser(argparse.ArgumentParser):
         print(message, end="", file=file)
 
 
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of the chosen command, with its `run`."""
+    if arguments and arguments[0] in _EVERY.keys() - COMMANDS.keys():
+        raise InputError(
+            f"Only the recorder is installed, without `{PROGRAM} {arguments[0]}`: install the whole project with "
+            "`pip install .` in its folder."
+        )
+    # No option comes before the command, so that the first word that names one is the choice.
+    chosen = next((word for word in arguments if word in COMMANDS), None)
+    parser = build_parser([] if chosen is None else [chosen])
+    # `profile` has a command line that is not all its own.
+    parse = getattr(_module(chosen), "parse_arguments", None) if chosen else None
+    return parser.parse_args(arguments) if parse is None else parse(parser, arguments)
+
+
+def build_parser(commands: Iterable[str] = COMMANDS) -> OneLineParser:
+    """The command line; arguments are declared for `commands`, whose modules are imported, and for no others."""
+    parser = OneLineParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser.add_argument("-V", "--version", action="version", version=f"{PROGRAM} {VERSION}", help="print the version")
+    parsers = add_commands(parser, COMMANDS, dest="command", required=True)
+    for name in commands:
+        module = _module(name)
+        add = getattr(module, f"add_{name}", None) or module.add_arguments
+        add(parsers[name])
+        parsers[name].set_defaults(run=getattr(module, f"run_{name}", None) or module.run)
+    return parser
+
+
+def _module(command: str) -> Any:
+    return import_module(f"profet_cli.commands.{_EVERY[command][0]}")
+
+
 def add_commands(
     parser: OneLineParser, descriptions: Mapping[str, str], *, dest: str, required: bool = False
 ) -> dict[str, OneLineParser]:
@@ -35,7 +96,6 @@ def add_commands(
     ----------
     descriptions : name -> its line in the list of commands, which is also the sentence above its own help.
     dest : attribute of the options that holds the chosen name.
-    required : whether one must be chosen.
     """
     commands = parser.add_subparsers(dest=dest, required=required, metavar=dest.upper(), parser_class=OneLineParser)
     return {

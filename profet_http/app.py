@@ -18,18 +18,16 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from profet_core.errors import ProfetError
-from profet_http.context import Health, SharedContext
-from profet_http.docs_page import PAGE, PAGE_POLICY
+from profet_http.context import Health, SharedContext, Workers
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
-from profet_http.failures import BUSY, NOT_FOUND, NOT_READY, RequestError, failure_of
 from profet_http.headers import ANSWER_POLICY, SecurityHeaders
-from profet_http.limits import ANSWER_THREADS, FILE_THREADS, MAX_ANSWERS, MAX_FILES
-from profet_http.openapi import openapi_document
-from profet_http.receiving import JSON, Received, received
-from profet_http.workers import Workers
+from profet_http.openapi import PAGE, PAGE_POLICY, openapi_document
+from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
 
 _LOG = logging.getLogger(__name__)
 PREFIX = "/v1"
+#: Requests at once for the thread that answers JSON (a second would only take turns with it), and for the one of files.
+MAX_ANSWERS, MAX_FILES = 64, 8
 #: What it does not know are numpy's numbers.
 _ENCODER = msgspec.json.Encoder(enc_hook=float)
 
@@ -41,8 +39,8 @@ class Api:
 
     def __init__(self, context: SharedContext | None = None) -> None:
         self._context = context or SharedContext()
-        self._answers = Workers("answer", ANSWER_THREADS, MAX_ANSWERS)
-        self._files = Workers("file", FILE_THREADS, MAX_FILES)
+        self._answers = Workers("answer", 1, MAX_ANSWERS)
+        self._files = Workers("file", 1, MAX_FILES)
         self._health = Health(self._context.get)
 
     @property
@@ -91,19 +89,18 @@ class Api:
         # A slow sender blocks nobody: a file is written to disk as it comes.
         async with received(request, endpoint.fields) as sent:
             workers = self._answers if sent.quick else self._files
-            with workers.place():
-                return _json(await workers.run(partial(self._answered, endpoint, sent)))
+            return _json(await workers.run(partial(self._answered, endpoint, sent)))
 
     def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
         """The answer's JSON. For a thread."""
         answer = endpoint.answer(self._context.get(), sent.read(endpoint.fields))
-        return _dumped(endpoint.document.document(answer))
+        return _ENCODER.encode(endpoint.document.document(answer))
 
     async def _tell_health(self, _: Request) -> Response:
         found = await self._health.document()
         if found is None:
             raise RequestError(BUSY, NOT_READY)
-        return _json(_dumped(found))
+        return _json(_ENCODER.encode(found))
 
 
 async def _describe(_: Request) -> Response:
@@ -112,7 +109,7 @@ async def _describe(_: Request) -> Response:
 
 @cache
 def _description() -> bytes:
-    return _dumped(openapi_document())
+    return _ENCODER.encode(openapi_document())
 
 
 async def _show_docs(_: Request) -> Response:
@@ -137,11 +134,7 @@ def _in_one_line(handler: Handler) -> Handler:
 
 async def _failed(_: Request, error: Exception) -> Response:
     failure = failure_of(error)
-    return _json(_dumped({"error": str(failure), "code": failure.code}), failure.status, failure.headers)
-
-
-def _dumped(document: object) -> bytes:
-    return _ENCODER.encode(document)
+    return _json(_ENCODER.encode({"error": str(failure), "code": failure.code}), failure.status, failure.headers)
 
 
 def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -1,4 +1,4 @@
-"""What the endpoint answers from, and whether it loads, is whole and predicts a sample as measured."""
+"""What the endpoint answers from: models that load once, threads that answer, and a check of health."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from threading import Lock
+from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore, Lock
+from typing import TypeVar
 
 from profet_core.answers.questions import Context, load_served
 from profet_core.artifacts.models import load_models
@@ -14,6 +16,7 @@ from profet_core.artifacts.samples import load_samples
 from profet_core.documents.records import Document
 from profet_core.errors import ProfetError
 from profet_core.prediction.in_precision import predict
+from profet_http.requests import BUSY, RequestError
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,6 +26,10 @@ CHECKED_FOR_S = 10.0
 TOLERANCE = 0.25
 #: A failed loading is not tried again sooner.
 RETRY_S = 5.0
+#: An answer takes at most so long, waiting included.
+ANSWER_LIMIT_S = 30.0
+
+Answer = TypeVar("Answer")
 
 
 class SharedContext:
@@ -39,17 +46,51 @@ class SharedContext:
         """The context, loaded if it isn't yet; raises ProfetError if it can't be."""
         with self._lock:
             if self._context is None:
-                self._context = self._loaded()
+                if self._failure is not None and time.monotonic() < self._failed_at_s + RETRY_S:
+                    raise self._failure
+                try:
+                    self._context = self._load()
+                except ProfetError as error:
+                    self._failure, self._failed_at_s = error, time.monotonic()
+                    raise
             return self._context
 
-    def _loaded(self) -> Context:
-        if self._failure is not None and time.monotonic() < self._failed_at_s + RETRY_S:
-            raise self._failure
-        try:
-            return self._load()
-        except ProfetError as error:
-            self._failure, self._failed_at_s = error, time.monotonic()
-            raise
+
+class Workers:
+    """Threads with a number of places; who finds none is told to come back.
+
+    Parameters
+    ----------
+    threads : at work at once. places : requests that wait or are at work.
+    """
+
+    def __init__(self, name: str, threads: int, places: int, *, limit_s: float = ANSWER_LIMIT_S) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._free = BoundedSemaphore(places)
+        self._limit_s = limit_s
+
+    async def run(self, work: Callable[[], Answer]) -> Answer:
+        """Do `work` in a thread; what still runs at the limit keeps its place until it is done.
+
+        Raises
+        ------
+        RequestError : no place is free, or it takes too long. Whatever `work` raises.
+        """
+        if not self._free.acquire(blocking=False):
+            raise RequestError(BUSY, "The server is busy: try again in a moment.")
+        future = self._pool.submit(work)
+        future.add_done_callback(lambda _: self._free.release())
+        waiting = asyncio.wrap_future(future)
+        if not (await asyncio.wait([waiting], timeout=self._limit_s))[0]:
+            # A thread can't be ended; what is still in the queue is.
+            future.cancel()
+            smaller = "send a smaller file (`profet convert TRACE -o profile.json` makes one)"
+            raise RequestError(BUSY, f"The request took too long: {smaller}.")
+        return waiting.result()
+
+    def close(self) -> None:
+        """Let nothing more begin."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class UnhealthyError(ProfetError):

@@ -29,7 +29,6 @@ SOURCES = (
     "profet_cli/__init__.py",
     "profet_cli/__main__.py",
     "profet_cli/main.py",
-    "profet_cli/dispatch.py",
     "profet_cli/parsing.py",
     "profet_cli/commands/__init__.py",
     "profet_cli/commands/profile.py",

@@ -1,33 +1,48 @@
-"""`profet advise`: recommend an instance to rent for a training."""
+"""`profet advise` and `scaleout`: what to rent for a training, and what it takes and costs on 1 to 64 GPUs."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from profet_cli.arguments import add_question
 from profet_cli.inputs import COMMAND_LINE, given_values, open_context
-from profet_cli.offers import Column, add_question, gpus_cell, print_offers, print_old_prices
-from profet_cli.output import MISSING, cell, print_json, print_warnings, write_output
+from profet_cli.output import (
+    MISSING,
+    Column,
+    cell,
+    fit_words,
+    gpus_cell,
+    print_json,
+    print_offers,
+    print_old_prices,
+    print_table,
+    print_warnings,
+    write_output,
+)
 from profet_core.advice.advise import Advice
 from profet_core.advice.plans import Plan
 from profet_core.advice.recommend import Comparison, format_certainty
+from profet_core.advice.whole_nodes import ScaledTraining, WholeNodePlan
 from profet_core.advice.words import answer_sentences, comparison_sentences, dominated_line, pick_line, upgrade_line
 from profet_core.answers.advise import answer_advise
+from profet_core.answers.questions import NetworkParameters
 from profet_core.documents.advice import ADVICE
 from profet_core.documents.report import report_html, report_source
 from profet_core.errors import InputError
 from profet_core.fields.questions import ADVISE, AdviseQuestion
-from profet_core.units import format_duration, format_usd
+from profet_core.multi_gpu.step import CHECKED_ON, ScaledStep
+from profet_core.units import format_duration, format_ms, format_significant, format_usd
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_advise(parser: argparse.ArgumentParser) -> None:
     """The training, its limits, and the offers to choose from."""
     add_question(parser, ADVISE)
     parser.add_argument("--report", type=Path, metavar="FILE", help="also write the answer as an HTML page")
 
 
-def run(options: argparse.Namespace) -> None:
+def run_advise(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
     question = AdviseQuestion(**given_values(options, ADVISE))
     context = open_context(options)
@@ -54,8 +69,7 @@ def _print_advice(advice: Advice, comparison: Comparison | None, *, every: bool)
     """The answer first, then the plans, then lists; not `every` plan: those named, and the cheapest of each GPU."""
     named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}
     named |= {plan.instance for plan in (comparison.a, comparison.b)} if comparison else set()
-    print("\n".join(answer_sentences(advice)))
-    print()
+    print("\n".join(answer_sentences(advice)), end="\n\n")
     shown = print_offers(advice.plans, _columns(advice), every=every, keep=named)
     _print_list("Basis:", [f"{basis}: {basis.words}" for basis in dict.fromkeys(plan.basis for plan in shown)])
     _print_list("Sources:", _grouped((plan.instance, plan.latency_note) for plan in shown if plan.latency_note))
@@ -113,3 +127,120 @@ def _grouped(texts: Iterable[tuple[str, str]]) -> list[str]:
 def _print_list(title: str, lines: Sequence[str]) -> None:
     if lines:
         print("\n".join(["", title, *(f"  {line}" for line in lines)]))
+
+
+def add_scaleout(parser: argparse.ArgumentParser) -> None:
+    """One GPU's step, the network, how many GPUs and how, the training, and which offers."""
+    from profet_core.answers.scaleout import SCALEOUT
+
+    add_question(parser, SCALEOUT)
+
+
+def run_scaleout(options: argparse.Namespace) -> None:
+    """Answer and print."""
+    from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
+
+    question = scaleout_question(given_values(options, SCALEOUT), COMMAND_LINE)
+    answer = answer_scaleout(open_context(options), question, COMMAND_LINE)
+    if options.format == "json":
+        print_json(SCALED_OUT.document(answer))
+        return
+    print_warnings(answer.warnings)
+    _print_curve(answer)
+    _print_strategies(answer)
+    _print_nodes(answer, every=options.every_offer or question.narrowing.is_narrow)
+
+
+def _print_curve(answer: ScaledTraining) -> None:
+    where = answer.gpu if answer.offer is None else answer.offer.name
+    assumed = f" (assumed: {answer.interconnect.assumed})" if answer.interconnect.assumed else ""
+    network = NetworkParameters(answer.parameters, answer.network).words
+    print(f"{network}, on {where}: {answer.interconnect.words}{assumed}\n")
+    strong = any(row.over_one for row in answer.curve)
+    over_one = ("vs. 1 GPU",) if strong else ()
+    print_table(
+        (
+            "GPUs",
+            "nodes",
+            "batch",
+            "step",
+            "90%",
+            "images/s",
+            "speed-up",
+            "90%",
+            *over_one,
+            "time/epoch",
+            "$/epoch",
+            "memory",
+        ),
+        [
+            (
+                str(row.step.gpus),
+                str(row.step.nodes),
+                str(row.step.batch_size),
+                format_ms(row.step.latency_ms),
+                cell(row.step.interval, lambda ends: _range(ends.low_ms, ends.high_ms, format_significant)),
+                format_significant(row.step.images_per_s),
+                f"{row.step.speed_up:.2f}x",
+                _speed_up_range(row.step),
+                *((cell(row.over_one, lambda times: f"{times:.2f}x"),) if strong else ()),
+                format_duration(row.epoch_s),
+                cell(row.epoch_usd, format_usd),
+                fit_words(row.fit),
+            )
+            for row in answer.curve
+        ],
+    )
+    if strong:
+        print(
+            "speed-up: relative to one GPU with the same batch per GPU; "
+            "vs. 1 GPU: relative to one GPU with the whole batch"
+        )
+    last = answer.last_paying
+    if len(answer.curve) > 1 and last is None:
+        print("adding GPUs pays off up to the last row: cost never rises faster than speed")
+    elif len(answer.curve) > 1:
+        gpus = "1 GPU" if last == 1 else f"{last} GPUs"
+        print(f"adding GPUs pays off up to {gpus}: beyond that, cost rises faster than speed")
+
+
+def _range(low: float, high: float, format_value: Callable[[float], str]) -> str:
+    return f"{format_value(low)}-{format_value(high)}"
+
+
+def _speed_up_range(step: ScaledStep) -> str:
+    return cell(step.speed_up_range, lambda ends: _range(*ends, lambda times: f"{times:.2f}"))
+
+
+def _print_strategies(answer: ScaledTraining) -> None:
+    strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
+    print("\nstep latency by strategy")
+    print_table(
+        ("GPUs", *(f"{each} ({CHECKED_ON[each]})" if each in CHECKED_ON else each for each in strategies)),
+        [
+            (str(row.step.gpus), *(cell(row.other_ms.get(each), format_ms) for each in strategies))
+            for row in answer.curve
+        ],
+    )
+
+
+def _print_nodes(answer: ScaledTraining, *, every: bool) -> None:
+    if not answer.plans:
+        print("\nno multi-GPU offer has a known step latency")
+        return
+    print("\nwhole machines, all GPUs training")
+    columns: list[Column[WholeNodePlan]] = [
+        ("instance", lambda plan: plan.offer.name),
+        ("GPUs", lambda plan: gpus_cell(plan.offer)),
+        ("step", lambda plan: format_ms(plan.step.latency_ms)),
+        ("images/s", lambda plan: format_significant(plan.step.images_per_s)),
+        ("speed-up", lambda plan: f"{plan.step.speed_up:.2f}x"),
+        ("90%", lambda plan: _speed_up_range(plan.step)),
+        ("time/epoch", lambda plan: format_duration(plan.epoch_s)),
+        ("$/epoch", lambda plan: format_usd(plan.epoch_usd)),
+        ("$/h", lambda plan: format_usd(plan.usd_per_hour)),
+        ("memory", lambda plan: fit_words(plan.fit)),
+        ("status", lambda plan: plan.offer.status),
+    ]
+    shown = print_offers(answer.plans, columns, every=every)
+    print_old_prices(shown)

@@ -1,26 +1,30 @@
-"""`profet inspect`: what a profile holds and how the models see it."""
+"""`profet inspect` and `convert`: what a profile holds and how the models see it, and a trace reduced to a profile."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
 from profet_cli.arguments import add_format, add_models, add_steps
 from profet_cli.inputs import open_models, read_trace
-from profet_cli.output import MISSING, print_json, print_profile_warnings, print_table
+from profet_cli.output import MISSING, print_json, print_profile_warnings, print_table, write_output
 from profet_core.documents.answers import UNKNOWN_OPERATIONS
 from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.features.classes import load_operation_classes
 from profet_core.prediction.checks import counted, refusal_by, steps_note
 from profet_core.prediction.diagnosis import Diagnosis, Placement, diagnose, placements
-from profet_core.profiles import Profile
+from profet_core.profiles import Profile, ProfileMeta, write_profile
 from profet_core.profiles.limits import LIMITS
-from profet_core.units import US_PER_MS, format_ms
+from profet_core.units import US_PER_MS, format_ms, positive_number
+
+STDOUT = "-"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_inspect(parser: argparse.ArgumentParser) -> None:
     """The profile."""
     add_format(parser)
     parser.add_argument("trace", metavar="TRACE", nargs="?")
@@ -29,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_models(parser)
 
 
-def run(options: argparse.Namespace) -> None:
+def run_inspect(options: argparse.Namespace) -> None:
     """Print the profile's format, operations by time, totals, and what was ignored or unknown."""
     if options.limits:
         _print_limits(options.format)
@@ -120,3 +124,76 @@ def _known_by(row: Placement) -> str:
     if row.operation_class is None:
         return "unknown, ignored"
     return "similar kind" if row.stands_in else "kind"
+
+
+def add_convert(parser: argparse.ArgumentParser) -> None:
+    """The trace, the file to write, and what the user knows of the step."""
+    add_format(parser)
+    parser.add_argument("trace", metavar="TRACE", help="trace or profile in any supported format")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="profile to write; - for stdout")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
+    add_steps(parser)
+    parser.add_argument("--batch-size", type=int, metavar="N", help="batch size of the profiled step")
+    parser.add_argument("--pixels", type=int, metavar="N", help="height and width of its images")
+    parser.add_argument("--latency-ms", type=float, metavar="MS", help="step latency without the profiler")
+    parser.add_argument("--precision", metavar="P", help="fp32, tf32, mixed_float16 ...")
+    parser.add_argument("--gpu", metavar="NAME", help="GPU that it was recorded on")
+
+
+def run_convert(options: argparse.Namespace) -> None:
+    """Read the trace and write the profile to the file or, as `-`, to stdout."""
+    target = None if options.output == STDOUT else Path(options.output)
+    if target is not None:
+        _check_free(target, Path(options.trace), force=options.force)
+    trace = read_trace(options)
+    meta = _with_given(trace.meta, options)
+    profile = counted(replace(trace, meta=meta), meta.step_latency_ms)
+    data = write_profile(profile)
+    print_profile_warnings(profile)
+    if target is None:
+        # One JSON document, with and without --format json.
+        sys.stdout.write(data.decode())
+        return
+    write_output(target, data, force=options.force)
+    if options.format == "json":
+        print_json(_written_document(target, profile))
+    else:
+        _print_written(target, profile)
+
+
+def _with_given(meta: ProfileMeta, options: argparse.Namespace) -> ProfileMeta:
+    """What the user gives goes before what the trace holds."""
+    given = {name: getattr(options, name) for name in ("batch_size", "pixels", "precision", "gpu")}
+    if options.latency_ms is not None:
+        given["step_latency_ms"] = positive_number("--latency-ms", options.latency_ms)
+    return replace(meta, **{name: value for name, value in given.items() if value is not None})
+
+
+def _written_document(target: Path, profile: Profile) -> Document:
+    return {
+        "written": str(target),
+        "format": profile.source_format,
+        "operations": len(profile.operations),
+        "steps": profile.steps,
+        "steps_basis": profile.steps_basis,
+        "ignored": list(profile.ignored),
+        "warnings": list(profile.warnings),
+    }
+
+
+def _print_written(target: Path, profile: Profile) -> None:
+    steps = "1 step" if profile.steps == 1 else f"the mean of {profile.steps} steps"
+    print(f"{target}: {len(profile.operations)} operation types, {steps}, from {profile.source_format}")
+    for note in steps_note(profile):
+        print(note)
+    print("It contains times per operation type and your options, but no names of layers, files or machines.")
+
+
+def _check_free(target: Path, trace: Path, *, force: bool) -> None:
+    """Refuse early, before a long trace is read."""
+    if target.is_dir():
+        raise InputError(f"{target} is a folder: name a file to write.")
+    if target.exists() and trace.exists() and target.samefile(trace):
+        raise InputError(f"{target} is the input trace: name another output file.")
+    if target.exists() and not force:
+        raise InputError(f"{target} exists: name another file, or use --force to overwrite it.")

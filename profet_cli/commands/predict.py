@@ -1,27 +1,48 @@
-"""`profet predict`: step latency of a profiled network on every instance."""
+"""`profet predict`, `cost`, `scale` and `estimate`: latency on every instance, what it costs, and at another size.
+
+What only one of them needs is imported in its functions: `profet predict` starts without it.
+"""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from profet_cli.inputs import COMMAND_LINE, given_values, open_context
-from profet_cli.offers import Column, add_question, fit_words, gpus_cell, print_offers, print_old_prices
-from profet_cli.output import cell, print_json, print_notes, print_warnings
-from profet_core.answers.predict import PredictAnswer, answer_predict
-from profet_core.documents.answers import PREDICTION
-from profet_core.fields.questions import PREDICT, PredictQuestion
+from profet_cli.arguments import add_every_offer, add_fields, add_format, add_models, add_question
+from profet_cli.inputs import COMMAND_LINE, given_values, open_context, read_network_file, read_profile_file
+from profet_cli.output import (
+    Column,
+    cell,
+    fit_words,
+    gpus_cell,
+    print_json,
+    print_notes,
+    print_offers,
+    print_old_prices,
+    print_warnings,
+)
+from profet_core.answers.predict import answer_predict
+from profet_core.cost import CostRow
+from profet_core.documents.answers import COSTS, PREDICTION, SCALED
+from profet_core.errors import InputError
+from profet_core.fields.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
+from profet_core.latency import LEVEL
 from profet_core.prediction.checks import input_wait_note
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.records import InstancePrediction
-from profet_core.units import format_ms, format_usd
+from profet_core.units import format_duration, format_ms, format_significant, format_usd
+
+if TYPE_CHECKING:
+    from profet_core.answers.estimate import EstimateQuestion
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_predict(parser: argparse.ArgumentParser) -> None:
     """The profile and the targets."""
     add_question(parser, PREDICT)
 
 
-def run(options: argparse.Namespace) -> None:
+def run_predict(options: argparse.Namespace) -> None:
     """Predict and print."""
     question = PredictQuestion(**given_values(options, PREDICT))
     answer = answer_predict(open_context(options), question, COMMAND_LINE)
@@ -30,17 +51,11 @@ def run(options: argparse.Namespace) -> None:
         return
     prediction, level = answer.prediction, answer.prediction.interval_level
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in answer.profile.ignored)))
-    bounds: list[Column[InstancePrediction]] = []
-    if level is not None:
-        bounds = [
-            (f"low ({level:.0%})", lambda row: cell(row.interval and row.interval.low_ms, format_ms)),
-            (f"high ({level:.0%})", lambda row: cell(row.interval and row.interval.high_ms, format_ms)),
-        ]
     columns: list[Column[InstancePrediction]] = [
         ("instance", lambda row: row.instance),
         ("GPU", lambda row: gpus_cell(row.offer)),
         ("ms/step", lambda row: "not given" if row.latency_ms is None else format_ms(row.latency_ms)),
-        *bounds,
+        *([] if level is None else _bounds(level)),
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
@@ -54,16 +69,167 @@ def run(options: argparse.Namespace) -> None:
     print_old_prices(shown)
     bases = dict.fromkeys(row.basis for row in shown)
     print("Basis: " + "; ".join(f"{basis}: {basis.words}" for basis in bases) + ".")
-    _print_doubts(answer)
-
-
-def _print_doubts(answer: PredictAnswer) -> None:
-    similarity = answer.prediction.similarity
+    similarity = prediction.similarity
     if similarity and not similarity.warned_of:
         print(
             f"This network is {similarity.phrase} the training data; held-out networks at this distance had a mean "
             f"error of {similarity.error_words}."
         )
-    diagnosis = diagnose(answer.profile, answer.prediction.anchor_latency_ms)
+    diagnosis = diagnose(answer.profile, prediction.anchor_latency_ms)
     if not diagnosis.another_gpu_helps and not (diagnosis.kind == "input" and input_wait_note(answer.profile)):
         print(diagnosis.sentence)
+
+
+def _bounds(level: float) -> list[Column[InstancePrediction]]:
+    return [
+        (f"low ({level:.0%})", lambda row: cell(row.interval and row.interval.low_ms, format_ms)),
+        (f"high ({level:.0%})", lambda row: cell(row.interval and row.interval.high_ms, format_ms)),
+    ]
+
+
+def add_cost(parser: argparse.ArgumentParser) -> None:
+    """The training."""
+    add_question(parser, COST)
+
+
+def run_cost(options: argparse.Namespace) -> None:
+    """Predict, cost and print."""
+    from profet_core.answers.advise import answer_cost
+
+    question = TrainingQuestion(**given_values(options, COST))
+    answer = answer_cost(open_context(options), question, COMMAND_LINE)
+    if options.format == "json":
+        print_json(COSTS.document(answer))
+        return
+    training, table = answer.training, answer.table
+    print_warnings(training.warnings)
+    steps = {row.instance: row for row in training.steps.step_times}
+    columns: list[Column[CostRow]] = [
+        ("instance", lambda row: row.instance),
+        ("GPU", lambda row: gpus_cell(row.offer)),
+        ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
+        ("time/epoch", lambda row: format_duration(row.epoch_s)),
+        ("$/epoch", lambda row: format_usd(row.epoch_usd)),
+        (f"{table.epochs} epochs", lambda row: format_duration(row.total_s)),
+        ("total $", lambda row: format_usd(row.total_usd)),
+        ("images/s", lambda row: format_significant(row.images_per_s)),
+        ("speed-up", lambda row: cell(row.speedup, lambda times: f"{times:.2f}x")),
+        ("basis", lambda row: steps[row.instance].basis),
+        ("status", lambda row: row.status),
+    ]
+    every = options.every_offer or question.narrowing.is_narrow
+    shown = print_offers(table.rows, columns, every=every, keep={training.prediction.anchor})
+    print_notes(steps[row.instance] for row in shown)
+    print_old_prices(shown)
+
+
+def add_scale(parser: argparse.ArgumentParser) -> None:
+    """The instance, the axis with both ends, the size between them, and what else is known."""
+    add_format(parser)
+    add = parser.add_argument
+    add("--instance", required=True, metavar="INSTANCE|GPU")
+    add("--axis", required=True, choices=["batch", "pixels"])
+    add("--min-ms", required=True, type=float, help="latency at batch 16 or 32 pixels, in milliseconds")
+    add("--max-ms", required=True, type=float, help="latency at batch 256 or 256 pixels, in milliseconds")
+    add("--at", required=True, type=int, help="batch size 16-256 or pixel size 32-256")
+    method = "default or profet (the documented polynomial)"
+    add("--method", choices=["default", "profet"], default="default", help=method)
+    other = "fixed size: pixels with --axis batch, batch size with --axis pixels"
+    add("--other-size", type=int, metavar="N", help=other)
+    add("--largest", metavar="TRACE", help="profile at the largest size; makes the curve more accurate")
+    fixed = "with --axis pixels: fixed number of classes (in the data it grows from 10 to 1000)"
+    add("--fixed-classes", action="store_true", help=fixed)
+    add_models(parser)
+
+
+def run_scale(options: argparse.Namespace) -> None:
+    """Scale and print."""
+    from profet_core.answers.sizes import ScaleQuestion, answer_scale
+
+    names = ("instance", "axis", "min_ms", "max_ms", "at", "method", "other_size", "fixed_classes")
+    given = {name: getattr(options, name) for name in names}
+    largest = None if options.largest is None else read_profile_file(options.largest)
+    scaled = answer_scale(open_context(options), ScaleQuestion(**given, largest=largest)).scaled
+    if options.format == "json":
+        print_json(SCALED.document(scaled))
+    else:
+        print(f"{scaled.instance} at {scaled.axis} {scaled.at}: {format_ms(scaled.latency_ms)} per step")
+
+
+def add_estimate(parser: argparse.ArgumentParser) -> None:
+    """The network, which may be a file, its step, and the offers."""
+    from profet_core.answers.estimate import ESTIMATE
+    from profet_core.layers.reading import FORMATS
+
+    add_format(parser)
+    parser.add_argument("network", metavar="NETWORK|FILE", help=f"network name, such as ResNet50, or {FORMATS}")
+    add_fields(parser, {name: field for name, field in ESTIMATE.items() if name != "network"})
+    add_models(parser)
+    add_every_offer(parser)
+
+
+def run_estimate(options: argparse.Namespace) -> None:
+    """Estimate and print."""
+    from profet_core.answers.estimate import ESTIMATED, answer_estimate
+    from profet_core.from_layers.estimate import disagreement_words
+
+    question = _estimate_question(options)
+    answer = answer_estimate(open_context(options), question, COMMAND_LINE)
+    if options.format == "json":
+        print_json(ESTIMATED.document(answer))
+        return
+    found, network = answer.estimate, answer.estimate.network
+    print_warnings(answer.warnings)
+    print(
+        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers} layers, "
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward); "
+        f"method: {found.method}."
+    )
+    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    by_profile = {row.instance: row.profiled_ms for row in answer.disagreements}
+    compared: list[Column[InstancePrediction]] = [
+        ("by profile", lambda row: cell(by_profile.get(row.instance), format_ms)),
+    ]
+    per_epoch: list[Column[InstancePrediction]] = [
+        ("time/epoch", lambda row: format_duration(costs[row.instance].epoch_s)),
+        ("$/epoch", lambda row: format_usd(costs[row.instance].epoch_usd)),
+    ]
+    columns: list[Column[InstancePrediction]] = [
+        ("instance", lambda row: row.instance),
+        ("GPU", lambda row: gpus_cell(row.offer)),
+        ("ms/step", lambda row: cell(row.latency_ms, format_ms)),
+        *_bounds(LEVEL),
+        *(compared if by_profile else ()),
+        ("memory fit (batch)", lambda row: fit_words(found.fits.get(row.instance))),
+        ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
+        *(per_epoch if costs else ()),
+        ("$/h", lambda row: format_usd(row.usd_per_hour)),
+        ("basis", lambda row: row.basis),
+        ("status", lambda row: row.status),
+    ]
+    every = options.every_offer or question.narrowing.is_narrow or bool(question.targets)
+    shown = print_offers(found.rows, columns, every=every)
+    print_notes(shown)
+    print_old_prices(shown)
+    if answer.profiled is not None:
+        print(disagreement_words(answer.disagreements))
+
+
+def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
+    from profet_core.answers.estimate import ESTIMATE, EstimateQuestion, named_question, with_profiled
+
+    given = given_values(options, ESTIMATE)
+    del given["network"]
+    values = with_profiled(given, COMMAND_LINE)
+    path = Path(options.network)
+    if path.is_file():
+        if "classes" in values:
+            raise InputError("--classes is for named networks: a file has its own.")
+        network = read_network_file(path, values.pop("pixels", None))
+        batch = values.pop("batch")
+        return EstimateQuestion(
+            network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch, **values
+        )
+    if path.suffix and ("/" in options.network or path.suffix in (".keras", ".onnx", ".csv", ".json", ".h5")):
+        raise InputError(f"{path.name} not found.")
+    return named_question(options.network, **values)

@@ -248,7 +248,7 @@ def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list
         except InputError as error:
             if price.instance not in catalog:
                 continue
-            raise CatalogError(f"{error} The price list of {price.provider} is damaged; nothing was changed.") from None
+            raise CatalogError(f"{error} The price list of {price.provider} is damaged.") from None
         if price.instance.isprintable() and len(price.instance) <= LONGEST_NAME:
             found.append(price)
     return found

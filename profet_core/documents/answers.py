@@ -65,7 +65,7 @@ PREDICTION = record(
 
 
 class Costed(NamedTuple):
-    """A row with the step it is based on, and the energy that the training takes."""
+    """A row with its step, and the energy that the training takes."""
 
     row: CostRow
     step: StepTime

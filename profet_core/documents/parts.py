@@ -1,12 +1,16 @@
-"""Offers as JSON, and parts that several documents have."""
+"""Offers and GPUs as JSON, and parts that several documents have."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 
 from profet_core.catalog import Instance
+from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.naming import old_price_note
-from profet_core.documents.records import NUMBER, TEXT, Type, at, keys, many, record, under
+from profet_core.catalog.own_gpus import OwnGpu
+from profet_core.documents.records import NUMBER, TEXT, WHOLE, Type, at, keys, many, maybe, record, under
+from profet_core.precision.model import amp_words, supported_precisions
 
 #: A plan, by its label.
 PLAN = Type(TEXT.schema, attrgetter("label"))
@@ -28,3 +32,27 @@ OFFERS = Type(
 RENTED = under("offer", **keys(Instance, "provider gpu gpu_count"), **PER_GPU)
 #: What an epoch and the whole training take and cost.
 TOTALS = dict.fromkeys(("epoch_s", "epoch_usd", "total_s", "total_usd"), NUMBER)
+GPU_PRECISIONS = record(
+    gpu=at("name", TEXT),
+    memory_gib=NUMBER,
+    precisions=at(supported_precisions, many(TEXT)),
+    amp=at(amp_words, TEXT),
+)
+_POINT = {"images_per_s": NUMBER, "network": TEXT, "pixels": WHOLE, "batch_size": WHOLE, "precision": TEXT}
+_POINT |= {"times_reference": NUMBER, "times_log_sd": NUMBER}
+
+
+def _of_point(name: str) -> Callable[[OwnGpu], object]:
+    return lambda own: getattr(own.point, name, None)
+
+
+#: A GPU of the user's, with the name of its instance and what an hour of that costs.
+OWN_GPU = record(
+    gpu=at("name", TEXT),
+    **keys(OwnGpu, "instance like"),
+    **keys(Gpu, "fp32_tflops tf32_tensor_dense_tflops memory_gib bandwidth_gb_per_s tdp_w", "gpu"),
+    # What is known of its speed; null is what is not.
+    **{name: at(_of_point(name), maybe(kind)) for name, kind in _POINT.items()},
+    usd_per_hour=at("offer.usd_per_hour", NUMBER),
+    **keys(OwnGpu, "as_of source"),
+)

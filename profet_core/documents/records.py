@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from itertools import groupby
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -17,12 +16,7 @@ Schema: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A JSON type.
-
-    Attributes
-    ----------
-    schema : in JSON Schema. of : the value of a document that is made of a record's; None: the same value.
-    """
+    """A JSON type: its schema, and what makes a value of it of a record's; None: the same value."""
 
     schema: Schema
     of: Callable[[Any], Any] | None = None
@@ -34,12 +28,9 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A key whose value is not the attribute of its name.
+    """Where a key's value is: `of`, a function or an attribute, of the record or of its attribute `owner` (dotted).
 
-    Attributes
-    ----------
-    type : of the value. of : the value of a record, or the attribute's name.
-    owner : attribute of the record whose attribute it is, dotted; null where that is None. Empty: the record itself.
+    Where the owner is None the value is null.
     """
 
     type: Type
@@ -63,8 +54,11 @@ def at(of: str | Callable[[Any], object], kind: Type) -> At:
 
 def under(owner: str, **keys: Type | At) -> Keys:
     """Keys whose values are in an attribute of the record; null where that is None."""
-    found = {name: key if isinstance(key, At) else At(key, name) for name, key in keys.items()}
-    return {name: At(key.type, key.of, f"{owner}.{key.owner}".rstrip(".")) for name, key in found.items()}
+    return {name: At(key.type, key.of, f"{owner}.{key.owner}".rstrip(".")) for name, key in _located(keys).items()}
+
+
+def _located(keys: Keys) -> dict[str, At]:
+    return {name: key if isinstance(key, At) else At(key, name) for name, key in keys.items()}
 
 
 def choice(names: Iterable[str]) -> Type:
@@ -88,20 +82,15 @@ def many(kind: Type) -> Type:
 
 
 def by_name(kind: Type) -> Type:
-    """An object with one for each name; many may have the same record."""
+    """An object with one for each name."""
     of = kind.of
-
-    def document(rows: Mapping[str, object]) -> Document:
-        distinct = {id(row): row for row in rows.values()}
-        made = {key: kind.document(row) for key, row in distinct.items()}
-        return {name: made[id(row)] for name, row in rows.items()}
-
-    return Type({"type": "object", "additionalProperties": kind.schema}, dict if of is None else document)
+    made = dict if of is None else lambda rows: {name: of(row) for name, row in rows.items()}
+    return Type({"type": "object", "additionalProperties": kind.schema}, made)
 
 
 def record(**keys: Type | At) -> Type:
     """An object with just these keys, in this order."""
-    found = {name: key if isinstance(key, At) else At(key, name) for name, key in keys.items()}
+    found = _located(keys)
     schema = {
         "type": "object",
         "properties": {name: key.type.schema for name, key in found.items()},
@@ -112,13 +101,7 @@ def record(**keys: Type | At) -> Type:
 
 
 def keys(source: type, names: str, /, owner: str = "", **types: Type | At) -> Keys:
-    """Keys of a record's attributes, with the types that its class declares.
-
-    Parameters
-    ----------
-    names : in their order, with spaces. owner : as in `under`.
-    types : those of attributes whose type is not that of a JSON value.
-    """
+    """Keys of a record's attributes (`names`, with spaces), of the types that its class declares, else of `types`."""
     found: dict[str, Type | At] = {name: types.get(name) or _declared(source, name) for name in names.split()}
     return under(owner, **found) if owner else found
 
@@ -132,32 +115,23 @@ def _declared(source: type, name: str) -> Type:
 
 
 def _maker(keys: Mapping[str, At]) -> Callable[[Any], Document]:
-    """What makes the object; attributes with one owner that follow each other are read in one go."""
-    groups = []
-    for (owner, _), several in groupby(keys.values(), lambda key: (key.owner, isinstance(key.of, str))):
-        values = [key.of for key in several]
-        groups.append((attrgetter(owner) if owner else None, _reader(values), [None] * len(values)))
-    made = [(name, key.type.of) for name, key in keys.items() if key.type.of is not None]
+    """What makes the object; an owner of several keys is looked up once."""
+    owners = {key.owner: attrgetter(key.owner) for key in keys.values() if key.owner}
+    reads = [
+        (name, key.owner, attrgetter(key.of) if isinstance(key.of, str) else key.of, key.type.of)
+        for name, key in keys.items()
+    ]
 
     def document(source: Any) -> Document:
-        values: list[Any] = []
-        for owned, read, nulls in groups:
-            owner = source if owned is None else owned(source)
-            values += nulls if owner is None else read(owner)
-        found = dict(zip(keys, values, strict=True))
-        for name, of in made:
-            found[name] = of(found[name])
+        found: Document = {}
+        known = {name: of(source) for name, of in owners.items()}
+        for name, owner, read, of in reads:
+            owned = known[owner] if owner else source
+            value = None if owned is None else read(owned)
+            found[name] = value if of is None else of(value)
         return found
 
     return document
-
-
-def _reader(values: Sequence[Any]) -> Callable[[Any], Iterable[object]]:
-    """What reads attributes, or calls functions, of a record."""
-    if isinstance(values[0], str) and len(values) > 1:
-        return attrgetter(*values)
-    each = [attrgetter(value) if isinstance(value, str) else value for value in values]
-    return lambda source: [of(source) for of in each]
 
 
 #: Notes as plain text: not every JSON writer takes a subclass of `str`.

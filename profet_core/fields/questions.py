@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """Names that a channel uses for inputs in messages.
-
-    Attributes
-    ----------
-    profile : the profile of a question, such as "TRACE".
-    option : field of a question -> its name there, such as "--at-batch" for "at_batch".
-    """
+    """Names in a channel's messages: of the profile, such as "TRACE"; of a field, "--at-batch" for "at_batch"."""
 
     profile: str
     option: Callable[[str], str]
@@ -49,13 +43,13 @@ class OffersQuestion:
     @property
     def narrowing(self) -> Narrowing:
         """The filters, checked."""
-        counts = self.gpu_count
+        counts = () if self.gpu_count is None else self.gpu_count
         return Narrowing(
             provider=(self.provider,) if isinstance(self.provider, str) else tuple(self.provider),
             region=self.region,
             market=self.market,
             gpu=(self.gpu,) if isinstance(self.gpu, str) else tuple(self.gpu),
-            gpu_count=() if counts is None else (counts,) if isinstance(counts, int) else tuple(counts),
+            gpu_count=(counts,) if isinstance(counts, int) else tuple(counts),
             min_memory_gib=self.min_memory_gib,
             confidence=getattr(self, "confidence", None),
         )

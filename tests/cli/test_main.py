@@ -1,18 +1,23 @@
-"""The command line as a whole: wrong ones are refused in one line, and it runs as a process."""
+"""How any command begins and ends: one line, an exit status, inputs of every kind."""
 
 from __future__ import annotations
 
 import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from profet_cli.dispatch import COMMANDS
 from profet_cli.main import main
+from profet_cli.parsing import COMMANDS
+from profet_core.artifacts.samples import Sample
+from profet_core.profiles.record import NO_DEVICE
 from profet_core.version import VERSION
-from tests.cli.cases import written
+from tests.cli.cases import CPU_ONLY, covering, written
 
 
 @pytest.mark.parametrize(
@@ -94,3 +99,209 @@ def test_a_text_the_terminal_can_not_show_is_escaped(repository, tmp_path):
     done = process(repository, "inspect", path, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "gpu: T4\\u2122" in done.stdout
+
+
+#: The command as installed, less what an installer's script imports before it; a byte marks its own start.
+PROFET = "import os, sys; from profet_cli.main import main; os.write(int(sys.argv.pop(1)), b'.'); sys.exit(main())"
+CLOSED = "profet: there is no standard output: redirect it, such as with > FILE or > /dev/null\n"
+FULL = "profet: the output can't be written: No space left on device\n"
+#: One of each kind of output: argparse's, a document, a table, a file that is written, and a change of the own file.
+OUTPUTS = {
+    "help": "--help",
+    "version": "--version",
+    "document": "predict '{trace}' --anchor {anchor} --format json",
+    "table": "instances",
+    "file": "convert '{trace}' --force -o p.json",
+    "change": "instances add my.l4 --gpu L4 --usd-per-hour 1",
+}
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a shell and signals of Unix")
+
+
+@pytest.fixture
+def shell(repository, sample, tmp_path):
+    """`shell("profet {table} | head -1")` -> status, stdout, stderr."""
+    environment = {**os.environ, "PROFET_INSTANCES": str(tmp_path / "own.csv"), "PYTHONPATH": str(repository)}
+    commands = {name: text.format(trace=sample.path, anchor=sample.anchor) for name, text in OUTPUTS.items()}
+
+    def run(line: str, **more: str) -> tuple[int, str, str]:
+        line = line.format(**commands).replace("profet ", f"'{sys.executable}' -m profet_cli ", 1)
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True, timeout=120
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_without_a_place_to_write_to_nothing_is_done(shell, name, tmp_path):
+    assert shell(f"profet {{{name}}} >&-") == (1, "", CLOSED)
+    assert not (tmp_path / "own.csv").exists() and not (tmp_path / "p.json").exists()
+
+
+@pytest.mark.parametrize(("name", "buffered"), [*((name, "") for name in OUTPUTS), ("help", "1"), ("table", "1")])
+def test_a_full_output_is_said_in_one_line(shell, name, buffered):
+    assert shell(f"profet {{{name}}} > /dev/full", PYTHONUNBUFFERED=buffered) == (1, "", FULL)
+
+
+def test_a_reader_that_goes_away_is_no_error(shell):
+    # `true` is gone before the table is printed.
+    assert shell("set -o pipefail; profet {table} | true") == (0, "", "")
+    status, out, err = shell("set -o pipefail; profet {table} | head -1")
+    assert (status, out.count("\n"), err) == (0, 1, "")
+
+
+def test_without_standard_error_the_document_stays_alone_on_stdout(shell):
+    sound = shell("profet {document}")
+    assert shell("profet {document} 2>&-")[:2] == sound[:2]
+    assert shell("profet predict nowhere --anchor g3s.xlarge 2>&-") == (2, "", "")
+    assert shell("profet predict nowhere --anchor g3s.xlarge 2>/dev/full") == (2, "", "")
+
+
+def interrupted(arguments: list[str], delay_s: float, environment: dict[str, str]) -> tuple[int, str, str]:
+    """The end of a process that is interrupted so long after its first own line."""
+    ready, started = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROFET, str(started), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        pass_fds=[started],
+        env=environment,
+    )
+    os.close(started)
+    assert os.read(ready, 1) == b"."
+    os.close(ready)
+    time.sleep(delay_s)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def test_an_interrupt_at_any_moment_is_one_line_and_130(repository, sample, tmp_path):
+    own = tmp_path / "own.csv"
+    environment = {**os.environ, "PROFET_INSTANCES": str(own), "PYTHONPATH": str(repository)}
+    moments, ends = random.Random(5), []
+    for number in range(16):
+        arguments = (
+            ["instances", "add", f"my.{number}", "--gpu", "L4", "--usd-per-hour", "1"]
+            if number % 2
+            else ["predict", str(sample.path), "--anchor", sample.anchor, "--targets", "p2.xlarge"]
+        )
+        # Every fourth as early as a person can: that one ends by the interrupt, however fast the machine is.
+        delay_s = 0.005 if number % 4 == 0 else moments.uniform(0.005, 0.6)
+        status, _, err = interrupted(arguments, delay_s, environment)
+        if status == -signal.SIGINT and 'File "<string>", line 1' in err and "profet_cli" not in err:
+            continue  # a busy machine: Python had not come to our first line
+        assert (status, err) in {(130, "profet: stopped\n"), (0, "")}, (number, status, err)
+        ends.append(status)
+        assert {path.name for path in Path(tmp_path).iterdir()} <= {"own.csv", ".own.csv.lock"}
+    assert 130 in ends
+
+
+BUSY = {"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
+#: Command -> what it asks for beside a trace.
+READERS = {
+    "predict": ("--anchor", "p2.xlarge"),
+    "cost": ("--anchor", "p2.xlarge", "--images", 9),
+    "advise": ("--anchor", "p2.xlarge", "--images", 9),
+    "inspect": (),
+    "convert": ("-o", "-"),
+}
+
+
+@pytest.fixture
+def whole(samples) -> Sample:
+    """A sample that TensorFlow did not cut."""
+    return samples["vgg16-224px-b16-g3s"]
+
+
+def test_the_steps_given_are_those_of_every_command(document, whole, tmp_path):
+    one, four = (covering(tmp_path, whole, steps, batch_size=16) for steps in (1, 4))
+    for command in ("predict", "cost", "advise"):
+        asked = ("--anchor", whole.anchor, *READERS[command][2:])
+        found = [document(command, path, *asked, "--steps", steps) for path, steps in ((one, 1), (four, 4))]
+        if command == "predict":
+            assert [(each.pop("steps"), each.pop("steps_basis")) for each in found] == [(1, "given"), (4, "given")]
+        assert found[0] == found[1]
+    found = document("inspect", four, "--steps", 4)
+    assert (found["steps"], found["steps_basis"]) == (4, "given")
+    assert found["operations_us"] == pytest.approx(dict(whole.profile.operations))
+
+
+def test_steps_that_nobody_gives_are_inferred_or_assumed_and_said(document, run, sample, tmp_path):
+    path = covering(tmp_path, sample, 3)
+    answer = document("predict", path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    assert (answer["steps"], answer["steps_basis"]) == (3, "inferred")
+    operations = dict(sample.profile.operations)
+    for content, steps in ((operations, 2), ({"operations": operations}, 1)):
+        path = written(tmp_path, content)
+        answer = document("predict", path, "--anchor", sample.anchor)
+        assert (answer["steps"], answer["steps_basis"]) == (steps, "assumed")
+        (stated,) = [line for line in answer["warnings"] if "number of steps" in line]
+        assert stated in run("inspect", path)[1].splitlines()
+
+
+def test_a_number_of_steps_that_does_not_fit_the_latency_is_questioned(refused, document, sample, tmp_path):
+    command = ("predict", covering(tmp_path, sample, 3), "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    assert "--steps 3" in refused(*command, "--steps", 12)
+    assert document(*command, "--steps", 12, "--trust-latency")["steps"] == 12
+
+
+def test_steps_are_a_whole_number(refused, sample):
+    for command, asked in READERS.items():
+        assert "at least 1, not 0" in refused(command, sample.path, *asked, "--steps=0")
+    for number, says in (("-3", "not -3"), ("10001", "10,000"), ("1.5", "--steps: invalid int")):
+        assert says in refused("inspect", sample.path, f"--steps={number}")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (CPU_ONLY, NO_DEVICE),
+        ({"operations": BUSY, "meta": {"compiled": True}}, "XLA"),
+        ({"operations": {**BUSY, "Device_Unknown": 50_000.0}}, "34% of the GPU time"),
+        ({"operations": BUSY, "refusal": "Only forward passes: record training."}, "Only forward passes"),
+    ],
+    ids=["no GPU time", "XLA", "no operations", "the reader's word"],
+)
+def test_no_number_is_made_of_sand_but_it_can_be_looked_at(refused, document, run, tmp_path, content, says):
+    path = written(tmp_path, content)
+    for command in ("predict", "cost", "advise"):
+        assert refused(command, path, *READERS[command]).startswith(says)
+    assert document("inspect", path)["refusal"].startswith(says)
+    status, out, err = run("inspect", path)
+    assert status == 0 and out and err.splitlines()[0].startswith(f"warning: {says}")
+    assert run("convert", path, "-o", tmp_path / "out.json", "--force")[0] == 0
+    assert refused("predict", tmp_path / "out.json", *READERS["predict"]).startswith(says)
+
+
+def test_which_other_trace_has_no_number_is_said(refused, samples, sample, tmp_path):
+    path = written(tmp_path, CPU_ONLY)
+    measured = ("--measured", f"{next(iter(sample.measured_ms))}=50", "--measured-trace", path)
+    line = refused("predict", sample.path, "--anchor", sample.anchor, *measured)
+    assert line == f"--measured-trace: {NO_DEVICE}"
+    small = samples["resnet50-128px-b16-g4dn"]
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 9, "--at-batch", 64, "--second", path)
+    assert refused(*command) == f"--second: {NO_DEVICE}"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "No such file or directory"),
+        ("folder", "no profile among its 0 files"),
+        (b"", "empty"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b"PK\x03\x04", "archive is damaged"),
+    ],
+    ids=["absent", "folder", "empty", "deep", "zip"],
+)
+def test_a_bad_trace_is_refused_in_one_line(refused, tmp_path, content, says):
+    path = tmp_path / "a trace\nof two lines.json"
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    for command in ("predict", "cost", "inspect"):
+        assert says in refused(command, path, *READERS[command])

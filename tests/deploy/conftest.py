@@ -1,16 +1,99 @@
-"""The proxy in front of the served app and endpoint; without nginx these tests skip, by name."""
+"""The app, the endpoint and deploy/'s proxy for real; without nginx these tests skip, by name."""
 
 from __future__ import annotations
 
 import http.client
+import os
+import re
 import shutil
+import socket
+import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks.served_app import served
-from tests.deploy.proxy import NGINX, Proxy, deployed
+from benchmarks.served_app import START_TIMEOUT_S, free_port, served, served_endpoint
+
+ROOT = Path(__file__).resolve().parents[2]
+HOST = "localhost"
+NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """Where it listens."""
+
+    http_port: int
+    https_port: int
+
+    @property
+    def url(self) -> str:
+        return f"https://{HOST}:{self.https_port}"
+
+
+@contextmanager
+def proxied(folder: Path, app: str = "127.0.0.1:1", endpoint: str = "127.0.0.1:1") -> Iterator[Proxy]:
+    """The proxy before two addresses; `folder` takes what the container's /tmp takes."""
+    proxy = Proxy(free_port(), free_port())
+    values = {
+        "PROFET_HOST": HOST,
+        "PROFET_APP": app,
+        "PROFET_ENDPOINT": endpoint,
+        "PROFET_TLS": str(folder),
+        "PROFET_HTTP_PORT": f"127.0.0.1:{proxy.http_port}",
+        "PROFET_HTTPS_PORT": f"127.0.0.1:{proxy.https_port}",
+    }
+    make_certificate(folder)
+    template = (ROOT / "deploy" / "profet.conf.template").read_text(encoding="utf-8")
+    site = re.sub(r"\$\{(PROFET_\w+)\}", lambda found: values[found[1]], template)
+    main = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8").replace("/tmp/", f"{folder}/")
+    (folder / "profet.conf").write_text(site.replace("/dev/stdout", str(folder / "access.log")))
+    (folder / "nginx.conf").write_text(main.replace("/dev/stderr", str(folder / "error.log")))
+    assert NGINX is not None
+    command = [NGINX, "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
+    with (folder / "start.log").open("wb") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        wait_for(proxy.https_port, server, folder / "start.log")
+        yield proxy
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+@contextmanager
+def deployed(folder: Path) -> Iterator[Proxy]:
+    """The whole: the app, the endpoint, and the proxy before both."""
+    with (
+        served() as url,
+        served_endpoint() as port,
+        proxied(folder, urlsplit(url).netloc, f"127.0.0.1:{port}") as proxy,
+    ):
+        yield proxy
+
+
+def make_certificate(folder: Path) -> None:
+    subject = ["-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}"]
+    files = ["-keyout", str(folder / "privkey.pem"), "-out", str(folder / "fullchain.pem")]
+    key = ["-newkey", "rsa:2048", "-nodes", *files]
+    subprocess.run(["openssl", "req", "-x509", *key, "-days", "1", *subject], check=True, capture_output=True)
+
+
+def wait_for(port: int, server: subprocess.Popen, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        assert server.poll() is None, log.read_text()
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("the proxy did not start")
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.served_app import FLAGS, chromium_path
-from tests.deploy.proxy import HOST, Proxy
+from tests.deploy.conftest import HOST, Proxy
 
 #: The certificate is a test's own.
 TRUSTING = ssl._create_unverified_context()

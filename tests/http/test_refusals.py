@@ -9,15 +9,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from profet_http.limits import (
-    HEAD_LIMIT_S,
-    MAX_ANSWERS,
-    MAX_FILE_BYTES,
-    MAX_FILES,
-    MAX_JSON_BYTES,
-    MAX_WAITING,
-    PAUSE_LIMIT_S,
-)
+from profet_http.app import MAX_ANSWERS, MAX_FILES
+from profet_http.requests import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S
 from tests.http.conftest import FILE, JSON, send
 
 TRAINING = {"images": 1000}
@@ -182,12 +175,6 @@ def test_bodies_that_nobody_finishes_keep_nobody_from_an_answer(port, post, post
         assert post("/v1/predict", large).status in (200, 422)
 
 
-def test_a_head_that_nobody_finishes_ends_its_connection(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=3 * HEAD_LIMIT_S) as connection:
-        connection.sendall(b"GET /v1/health HTTP/1.1\r\nHost:")
-        assert connection.recv(1) == b""
-
-
 def test_a_body_that_stops_coming_is_refused_soon(port):
     """Each says that more follows, and sends no more."""
     head = b"POST /v1/predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -201,13 +188,6 @@ def test_a_body_that_stops_coming_is_refused_soon(port):
             connection.sendall(head + rest)
             assert connection.recv(2**16).startswith(b"HTTP/1.1 " + status)
         assert time.monotonic() - started < 2 * PAUSE_LIMIT_S
-
-
-def test_many_that_wait_shut_nobody_out(port, post, asked):
-    with ExitStack() as stack:
-        for _ in range(2 * MAX_WAITING + 50):
-            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
-        assert post("/v1/predict", asked).status == 200
 
 
 def test_the_prefix_alone_redirects_nowhere(get, port):

@@ -1,9 +1,10 @@
-"""`profet advise`: its JSON, its numbers against the library's, its text, and one line for everything that is wrong."""
+"""`profet advise` and `scaleout`: what to rent, and what 1 to 64 GPUs take and cost."""
 
 from __future__ import annotations
 
 import json
 from html import escape
+from itertools import pairwise
 
 import pytest
 
@@ -13,6 +14,7 @@ from profet_core.advice.plans import Limits, Workload
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.collection import offers_in_market
 from profet_core.latency import Basis
+from tests.cli.cases import unexpected
 
 IMAGES, EPOCHS = 50_000, 10
 
@@ -141,3 +143,148 @@ def test_whole_nodes_of_a_profile_that_says_no_parameters(refused, asked, sample
     bare.write_text(json.dumps({"operations": dict(sample.profile.operations), "meta": {"batch_size": 64}}))
     line = refused("advise", bare, *asked[2:], "--whole-nodes")
     assert "--network" in line and "--parameters" in line
+
+
+STEP = ("--step-ms", 203, "--gpu", "V100", "--batch", 64)
+MEASURED = (*STEP, "--network", "ResNet50")
+
+
+@pytest.fixture
+def profiled(samples):
+    """A ResNet50 of 128 pixels, batch 16, on a T4."""
+    sample = samples["resnet50-128px-b16-g4dn"]
+    return sample.path, "--anchor", "g4dn.xlarge", "--latency-ms", sample.latency_ms, "--network", "ResNet50"
+
+
+def test_a_measured_step_on_more_and_more_gpus(document):
+    found = document("scaleout", *MEASURED, "--images", 1_000_000)
+    curve = found["curve"]
+    assert [row["gpus"] for row in curve] == [1, 2, 4, 8, 16, 32, 64]
+    one, eight, sixteen = curve[0], curve[3], curve[4]
+    assert (one["latency_ms"], one["low_ms"], one["speed_up"], one["nodes"]) == (203, None, 1, 1)
+    assert (eight["batch_size"], sixteen["nodes"], found["one_gpu"]["basis"]) == (512, 2, "given")
+    for fewer, more in pairwise(curve):
+        assert more["efficiency"] < fewer["efficiency"] and more["speed_up"] <= more["gpus"]
+        assert 203 <= more["low_ms"] <= more["latency_ms"] <= more["high_ms"]
+    assert eight["latency_ms"] < 1.15 * 203, "NVLink hides most of ResNet50's gradients"
+    assert eight["epoch_s"] == pytest.approx(-(-1_000_000 // 512) * eight["latency_ms"] / 1000)
+    assert set(eight["by_strategy_ms"]) == {"ring", "tree", "ps-cpu", "ps-gpu"}
+    assert eight["by_strategy_ms"]["ring"] == eight["latency_ms"]
+    assert (found["parameters"], found["network"], found["gpu"]) == (25_621_352, "ResNet50", "Tesla V100-SXM2-16GB")
+    # It ran: nobody asks whether it fits.
+    assert {row["fits_in_memory"] for row in (*curve, *found["offers"])} == {None}
+
+
+def test_from_a_profile_every_offer_has_its_own_step(document, profiled):
+    found = document("scaleout", *profiled, "--gpus", "1,8")
+    predicted = document("predict", *profiled[:-2])["predictions"]
+    by_instance = {row["instance"]: row["latency_ms"] for row in predicted}
+    assert found["curve"][0]["latency_ms"] == by_instance["g4dn.xlarge"]
+    assert len(found["offers"]) > 80
+    for row in found["offers"]:
+        assert row["one_gpu_ms"] == pytest.approx(by_instance[row["instance"]])
+        assert row["latency_ms"] >= row["one_gpu_ms"]
+    assert [row["epoch_usd"] for row in found["offers"]] == sorted(row["epoch_usd"] for row in found["offers"])
+    assert unexpected(found["warnings"]) == []
+    amp = document("scaleout", *profiled, "--gpus", "1,8", "--precision", "amp", "--gradients", "fp16")
+    step_ms = {row["instance"]: row["one_gpu_ms"] for row in amp["offers"]}
+    assert step_ms.keys() <= by_instance.keys() and step_ms["p3.16xlarge"] != by_instance["p3.16xlarge"]
+
+
+def test_a_batch_of_all_is_shared(document, run, refused, profiled):
+    assert "give one" in refused("scaleout", *profiled, "--batch", 64, "--global-batch", 512)
+    sizes = ("--profiled-batch", 16, "--profiled-pixels", 128, "--global-batch", 256)
+    found = document("scaleout", *profiled, *sizes, "--instance", "p3.16xlarge")
+    curve = {row["gpus"]: row for row in found["curve"]}
+    assert {row["batch_size"] for row in curve.values()} == {256} and curve[8]["batch_per_gpu"] == 32
+    carried = document("cost", *profiled[:-2], *sizes[:4], "--at-batch", 32, "--images", 1000, "--every-offer")["rows"]
+    own = next(row["latency_ms"] for row in carried if row["instance"] == "p3.16xlarge")
+    assert curve[8]["one_gpu_ms"] == pytest.approx(own)
+    assert curve[8]["over_one"] == pytest.approx(curve[1]["latency_ms"] / curve[8]["latency_ms"])
+    assert curve[8]["over_one"] < curve[8]["speed_up"], "small batches keep a GPU less busy"
+    assert "vs. 1 GPU: relative to" in run("scaleout", *profiled, *sizes)[1]
+    # Beyond some number the network takes longer than it saves: that is said.
+    assert found["last_paying"] == 8
+    # Numbers that can't share the batch are left out.
+    found = document("scaleout", *profiled, *sizes[:4], "--global-batch", 96)
+    assert [row["gpus"] for row in found["curve"]] == [1, 2, 4, 8, 16, 32]
+
+
+def test_what_does_not_fit_in_memory_is_said_and_comes_last(document, run, samples):
+    """As `advise` judges the same step."""
+    path = samples["vgg16-224px-b16-g3s"].path
+    asked = (path, "--anchor", "g3s.xlarge", "--batch", 512, "--network", "VGG16", "--gpu", "T4,H100")
+    found = document("scaleout", *asked)
+    left = [row["fits_in_memory"] == "does not fit" for row in found["offers"]]
+    assert {row["fits_in_memory"] for row in found["offers"] if "T4" in row["gpu"]} == {"does not fit"}
+    assert {row["fits_in_memory"] for row in found["offers"] if "H100" in row["gpu"]} == {"fits"}
+    assert left == sorted(left), "does not fit: last"
+    out_of = document(*("advise", *asked[:3], "--at-batch", 512, "--images", 1000, "--whole-nodes"), "--gpu", "T4,H100")
+    named = {row["instance"]: row["reason"] for row in out_of["left_out"]}
+    for row in found["offers"]:
+        assert ("does not fit" in named.get(row["instance"], "")) == (row["fits_in_memory"] == "does not fit")
+    # The curve is on the anchor's own GPU, 8 GiB; a smaller part of a batch is a smaller step.
+    sizes = ("--profiled-batch", 16, "--profiled-pixels", 224, "--global-batch", 512, "--gpus", "1,32")
+    curve = document("scaleout", *asked[:3], *asked[5:7], *sizes)["curve"]
+    assert [(row["batch_per_gpu"], row["fits_in_memory"]) for row in curve] == [(512, "does not fit"), (16, "fits")]
+    assert curve[0]["largest_batch"] == curve[1]["largest_batch"] < 512
+    _, out, _ = run("scaleout", *asked)
+    assert "  memory" in out and "does not fit, max" in out
+
+
+def test_tables_and_where_more_stop_paying(run):
+    on_nodes = (*MEASURED, "--instance", "p3.16xlarge")
+    status, out, err = run("scaleout", *on_nodes, "--gpus", "1,8")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("ResNet50, 25.6M parameters, on p3.16xlarge: NVLink mesh 150 GB/s")
+    assert lines[3].split()[:4] == ["1", "1", "64", "203"] and lines[4].split()[:3] == ["8", "1", "512"]
+    assert "step latency by strategy" in lines and "whole machines, all GPUs training" in lines
+    assert "adding GPUs pays off up to the last row" in out
+    assert "pay" not in run("scaleout", *MEASURED, "--gpus", 1)[1]
+    small = ("--step-ms", 20, "--gpu", "V100", "--batch", 8, "--network", "VGG16", "--instance", "p3.2xlarge")
+    assert "pays off up to 1 GPU: beyond that" in run("scaleout", *small, "--gpus", "1,2,64")[1]
+
+
+def test_what_nobody_measured_of_late_says_so_beside_a_shorter_step(document, run):
+    """The formulas may find a shorter step than the usual one's: that is no advice."""
+    asked = ("scaleout", "--step-ms", 20, "--gpu", "A100-SXM4-40GB", "--batch", 64, "--network", "MobileNetV2")
+    usual, ring = (document(*asked, "--gpus", 8, *more) for more in ((), ("--strategy", "ring")))
+    assert usual == ring and usual["strategy"] == "ring"
+    by_strategy = usual["curve"][0]["by_strategy_ms"]
+    assert by_strategy["tree"] < by_strategy["ring"] == usual["curve"][0]["latency_ms"]
+    out = run(*asked)[1]
+    for title in ("tree (not measured)", "ps-cpu (measured in 2017 only)", "ps-gpu (measured in 2017 only)", " ring "):
+        assert title in out
+    assert "(measured" not in out.partition("step latency by strategy")[0]
+
+
+def test_one_process_needs_the_weight_tensors_and_stays_within_a_node(document, refused):
+    assert "weight tensors" in refused("scaleout", *MEASURED, "--strategy", "one-process", "--gpus", 8)
+    asked = ("scaleout", *MEASURED, "--strategy", "one-process", "--tensors", 161)
+    curve = document(*asked)["curve"]
+    assert [row["gpus"] for row in curve] == [1, 2, 4, 8]
+    assert curve[3]["strategy"] == "one-process" and curve[3]["latency_ms"] > curve[3]["by_strategy_ms"]["ring"]
+    assert [row["gpus"] for row in document(*asked, "--instance", "p3.8xlarge")["curve"]] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((*MEASURED, "--gpus", "128"), "at most 64, not 128"),
+        ((*MEASURED, "--gpus", "12", "--instance", "p3.16xlarge"), "don't fill whole machines"),
+        ((*MEASURED, "--gpus", "some"), "--gpus: 'some'"),
+        ((*MEASURED, "--strategy", "gossip"), "--strategy: invalid choice"),
+        ((*MEASURED, "--global-batch", "128", "--gpus", "8"), "batch 64 per GPU, not 16"),
+        ((*MEASURED, "--instance", "p4d.24xlarge"), "measured on Tesla V100-SXM2-16GB"),
+        ((*MEASURED, "--parameters", "25.6e6"), "not both"),
+        ((*MEASURED, "--gpu", "A100"), "A100-SXM4-40GB, A100-SXM4-80GB"),
+        ((), "TRACE or --step-ms"),
+        (STEP, "--network"),
+        ((*STEP[:2], *STEP[4:], "--network", "ResNet50"), "Give the GPU"),
+        ((*STEP[:4], "--network", "ResNet50"), "Give the batch size"),
+        (("--step-ms", "203", "--anchor", "p3.2xlarge"), "--anchor"),
+    ],
+)
+def test_what_does_not_go_or_is_missing_is_one_line(refused, arguments, says):
+    assert says in refused("scaleout", *arguments)

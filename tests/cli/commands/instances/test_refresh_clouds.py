@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_cli.commands.instances import published_prices
+from profet_cli.commands import prices
 from profet_core.catalog import load_catalog, load_shipped
 
 pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")
@@ -48,7 +48,7 @@ def market(monkeypatch):
     def answers(*items):
         Market.items = list(items)
 
-    monkeypatch.setattr(published_prices, "_live_provider", Market)
+    monkeypatch.setattr(prices, "_live_provider", Market)
     return answers
 
 

@@ -1,8 +1,9 @@
-"""Receives a request's body, in JSON, as a form or as one file, and never more of it than is allowed."""
+"""Receives a request's body, in JSON, as a form or as one file, within limits, and says why one gets no answer."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -15,16 +16,73 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from profet_core.errors import ProfileError
+from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError, ProfileError
 from profet_core.fields.field import PROFILE, Fields, Kind
 from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.guarded import read_guarded
 from profet_core.profiles.profet_json import parse_json
-from profet_http.failures import MALFORMED, TOO_LARGE, TOO_SLOW, UNSUPPORTED, UNUSABLE, RequestError
-from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S, RECEIVE_LIMIT_S, SMALL_JSON_BYTES
+
+_LOG = logging.getLogger(__name__)
 
 JSON, FORM, FILE = "application/json", "multipart/form-data", "application/octet-stream"
+#: Files in a body, all together; larger ones are for `profet convert`, on the user's machine.
+MAX_FILE_BYTES = 30 * 2**20
+#: A JSON body: three profiles of a thousand operations each have 200 KB.
+MAX_JSON_BYTES = 2**20
+#: A JSON body up to this size is answered among the quick ones; larger ones take turns with files.
+SMALL_JSON_BYTES = 2**16
+#: The next part of a body must be there by then; all of it.
+PAUSE_LIMIT_S = 5.0
+RECEIVE_LIMIT_S = 30.0
 _SPOOL_BYTES = 2**20
+
+MALFORMED, NOT_FOUND, NOT_ALLOWED, TOO_SLOW, TOO_LARGE, UNSUPPORTED, UNUSABLE = 400, 404, 405, 408, 413, 415, 422
+OUR_FAULT, BUSY = 500, 503
+#: Status -> code of an error that has none of its own.
+_CODES = {
+    MALFORMED: "malformed",
+    NOT_FOUND: "not_found",
+    NOT_ALLOWED: "not_allowed",
+    TOO_SLOW: "too_slow",
+    TOO_LARGE: "too_large",
+    UNSUPPORTED: "unsupported",
+    UNUSABLE: "input",
+    BUSY: "busy",
+}
+NOT_READY = "The server's models or catalog can't be used: try again later. Its log says why."
+
+
+class RequestError(Exception):
+    """A request that gets no answer; `str(error)` is one line for whoever sent it, and `code` its stable name."""
+
+    def __init__(self, status: int, line: str, *, code: str | None = None, **headers: str) -> None:
+        super().__init__(line)
+        self.status = status
+        self.code = code or _CODES.get(status, "failed")
+        self.headers = {**headers, **({"Retry-After": "2"} if status == BUSY else {})}
+
+
+def failure_of(error: Exception) -> RequestError:
+    """The response to any error; details of our own faults go to the log only."""
+    match error:
+        case RequestError():
+            return error
+        case HTTPException(status_code=404):
+            return RequestError(NOT_FOUND, "Not found: /v1/docs lists the endpoints.")
+        case HTTPException(status_code=405):
+            allow = (error.headers or {}).get("Allow", "")
+            return RequestError(NOT_ALLOWED, f"Use {allow} here.", Allow=allow)
+        case HTTPException():
+            return RequestError(error.status_code, str(error.detail))
+        case ArtifactError() | CatalogError():
+            _LOG.error("No answer: %s", error)
+            return RequestError(BUSY, NOT_READY)
+        case BusyError():
+            return RequestError(BUSY, str(error))
+        case ProfetError():
+            return RequestError(UNUSABLE, " ".join(str(error).split()), code=error.code)
+    _LOG.error("A request failed", exc_info=error)
+    return RequestError(OUR_FAULT, "Something went wrong on our side: try again later.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +95,7 @@ class SentFile:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request's values by field, checked; files are not read yet.
-
-    Attributes
-    ----------
-    quick : nothing in it is large.
-    """
+    """A request's values by field, checked, files not read yet; `quick`: nothing in it is large."""
 
     values: Mapping[str, object]
     quick: bool = False
@@ -82,7 +135,7 @@ async def received(request: Request, fields: Fields) -> AsyncIterator[Received]:
             kind = _content_type(request)
             try:
                 async with asyncio.timeout(RECEIVE_LIMIT_S):
-                    found = await _RECEIVE[kind](_limited(request, _most(kind), kind), fields, stack)
+                    found = await _RECEIVE[kind](_limited(request, kind), fields, stack)
             except TimeoutError:
                 raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
             except ClientDisconnect:
@@ -94,32 +147,46 @@ async def received(request: Request, fields: Fields) -> AsyncIterator[Received]:
 
 
 def _content_type(request: Request) -> str:
-    """What the body says it is: `JSON`, `FORM` or `FILE`.
-
-    Raises
-    ------
-    RequestError : it is something else, or compressed on the way, or said to be longer than allowed.
-    """
+    """`JSON`, `FORM` or `FILE`; RequestError for another, one compressed on the way or said to be too long."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in (JSON, FORM, FILE):
+    if kind not in _RECEIVE:
         raise RequestError(UNSUPPORTED, f"Send {JSON}, {FORM} or, for a file as the body, {FILE}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise RequestError(UNSUPPORTED, "Send the body without Content-Encoding; the file itself may be gzip.")
     length = request.headers.get("content-length", "")
     if length and "transfer-encoding" in request.headers:
         raise RequestError(MALFORMED, "Send Content-Length or Transfer-Encoding, not both.")
-    if length.isdecimal() and int(length) > _most(kind):
-        raise _too_large(kind)
+    if length.isdecimal():
+        _check_size(int(length), kind)
     return kind
 
 
-def _values(fields: Fields, given: Mapping[str, Any], read: Callable[[Kind, Any], object]) -> dict[str, object]:
-    """The values of a body or a query, checked.
+def _check_size(size: int, kind: str) -> None:
+    most = MAX_JSON_BYTES if kind == JSON else MAX_FILE_BYTES
+    if size > most:
+        what, instead = "file", "reduce larger ones with `profet convert TRACE -o profile.json`"
+        if kind == JSON:
+            what, instead = "JSON body", "send a trace as a file, or reduce it"
+        raise RequestError(TOO_LARGE, f"A {what} can have at most {most // 2**20} MB: {instead}.")
 
-    Raises
-    ------
-    RequestError : an unknown field, or a value of another kind.
-    """
+
+def _limited(request: Request, kind: str) -> Request:
+    """The same request, whose body ends in an error once it is too long or stops coming."""
+    taken = 0
+
+    async def counted() -> dict:
+        nonlocal taken
+        async with asyncio.timeout(PAUSE_LIMIT_S):
+            message = await request.receive()
+        taken += len(message.get("body", b""))
+        _check_size(taken, kind)
+        return dict(message)
+
+    return Request(request.scope, counted)
+
+
+def _values(fields: Fields, given: Mapping[str, Any], read: Callable[[Kind, Any], object]) -> dict[str, object]:
+    """The values of a body or a query; RequestError for an unknown field, or a value of another kind."""
     values = {}
     for name, value in given.items():
         if name not in fields:
@@ -127,7 +194,7 @@ def _values(fields: Fields, given: Mapping[str, Any], read: Callable[[Kind, Any]
             raise RequestError(UNUSABLE, f"Unknown field {shown}: choose from {', '.join(fields)}.")
         try:
             values[name] = read(fields[name].kind, value)
-        except (ValueError, OverflowError):
+        except (LookupError, ValueError, OverflowError):
             raise RequestError(UNUSABLE, f"{name} must be {fields[name].kind.wanted}.") from None
     return values
 
@@ -137,7 +204,7 @@ def _texts(fields: Fields, items: Iterable[tuple[str, str]]) -> dict[str, object
     texts: dict[str, list[str]] = {}
     for name, text in items:
         texts.setdefault(name, []).append(text)
-    return _values(fields, texts, lambda kind, several: kind.of_texts(several))
+    return _values(fields, texts, Kind.of_texts)
 
 
 async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received:
@@ -146,14 +213,12 @@ async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received
     try:
         document = parse_json(body)
     except ProfileError as error:
-        raise RequestError(MALFORMED, str(error).replace("The file", "The body")) from None
+        raise RequestError(MALFORMED, f"body: {error}") from None
     if not isinstance(document, dict):
         raise RequestError(UNUSABLE, "The body must be a JSON object, with a field profile.")
     # Null is as good as no value.
     given = {name: value for name, value in document.items() if value is not None or name not in fields}
-    return Received(
-        _values(fields, given, lambda kind, value: kind.checked(value)), quick=len(body) <= SMALL_JSON_BYTES
-    )
+    return Received(_values(fields, given, Kind.checked), quick=len(body) <= SMALL_JSON_BYTES)
 
 
 async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
@@ -196,35 +261,3 @@ _RECEIVE = {JSON: _json, FORM: _form, FILE: _file}
 def _no_query(request: Request) -> None:
     if request.query_params:
         raise RequestError(UNUSABLE, "Put fields in the body; use the query only for a file sent as the body.")
-
-
-def _limited(request: Request, most: int, kind: str) -> Request:
-    """The same request, whose body ends in an error once it is longer than `most` bytes."""
-    receive, taken = request.receive, 0
-
-    async def counted() -> dict:
-        nonlocal taken
-        async with asyncio.timeout(PAUSE_LIMIT_S):
-            message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > most:
-            raise _too_large(kind)
-        return dict(message)
-
-    return Request(request.scope, counted)
-
-
-def _most(kind: str) -> int:
-    return MAX_JSON_BYTES if kind == JSON else MAX_FILE_BYTES
-
-
-def _too_large(kind: str) -> RequestError:
-    megabytes = _most(kind) // 2**20
-    if kind == JSON:
-        return RequestError(
-            TOO_LARGE, f"A JSON body can have at most {megabytes} MB: send a trace as a file, or reduce it."
-        )
-    return RequestError(
-        TOO_LARGE,
-        (f"A file can have at most {megabytes} MB: reduce larger ones with `profet convert TRACE -o profile.json`."),
-    )

@@ -1,7 +1,8 @@
-"""Published prices of many clouds, fetched through gpuhunt, an optional library, as the catalog's offers."""
+"""`profet instances refresh`: today's published prices through gpuhunt, laid over the catalog in the user's file."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
@@ -11,9 +12,24 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from profet_core.catalog import Catalog, Gpu, load_gpus
-from profet_core.catalog.clouds import PublishedPrice, machine_facts, market_of, offer_name
-from profet_core.errors import CatalogError, InputError
+from profet_cli.arguments import add_format
+from profet_cli.output import cell, print_json, print_table, print_warnings
+from profet_core.catalog import HOME_REGION, Catalog, Gpu, load_catalog, load_gpus, load_shipped, own_path
+from profet_core.catalog.clouds import (
+    PriceChange,
+    PublishedPrice,
+    check_believable,
+    machine_facts,
+    market_of,
+    offer_name,
+    price_changes,
+    usable_prices,
+)
+from profet_core.catalog.own import OWN_VARIABLE, changing_own, checked_text, laid_over, read_own, writable, write_own
+from profet_core.documents.parts import OFFER
+from profet_core.errors import CatalogError, InputError, ProfetError
+from profet_core.fields.field import names
+from profet_core.units import listed_price
 
 #: The catalog's clouds -> gpuhunt's names of them.
 PROVIDERS: Mapping[str, str] = {
@@ -38,6 +54,126 @@ _JOINED = ((r"^RTX(\d{4})(Ti)?$", r"RTX \1 \2"), (r"^RTX(\d{4})Ada$", r"RTX \1 A
 #: GPUs that gpuhunt calls the same in either form; the market rents out both.
 _FORM_NOT_TOLD = {("vast", "A100"), ("vast", "H100")}
 _TIMEOUT_S = 30.0
+#: Refreshed where no cloud is named.
+DEFAULT_CLOUD = "aws"
+
+
+def add_refresh(parser: argparse.ArgumentParser) -> None:
+    """Which list, and whether to write."""
+    add_format(parser, default=argparse.SUPPRESS)
+    parser.add_argument(
+        "--provider",
+        type=names,
+        metavar="A,B",
+        default=argparse.SUPPRESS,
+        help=f"{', '.join(PROVIDERS)}, or all (default: {DEFAULT_CLOUD})",
+    )
+    parser.add_argument(
+        "--region", action="append", help="region (default: where the catalog has offers); can be repeated"
+    )
+    parser.add_argument("--new", action="store_true", help="also add new offers of known GPUs")
+    parser.add_argument("--force", action="store_true", help="accept prices that change more than fivefold")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+
+
+def run_refresh(options: argparse.Namespace) -> None:
+    """Fetch, compare, refuse what is not believable, write, and print what changed."""
+    path, catalog, shipped = writable(own_path(), OWN_VARIABLE), load_catalog(), load_shipped()
+    published, answered = _published(options, catalog)
+    changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX, with_new=options.new)
+    if not changes:
+        raise InputError(f"{', '.join(_clouds(options))} lists no catalog instances there: nothing was changed.")
+    if not options.force:
+        check_believable(changes)
+    new = [change.offer for change in changes if not change.kept]
+    if options.dry_run:
+        checked_text(laid_over(read_own(path, shipped), new), shipped)
+    else:
+        with changing_own(path):
+            write_own(path, laid_over(read_own(path, shipped), new), shipped)
+    listed = {change.offer.name for change in changes}
+    not_listed = [name for name, row in catalog.items() if name not in listed and row.provider in answered]
+    known_gpu = {price.instance for price in published if price.gpu is not None and price.usd_per_hour}
+    more = 0 if options.new else len(known_gpu - catalog.keys())
+    if options.format == "json":
+        print_json(
+            {
+                "file": str(path),
+                "written": not options.dry_run,
+                "changes": [
+                    {
+                        "old_usd_per_hour": change.old_usd_per_hour,
+                        "change_percent": change.change_percent,
+                        "kept": change.kept,
+                        **OFFER.document(change.offer),
+                    }
+                    for change in changes
+                ],
+                "not_listed": not_listed,
+            }
+        )
+        return
+    print_table(("instance", "region", "market", "before", "now", "change"), [_text_row(change) for change in changes])
+    if not_listed:
+        print(f"not listed there: {', '.join(not_listed)}")
+    if more:
+        print(f"{more} more {'offer has' if more == 1 else 'offers have'} a known GPU: --new adds them")
+    print(f"nothing was written (--dry-run); it would be in {path}" if options.dry_run else f"written to {path}")
+
+
+def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[PublishedPrice], list[str]]:
+    """The prices of every cloud asked for, and these clouds; of several, an unavailable one is reported and skipped."""
+    found: list[PublishedPrice] = []
+    answered: list[str] = []
+    problems: dict[str, ProfetError] = {}
+    clouds, lists, damaged = _clouds(options), PriceLists(), 0
+    for name in clouds:
+        try:
+            listed = published_prices(lists, name, options.region or _usual_regions(catalog, name), catalog)
+            usable = usable_prices(catalog, listed)
+            damaged += len(listed) - len(usable)
+            found += usable
+            answered.append(name)
+        except ProfetError as problem:
+            problems[name] = problem
+    if len(problems) == len(clouds):
+        raise problems[clouds[0]]
+    print_warnings(f"{name} is skipped: {problem}" for name, problem in problems.items())
+    if damaged:
+        print_warnings([f"{damaged} damaged {'row is' if damaged == 1 else 'rows are'} skipped"])
+    return found, answered
+
+
+def _clouds(options: argparse.Namespace) -> list[str]:
+    """The clouds asked for, as the catalog calls them; raises InputError for an unknown one."""
+    given = [name.lower() for name in getattr(options, "provider", ())] or [DEFAULT_CLOUD]
+    if "all" in given:
+        return list(PROVIDERS)
+    ours = {gpuhunt: name for name, gpuhunt in PROVIDERS.items()}
+    clouds = list(dict.fromkeys(ours.get(name, name) for name in given))
+    if unknown := [name for name in clouds if name not in PROVIDERS]:
+        raise InputError(f"Unknown cloud {unknown[0][:60]!a}: choose from {', '.join(PROVIDERS)}, or all.")
+    return clouds
+
+
+def _usual_regions(catalog: Catalog, provider: str) -> list[str]:
+    """Where the catalog has offers of a cloud."""
+    if provider in LIVE_PROVIDERS:
+        return [ANYWHERE]
+    regions = {offer.region for offer in catalog.all_offers if offer.provider == provider}
+    return sorted(regions) or [HOME_REGION]
+
+
+def _text_row(change: PriceChange) -> tuple[str, ...]:
+    offer = change.offer
+    before, now = cell(change.old_usd_per_hour, listed_price), listed_price(offer.usd_per_hour)
+    if change.kept:
+        text = "yours is kept"
+    elif change.change_percent is None:
+        text = "new"
+    else:
+        text = "same" if offer.usd_per_hour == change.old_usd_per_hour else f"{change.change_percent:+.1f}%"
+    return offer.name, offer.region, offer.market, before, now, text
 
 
 class PriceLists:
@@ -78,9 +214,7 @@ def published_prices(
     with _quiet_and_impatient(), contextlib.suppress(*lists.errors):
         items = lists.items(provider)
     if not items:
-        raise CatalogError(
-            f"The price list of {provider} can't be fetched: check the network or try again later. Nothing was changed."
-        )
+        raise CatalogError(f"The price list of {provider} can't be fetched: check the network or try again later.")
     offers = [(_region_of(provider, item.location), item) for item in items if _is_offer(provider, item)]
     found = [(region, item) for region, item in offers if region in regions]
     if not found:
