@@ -146,7 +146,7 @@ class Gpus(dict[str, Gpu]):
         if is_part_of_a_gpu(name) or is_laptops(name):
             what = "a GPU slice" if is_part_of_a_gpu(name) else "a laptop GPU"
             raise InputError(f"{name!r} is {what}, not the card that specs are known for.")
-        names = {field_names.lower(): gpu.name for gpu in self.values() for field_names in (gpu.name, gpu.model)}
+        names = {name.lower(): gpu.name for gpu in self.values() for name in (gpu.name, gpu.model)}
         close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
         meant = f"; did you mean {names[close[0]]}?" if close else "."
         raise InputError(f"Unknown GPU {name!r}{meant} `profet gpus known` lists all.")

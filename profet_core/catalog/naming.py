@@ -7,10 +7,11 @@ import difflib
 import re
 from collections.abc import Iterable
 from datetime import date
+from functools import lru_cache
 
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
 
-#: Clouds' own field_names of their names; others stay as written.
+#: Names as the clouds write them; others stay as written.
 _CLOUDS = {
     "aws": "AWS",
     "azure": "Azure",
@@ -21,12 +22,12 @@ _CLOUDS = {
     "vast": "Vast",
     "verda": "Verda",
 }
-#: Form factors in NVIDIA's field_names, and models sold with several memory sizes.
+#: Form factors as NVIDIA writes them, and models sold with several memory sizes.
 _FORMS, _BY_MEMORY = {"SXM": "SXM", "PCIE": "PCIe", "NVL": "NVL"}, ("A100",)
 
 
 def cloud_words(provider: str) -> str:
-    """A cloud's name in its own field_names; 'your own' for custom hardware.
+    """A cloud's name as it writes it; 'your own' for custom hardware.
 
     >>> cloud_words("gcp"), cloud_words("own"), cloud_words("acme")
     ('GCP', 'your own', 'acme')
@@ -79,11 +80,11 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
 
 def old_price_note(offer: Instance, today: date | None = None) -> str:
     """Note for a price that is more than a year old: 'price of 2021, over 4 years old'; else empty."""
-    today = today or date.today()
-    # Most prices are recent. Dates of the same format sort like strings.
-    if offer.as_of > f"{today.year - 1}-{today.month:02}-{today.day:02}"[: len(offer.as_of)]:
-        return ""
-    years = price_age_years(offer.as_of, today)
-    if years < 1:
-        return ""
-    return f"price from {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old"
+    return _age_note(offer.as_of, today or date.today())
+
+
+@lru_cache(1024)
+def _age_note(as_of: str, today: date) -> str:
+    """Note on a price of a date: hundreds of offers share a few."""
+    years = price_age_years(as_of, today)
+    return f"price from {as_of}, over {'a year' if years == 1 else f'{years} years'} old" if years else ""
