@@ -72,7 +72,7 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
     row = rows["g6e.xlarge"]
     assert row.latency_ms == found.latency_ms[0]
     assert row.interval.log_half_width == pytest.approx(found.log_half_width[0])
-    assert row.note == found.note
+    assert row.notes == found.notes
     assert row.cost_per_1000_steps_usd == pytest.approx(
         cost_usd(1000 * row.latency_ms, catalog["g6e.xlarge"].usd_per_hour)
     )
