@@ -18,6 +18,7 @@ from profet_core.features.operations import (
     column_sums,
     is_set_aside,
     kind_of,
+    load_operation_kinds,
     report_unknown,
     same_operations,
 )
@@ -126,8 +127,8 @@ class ClassTimes:
     severely: np.ndarray
 
 
-#: Lists of operations that are kept, and how many operations each may have.
-_MOST_KEPT, _LONGEST_KEPT = 32, 500
+#: Lists of operations that are kept.
+_MOST_KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +218,15 @@ class OperationClasses:
         )
 
     def _table(self, operations: tuple[str, ...]) -> _Table:
-        """The table of these operations, kept because a visitor's profile is predicted many times."""
+        """The table of these operations, kept because one profile is predicted many times.
+
+        Names that only an uploaded file has are not kept.
+        """
         found = self._tables.get(operations)
         if found is None:
             found = self._read(operations)
-            if len(operations) <= _LONGEST_KEPT:
+            shipped = load_operation_kinds().shipped
+            if all(name in self.columns or name in shipped for name in operations):
                 if len(self._tables) == _MOST_KEPT:
                     self._tables.clear()
                 self._tables[operations] = found
