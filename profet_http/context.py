@@ -57,7 +57,7 @@ class SharedContext:
 
 
 class Workers:
-    """Threads with a number of places; who finds none is told to come back.
+    """Threads with a number of places; a request without one is answered with "busy".
 
     Parameters
     ----------

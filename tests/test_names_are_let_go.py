@@ -14,7 +14,7 @@ from tests.made.chrome_traces import cuda_step, kernel, trace
 from tests.test_imports import modules_of
 
 ROOT = Path(__file__).resolve().parents[1]
-SECRET = "conv_of_a_stranger"
+SECRET = "conv_of_my_network"
 
 #: Finds the secret in the process without having it: it is looked for backwards.
 FIND = f"""

@@ -53,6 +53,7 @@ def reading_archive() -> Iterator[None]:
     except ProfileError:
         raise
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, ValueError):
+        # The last two: a compression that zipfile doesn't know, and numbers in a header that are none.
         raise ProfileError("The archive is damaged: pack or download it again.") from None
 
 

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_failure_is_logged_as_one_line_without_texts_and_places(caplog):
     class Source(io.BytesIO):
         def read(self, *_: object) -> bytes:
-            raise KeyError("conv_of_a_stranger")
+            raise KeyError("conv_of_my_network")
 
     try:
         read_profile(Source())
@@ -40,4 +40,4 @@ def test_a_failure_is_logged_as_one_line_without_texts_and_places(caplog):
     line = record.getMessage()
     assert line.startswith("A page failed: KeyError at ") and "profet_core/profiles/reading.py:" in line
     assert record.exc_info is None and "\n" not in line
-    assert "conv_of_a_stranger" not in line and str(ROOT) not in line
+    assert "conv_of_my_network" not in line and str(ROOT) not in line

@@ -1,4 +1,4 @@
-"""A models folder is whole and unchanged, or refused in one line; layers and models of one's own."""
+"""A models folder is whole and unchanged, or refused in one line; custom models."""
 
 from __future__ import annotations
 
