@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from profet_core.layers import counts_of
+from profet_core.layers.network import Network as NetworkFile
 from profet_core.manycore.answer import ThreadsRow, manycore
 from profet_core.manycore.models import (
     FEWEST_THREADS,
@@ -30,10 +31,15 @@ from ui.charts import BLUE, GRAY, ORANGE, Figure, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, select
+from ui.inputs.uploads import network_file
 from ui.state.resources import Resources
 from ui.state.session import ManyCore, session
 from ui.tables import MISSING, download_buttons, show_table
-from ui.words import plain, show_text, show_warning
+from ui.words import plain, show_error, show_text, show_warning
+
+_FILE_TIP = (
+    "A Keras model (.keras or JSON), ONNX, or a layer table (CSV). Only its layers are read, and it is not kept."
+)
 
 
 def _network_input() -> Network:
@@ -47,9 +53,23 @@ def _network_input() -> Network:
         select("Network name", ManyCore.manycore_name)
         number_field("Image size (pixels)", ManyCore.manycore_pixels)
         return scaled_network(asked.manycore_name, counts_of(asked.manycore_name, asked.manycore_pixels).flops)
-    tip = "Forward pass. A multiply-add counts as two. *Without a profile* counts those of a network's file."
-    number_field("FLOPs per image", ManyCore.manycore_flops, tip=tip)
+    field = st.container()
+    # Drawn first: the FLOPs of a file go into the field above.
+    number_field("Image size (pixels)", ManyCore.manycore_file_pixels, empty="from file")
+    given = network_file(_FILE_TIP, pixels=asked.manycore_file_pixels, take=_use_flops)
+    number_field(
+        "FLOPs per image", ManyCore.manycore_flops, tip="Forward pass. A multiply-add counts as two.", at=field
+    )
+    if given.problem:
+        show_error(given.problem)
+    elif given.network is not None and given.network.counts.flops == asked.manycore_flops:
+        st.caption(f"FLOPs of {plain(given.name)}: {asked.manycore_flops:,.0f}.")
     return scaled_network("custom", asked.manycore_flops)
+
+
+def _use_flops(network: NetworkFile) -> None:
+    """Take a file's FLOPs per image; InputError if they are out of bounds."""
+    session.manycore.manycore_flops = scaled_network(network.name, network.counts.flops).forward_flops
 
 
 def _training_input(network: Network) -> Training:

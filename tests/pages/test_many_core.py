@@ -57,6 +57,29 @@ def test_flops_and_the_link_restore_the_view(open_app):
     assert_shows(go(go(app, "about"), "many_core"), answer)
 
 
+def give_one(app, name, content):
+    """Give a network's file."""
+    return app.file_uploader[0].set_value((name, content, "application/octet-stream")).run()
+
+
+TABLE = b"kind,channels,kernel\nconvolution,5,4\nflatten,,\ndense,10,\n"
+
+
+def test_a_file_s_flops_are_counted_and_go_into_the_link(open_app):
+    """Of three channels, twice 26 x 26 x 5 outputs x 48 multiply-adds, and 3380 x 10."""
+    app = open_app("many_core", manycore_from="flops")
+    app = give_one(app, "mine.csv", TABLE)
+    (line,) = lines(app.error)
+    assert "the image's size is missing" in line
+    app = give_one(type_in(app, "manycore_file_pixels", 29), "mine.csv", TABLE)
+    flops = 2 * (26 * 26 * 5 * 48 + 3_380 * 10)
+    assert_shows(app, manycore(scaled_network("own", flops), PUBLISHED_TRAINING["small"], PUBLISHED_THREADS))
+    assert [line for line in lines(app.caption) if line.startswith("FLOPs of mine.csv: 392,080.")]
+    assert link(app)["manycore_flops"] == "392080"
+    app = type_in(app, "manycore_flops", 1e9)
+    assert not [line for line in lines(app.caption) if "mine.csv" in line]
+
+
 def test_what_is_wrong_is_one_line_and_changes_nothing(open_app):
     app = open_app(
         "many_core", manycore_network="<b>", manycore_pixels="nan", manycore_threads="9" * 5_000, manycore_shows="all"

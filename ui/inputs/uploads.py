@@ -85,16 +85,17 @@ class GivenNetwork:
     network: Network | None = None
 
 
-def network_file(tip: str, *, pixels: int | None) -> GivenNetwork:
+def network_file(tip: str, *, pixels: int | None, take: Callable[[Network], None] = lambda _: None) -> GivenNetwork:
     """Ask for a network's file, keep its layers for the session, and let the file go.
 
-    `pixels`: image size to count at; None: the file's own.
+    `pixels`: image size to count at; None: the file's own. `take`: called with each network that is read.
     """
     given: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
     file = st.file_uploader("Network file", key=_uploader_key("network"), help=tip)
     if file is not None and not file.closed:
         try:
             network = _read(file, lambda copy: read_network_guarded(copy, file.name, pixels))
+            take(network)
             given = GivenNetwork(file.name, network=network)
         except Exception as error:
             given = GivenNetwork(file.name, _why_not(file, error), given.network)

@@ -385,6 +385,7 @@ class ManyCore(Part):
     manycore_name = one_of(named_networks(), "ResNet50")
     manycore_pixels = _whole(224, MIN_PIXELS, MAX_PIXELS)
     manycore_flops: Field[float] = Field(1e9, lambda text, _: _between(float(text), FEWEST_FLOPS, MOST_FLOPS))
+    manycore_file_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)
     manycore_images = _whole_or_empty(1, MOST_IMAGES)
     manycore_test_images = _whole_or_empty(0, MOST_IMAGES)
     manycore_epochs = _whole_or_empty(1, MOST_EPOCHS)
