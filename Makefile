@@ -75,8 +75,8 @@ lint: $(VENV)/all.done ## check style and types
 
 lock: $(VENV)/pip.done ## pin requirements.txt and requirements-serve.txt from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv==0.13.8
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes pyproject.toml -o requirements-serve.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --extra train --extra test pyproject.toml -c requirements-serve.txt -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-strip-extras --generate-hashes pyproject.toml -o requirements-serve.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-strip-extras --generate-hashes --extra train --extra test pyproject.toml -c requirements-serve.txt -o requirements.txt
 
 licenses: $(VENV)/all.done ## list the licenses of the serving set; fails on one that is not permitted
 	$(BIN)/python -m docs.licenses
