@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
@@ -16,7 +16,7 @@ from profet_core.catalog.collection import is_guess
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words, price_age_years
-from profet_core.from_layers.model import METHODS, Regime
+from profet_core.from_layers.estimate import Regime
 from profet_core.latency import HOST_LIMITED, Basis
 from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
 from profet_core.units import (
@@ -32,7 +32,6 @@ from profet_core.units import (
     time_unit,
 )
 from ui.curves import gpu_look
-from ui.state.session import NetworkFile
 from ui.tables import DASH, MISSING, Cell, Column, Row, Value
 from ui.words import SHORT_BASIS
 
@@ -475,14 +474,13 @@ OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
 class EstimateRow:
     """One offer with its estimate.
 
-    `by_method`: method -> latency, milliseconds. `profiled_ms`: as predicted from a profile; None without one.
+    `profiled_ms`: as predicted from a profile; None without one.
     """
 
     plan: Plan
     epochs: int
     fit: FitAnswer | None
     regime: Regime
-    by_method: Mapping[str, float]
     profiled_ms: float | None
 
     #: An estimate needs no anchor.
@@ -513,11 +511,5 @@ def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
         Column("epoch_usd", "Epoch cost", lambda row: row.plan.total_usd / row.epochs, format_usd),
         _hidden(TRAINING_COST),
         Column("regime", "Case", lambda row: row.regime.value, by_default=False, tip=tip),
-        *map(_by_method, METHODS),
         confidence_column("latency_ms"),
     )
-
-
-def _by_method(name: str) -> Column[EstimateRow]:
-    key, title = f"{name.replace('-', '_')}_ms", NetworkFile.net_method.options[name]
-    return Column(key, title, lambda row: row.by_method[name], format_ms, by_default=False)

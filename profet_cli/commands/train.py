@@ -37,13 +37,13 @@ Trained = tuple[Document, Sequence[str]]
 def train_part(options: argparse.Namespace, part: str) -> Trained:
     """One file of coefficients, beside the models there are."""
     with training_set():
-        from profet_core.from_layers.model import ESTIMATE_NAME
+        from profet_core.from_layers.rates import RATES_NAME
         from profet_lab.estimate.estimate_file import fit_and_write
         from profet_lab.models_folder import write_coefficients
     out = Path(options.out)
     measurements, folder = open_measurements(options)
     if part == "estimate":
-        path, checksum = out / ESTIMATE_NAME, fit_and_write(measurements, out).checksum
+        path, checksum = out / RATES_NAME, fit_and_write(measurements, folder, out).checksum
     else:
         name, make, _ = _coefficients(measurements, folder)[part]
         content = make()

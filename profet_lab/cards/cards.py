@@ -16,9 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu
-from profet_core.from_layers.costs import WORK
-from profet_core.from_layers.estimate import FRAMEWORK_LOG_SD
-from profet_core.from_layers.model import METHODS
+from profet_core.from_layers.rates import RateModel
 from profet_core.latency import combined_sd, quantile
 from profet_core.manycore.answer import CheckRow, mean_apart_percent
 from profet_core.manycore.models import XEON_PHI_7120P
@@ -250,20 +248,9 @@ def _half_width(report: Mapping[str, Any], model: TransferModel, gpu: Gpu, insta
 Report = Mapping[str, Any]
 
 
-def estimate_card(report: Report, coefficients: Report) -> str:
-    """Latency without a profile; `coefficients` : as `estimate.json` holds them."""
-    return render(
-        "estimate_card.md.j2",
-        report=report,
-        methods=METHODS,
-        instances=coefficients["instances"],
-        work=WORK,
-        selected=coefficients["methods"]["log-linear"]["selected"],
-        intercept=coefficients["methods"]["log-linear"]["intercept"],
-        splits={name: coefficients["methods"][name]["splits"] for name in ("xgboost", "lightgbm")},
-        widths=coefficients["regimes"],
-        framework_log_sd=FRAMEWORK_LOG_SD,
-    )
+def estimate_card(report: Report, model: RateModel) -> str:
+    """Latency without a profile."""
+    return render("estimate_card.md.j2", report=report, model=model)
 
 
 def precision_card(report: Report, model: PrecisionModel) -> str:
