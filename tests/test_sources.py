@@ -12,7 +12,7 @@ from tests.test_imports import MAY_IMPORT, module_name, modules_of, syntax_tree
 
 #: Names of libraries as docstrings write them.
 LIBRARIES = {"argparse", "keras", "pandas", "scipy", "st", "sys", "tf", "torch"}
-DATA_FILES = {"csv", "json", "parquet"}
+FILE_ENDINGS = {"css", "csv", "js", "json", "md", "parquet", "toml", "txt"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 SOURCES = {path: syntax_tree(path) for part in MAY_IMPORT for path in modules_of(part)}
 OTHERS = {path: syntax_tree(path) for part in ("benchmarks", "docs", "tests") for path in modules_of(part)}
@@ -59,13 +59,13 @@ def qualified_names() -> set[str]:
 
 
 def dotted_names(tree: ast.AST) -> Iterator[str]:
-    """In backticks in docstrings: `module.name`, `Class.field`; not of parameters, libraries and data files."""
+    """In backticks in docstrings: `module.name`, `Class.field`; not of parameters, libraries and files."""
     parameters = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     for node in ast.walk(tree):
         text = ast.get_docstring(node) if isinstance(node, Function | ast.ClassDef | ast.Module) else None
         for name in re.findall(r"`([a-zA-Z_]\w*(?:\.[a-zA-Z_]\w*)+)(?:\(\))?`", text or ""):
             first, last = name.split(".")[0], name.rpartition(".")[2]
-            if first not in LIBRARIES | parameters and last not in DATA_FILES:
+            if first not in LIBRARIES | parameters and last not in FILE_ENDINGS:
                 yield name
 
 

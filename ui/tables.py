@@ -14,10 +14,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import pandas as pd
 import streamlit as st
-from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 
 from ui.state.session import Table
+from ui.streamlit_internals import component
 
 Row = TypeVar("Row")
 #: Contravariant: a column of all rows with a plan is one of any page's rows.
@@ -171,16 +170,6 @@ def as_json(rows: Sequence[Mapping[str, object]]) -> str:
     return json.dumps(list(rows), indent=2, allow_nan=False)
 
 
-def _mounted() -> Any:
-    """What mounts the table in the browser: `assets/result_table.js` and `.css`."""
-    name, package, manager = "result_table", "profet", get_bidi_component_manager()
-    if manager.get_component_asset_root(f"{package}.{name}") is None:
-        # Streamlit finds only components of installed packages by itself.
-        manifest = ComponentManifest(package, "1", [ComponentConfig(name, asset_dir="assets")])
-        manager.register_from_manifest(manifest, Path(__file__).parent)
-    return st.components.v2.component(f"{package}.{name}", js=f"{name}.js", css=f"{name}.css", isolate_styles=False)
-
-
 def result_table(
     rows: Sequence[Row],
     columns: Sequence[Column[Row]],
@@ -236,7 +225,9 @@ def result_table(
         for row in shown_rows
     ]
     data = {"title": title, "columns": heads, "rows": cells}
-    _mounted()(key=key, data=data, on_sort_change=sort, on_open_change=open_row)
+    component("result_table", Path(__file__).parent / "assets")(
+        key=key, data=data, on_sort_change=sort, on_open_change=open_row
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         _column_chooser(columns, shown, choices)
         if shown_rows:

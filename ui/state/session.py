@@ -414,7 +414,7 @@ class Own(Part):
     Attributes
     ----------
     link_given : what the link gave that no profile has replaced yet; None before it is read.
-    link_page : that is drawn. link_missing : the link is to an upload that isn't there.
+    link_page : title of the one that is drawn. link_missing : the link is to an upload that isn't there.
     """
 
     own_profiles: Field[Mapping[str, Held]] = Field({})
