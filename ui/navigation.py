@@ -10,6 +10,7 @@ _PAGES = "navigation:pages"
 _GROUPS = {
     "": (
         ("predict", "Predict", "recommend"),
+        ("scaler", "Scaler", "straighten"),
         ("sizes", "Sizes", "show_chart"),
         ("compare", "Compare", "compare_arrows"),
         ("scale_out", "Scale out", "hub"),

@@ -31,7 +31,7 @@ def test_the_first_link_opens_its_page(page, repository, link, heading):
 
 
 def test_every_page_is_in_the_navigation(browser, app_url, page: Page):
-    pages = ["", "sizes", "compare", "scale_out", "estimate", "many_core", "accuracy", "about"]
+    pages = ["", "scaler", "sizes", "compare", "scale_out", "estimate", "many_core", "accuracy", "about"]
     assert paths(browser, app_url) == pages
     open_page(page, f"{app_url}/accuracy?part=manycore")
     follow(page, "Many-core CPUs")

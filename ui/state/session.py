@@ -297,16 +297,21 @@ class PredictView(Part):
 
 
 class SizesView(Part):
-    """What Sizes shows, and GPUs that charts show; the scaler between latencies, milliseconds, at both ends."""
+    """What Sizes shows, and the GPUs that charts show."""
 
-    sizes_view = one_of({"curves": "Curves", "scaler": "Scaler"})
     axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scale = one_of({"log": "Log", "linear": "Linear"})
     drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
     shows = one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"})
     each_at = one_of(("size", "largest"))
+
+
+class ScalerView(Part):
+    """Latencies at both ends of an axis, milliseconds, empty: as predicted; and the size between them."""
+
+    scaler_axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
-    scaler_method = one_of({"default": "Default", "profet": "Polynomial (PROFET)"})
+    scaler_method = one_of({"default": "Default", "profet": "PROFET's polynomial"})
     scaler_min_batch, scaler_max_batch = _positive_or_empty(), _positive_or_empty()
     scaler_min_pixels, scaler_max_pixels = _positive_or_empty(), _positive_or_empty()
     scaler_at_batch = _whole(128, *AXIS_RANGE["batch"])
@@ -436,7 +441,8 @@ class Session:
 
     profile, second = Slot(), Slot("second")
     network, training, offers, own = Network(), Training(), Offers(), Own()
-    predict, sizes, compare, scale_out = PredictView(), SizesView(), CompareView(), ScaleOut()
+    predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
+    compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, estimate_table = Table("scale_out"), Table("estimate")
