@@ -14,10 +14,9 @@ _GROUPS = {
         ("sizes", "Sizes", "show_chart"),
         ("compare", "Compare", "compare_arrows"),
         ("scale_out", "Scale out", "hub"),
+        ("estimate", "No profile", "schema"),
     ),
     "More": (
-        ("estimate", "Without a profile", "schema"),
-        ("many_core", "Many-core CPUs", "memory"),
         ("accuracy", "Accuracy", "rule"),
         ("about", "About", "info"),
     ),

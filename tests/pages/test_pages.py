@@ -17,9 +17,8 @@ def test_every_page_opens_by_its_link(open_app, page):
         "scaler": "Scaler prediction",
         "sizes": "Latency and cost by batch size and image size",
         "scale_out": "Training on 1 to 64 GPUs",
-        "estimate": "Without a profile",
+        "estimate": "Time and cost without a profile",
         "compare": "Compare profiles",
-        "many_core": "Many-core CPUs",
         "accuracy": "Accuracy",
         "about": "About",
     }

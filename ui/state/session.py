@@ -319,8 +319,9 @@ class ScalerView(Part):
 
 
 class NetworkFile(Part):
-    """The network without a profile, and its step."""
+    """Which hardware No profile is about; the network without a profile, and its step."""
 
+    hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
     net = one_of(named_networks(), "ResNet50")
     net_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)
@@ -373,7 +374,7 @@ class Texts(Part):
             "transfer": "Unprofiled GPUs",
             "precision": "Precision",
             "cells": "Few measurements",
-            "estimate": "Without a profile",
+            "estimate": "No profile",
             "scaleout": "Scale out",
             "manycore": "Many-core CPUs",
         }
