@@ -349,6 +349,8 @@ class ScaleOut(Part):
     batch_of_all = _whole_or_empty(2, MAX_IMAGES)
     gpus = _whole_or_empty(2, MOST_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
+    #: Whether the chart has all strategies.
+    exchanges = _flag()
     #: A measured step on one GPU.
     one_gpu_ms = _positive_or_empty()
     one_gpu_batch = _whole(64, 1, MAX_IMAGES)
