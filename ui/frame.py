@@ -89,10 +89,10 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
 
 
 def _beside() -> tuple[object, ...]:
-    """What is shown outside of a page's main part: the visitor's own, the profile with its fields, and which view."""
+    """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
     own, fields = session.own, ((slot.latency, slot.unit, slot.steps) for slot in session.slots)
     catalog = own.own_profiles, own.own_gpus, own.own_instances
-    return (*catalog, session.network.anchor, session.sizes.sizes_view, *fields)
+    return (*catalog, session.network.anchor, *fields)
 
 
 def _keep_fields() -> None:

@@ -130,7 +130,8 @@ def test_what_does_not_fit_is_pale_and_dotted_from_the_largest_that_does():
     inside, outside = lines(figure)
     assert (list(inside.x), list(inside.y)) == ([16, 64, 128], pytest.approx([16, 64, 128]))
     assert (list(outside.x), outside.line.dash) == ([128, 256], "dot") and outside.opacity < 1
-    assert "doesn't fit" in outside.customdata[-1] and "doesn't fit" not in inside.customdata[-1]
+    assert "may not fit" in outside.customdata[-1] and "may not fit" not in inside.customdata[-1]
+    assert [trace.name for trace in figure.data if "may not fit" in str(trace.name)], "the legend says so too"
     (mark,) = [trace for trace in figure.data if "largest that fits" in str(trace.text)]
     assert (list(mark.x), list(mark.y)) == ([128], pytest.approx([128]))
 

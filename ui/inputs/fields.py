@@ -166,8 +166,8 @@ def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
 
 def whole_nodes_input(meta: ProfileMeta) -> None:
     """Whether a node of several GPUs is answered with all of them training, and what they share."""
-    tip = "Each at your batch size, so a step has as many times the images. Off: a node has the speed of one."
-    toggle("All GPUs of a node train", Training.whole_nodes, tip)
+    tip = "Each at your batch size, so a step has as many times the images. Off: a machine has the speed of one."
+    toggle("Use all GPUs of a machine", Training.whole_nodes, tip)
     if session.training.whole_nodes:
         parameters_input(meta)
 
