@@ -35,8 +35,8 @@ _ASKED_FOR = ("view", "inspect", "open", "part")
 def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
     """Run a page.
 
-    `main`: draws what is below the title; where it is drawn `alone`, what is chosen in it draws nothing else, so that a
-    slider is followed at once.
+    `title`: empty where `main` draws its own. `main`: draws what is below the title; where it is drawn `alone`, what is
+    chosen in it draws nothing else, so that a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
@@ -68,7 +68,8 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 with st.sidebar:
                     sidebar(resources)
             remember_recorded(session.profile)
-            st.title(title, anchor=False)
+            if title:
+                st.title(title, anchor=False)
             if alone:
                 _draw_alone(main, linked, _beside())
             else:
@@ -90,7 +91,7 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
 
 def _beside() -> tuple[object, ...]:
     """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
-    own, fields = session.own, ((slot.latency, slot.unit, slot.steps) for slot in session.slots)
+    own, fields = session.own, ((slot.source, slot.latency, slot.unit, slot.steps) for slot in session.slots)
     catalog = own.own_profiles, own.own_gpus, own.own_instances
     return (*catalog, session.network.anchor, *fields)
 
