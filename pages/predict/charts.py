@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -183,34 +184,54 @@ _COST = {
 _NAME_LETTERS = 26
 
 
-def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits, level: float) -> None:
-    """Two charts side by side: the same rows in the same order."""
+def show_bars(
+    rows: Sequence[OfferRow],
+    workload: Workload,
+    per: Per,
+    limits: Limits,
+    level: float,
+    profiled: Mapping[str, Plan] | None = None,
+) -> None:
+    """Two charts side by side: the same rows in the same order.
+
+    `profiled`: label -> plan at the profiled size, where another one is shown.
+    """
     shown = [row.plan and per.of(workload, row.plan) for row in rows]
     seconds = sorted(plan.total_s for plan in shown if plan is not None)
     # One unit for the whole chart, which suits the row in the middle.
     unit, whole = time_unit(seconds[len(seconds) // 2] if seconds else 1.0), per is Per.TRAINING
     times, costs = [], []
     for row, name, plan in zip(rows, _names(rows), shown, strict=True):
-        if plan is None:
+        if row.plan is None or plan is None:
             times.append(Bar(key=row.label, name=name, text=why_not(row)))
             costs.append(times[-1])
             continue
-        bar = partial(_bar, key=row.label, name=name, plan=plan)
+        dimmed = limits.excess(row.plan) > 1
+        bar = partial(_bar, key=row.label, name=name, plan=plan, dimmed=dimmed)
         ends = plan.interval
         ends_s, ends_usd = ends and (ends.low_s, ends.high_s), ends and (ends.low_usd, ends.high_usd)
         times.append(bar(plan.total_s, ends_s, unit.words, unit.range_words, unit=unit.seconds))
         costs.append(bar(plan.total_usd, ends_usd, format_usd, format_usd_range))
+    shown_before = {label: per.of(workload, plan) for label, plan in (profiled or {}).items()}
+    usual_s = usual_usd = None
+    if before := [shown_before[row.label] for row in rows if row.label in shown_before]:
+        usual_s = max(plan.interval.high_s if plan.interval else plan.total_s for plan in before) / unit.seconds
+        usual_usd = max(plan.interval.high_usd if plan.interval else plan.total_usd for plan in before)
+        times = [_marked(bar, shown_before, lambda plan: plan.total_s / unit.seconds) for bar in times]
+        costs = [_marked(bar, shown_before, lambda plan: plan.total_usd) for bar in costs]
     time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
     charts = (
-        ("latency-bars", times, _TIME[per], unit.name, time_limit),
-        ("cost-bars", costs, _COST[per], "$", limits.budget_usd),
+        ("latency-bars", times, _TIME[per], unit.name, time_limit, usual_s),
+        ("cost-bars", costs, _COST[per], "$", limits.budget_usd, usual_usd),
     )
-    for column, (key, bars, title, name, limit) in zip(st.columns(2, gap="small"), charts, strict=True):
-        chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit if whole else None)
+    for column, (key, bars, title, name, limit, usual) in zip(st.columns(2, gap="small"), charts, strict=True):
+        limit = limit if whole else None
+        chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit, usual=usual)
         with column:
             show_chart(chart, key, session.predict_table.choose)
     words = {color: f"{basis}: {EXPLAINED[basis]}" for basis, color in COLORS.items()}
-    show_legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}"))
+    more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if before else [])]
+    show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
 
 
 def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits) -> None:
@@ -222,6 +243,11 @@ def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits:
         limited = (limits.deadline_s, limits.budget_usd) if per is Per.TRAINING else ()
         figure = trade_off([per.of(workload, plan) for plan in plans], best, anchors, *limited)
         show_chart(figure, "trade-off", session.predict_table.choose)
+
+
+def _marked(bar: Bar, plans: Mapping[str, Plan], value: Callable[[Plan], float]) -> Bar:
+    """The bar, if there is one, with the value of its row's plan among `plans` as its mark."""
+    return replace(bar, mark=value(plans[bar.key])) if bar.key in plans and bar.value is not None else bar
 
 
 def _names(rows: Sequence[OfferRow]) -> list[str]:
@@ -253,6 +279,7 @@ def _bar(
     key: str,
     name: str,
     plan: Plan,
+    dimmed: bool,
     unit: float = 1.0,
 ) -> Bar:
     offer, spread = plan.offer, "" if ends is None else f" ({range_words(*ends)})"
@@ -267,6 +294,7 @@ def _bar(
         low=ends and ends[0] / unit,
         high=ends and ends[1] / unit,
         text=words(value),
+        dimmed=dimmed,
         hover="<br>".join([head, *(no_markup(line) for line in said if line)]),
     )
 

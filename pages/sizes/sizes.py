@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
+from profet_core.messages import Code
 from profet_core.sizes.axes import KNOTS, axis_range
 from profet_core.units import MS_PER_S, format_significant, format_time, format_usd
 from ui.charts import show_chart
@@ -70,7 +71,7 @@ def main(resources: Resources) -> None:
 def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *, log: bool) -> None:
     network = current_network(resources)
     latency_question(network)
-    show_notices(network)
+    show_notices(network, besides=(Code.MORE_CLASSES,))
     at = _chosen_size(network, axis)
     smallest, largest = axis_range(axis)
     answer = answer_sizes(

@@ -43,7 +43,7 @@ def bars(app) -> list[dict]:
     found, basis_of = [], {color: basis for basis, color in COLORS.items()}
     for chart in app.get("plotly_chart")[:2]:
         figure = json.loads(chart.proto.spec or chart.proto.figure.spec)
-        (labels,) = [trace for trace in figure["data"] if trace["type"] == "scatter"]
+        (labels,) = [trace for trace in figure["data"] if trace.get("mode") == "text"]
         names = dict(zip(figure["layout"]["yaxis"]["tickvals"], figure["layout"]["yaxis"]["ticktext"], strict=True))
         values = {
             y: (x, basis_of[color])
