@@ -7,10 +7,11 @@ from functools import partial
 
 import streamlit as st
 
-from pages.predict.charts import show_bars, show_cards, show_scatter
+from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import show_details
 from profet_core import ProfetError
 from profet_core.advice.advise import OfferRow, Sort, sorted_rows
+from profet_core.advice.recommend import recommend
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.cost import training_energy
 from profet_core.documents.report import report_html, report_source
@@ -37,10 +38,7 @@ from ui.state.session import PredictView, Training, session
 from ui.tables import download_button, result_table
 
 TITLE = "Training time and cost on every cloud GPU, from one profiled step"
-_BOUNDARY = (
-    "Time counts training and validation steps, not start-up, checkpoints or downloads. Cost is time × hourly price, "
-    "without storage, egress, minimum billing or spot interruptions."
-)
+_BOUNDARY = "Training steps only; no start-up, data, storage or egress."
 
 
 def sidebar(resources: Resources) -> None:
@@ -85,7 +83,10 @@ def main(resources: Resources) -> None:
     with cards:
         show_notices(network)
         plans = [row.plan for row in rows if row.plan is not None]
-        show_cards(plans, request.limits, request.workload, per)
+        if plans:
+            show_cards(recommend(plans, request.limits), request.workload, per)
+        else:
+            show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
     view = session.predict.chart
     if view == "bars":
         level = answer.training.prediction.interval_level or request.interval_level
@@ -97,7 +98,7 @@ def main(resources: Resources) -> None:
     st.caption(f"{_BOUNDARY} {price_line(row.offer for row in rows)}")
     opened = next((row for row in rows if row.label == session.predict_table.open), None)
     if opened is not None:
-        show_details(resources, network, request, rows, opened)
+        show_details(resources, network, request, rows, opened, per)
 
 
 def _choices(resources: Resources, network: Predicted) -> None:
@@ -136,7 +137,7 @@ def _table(resources: Resources, network: Predicted, answer: AdviseAnswer, rows:
 
     result_table(
         shown,
-        predict_columns(per),
+        predict_columns(per, per.unit(workload, [row.plan for row in rows if row.plan is not None])),
         choices=session.predict_table,
         stem="profet-predict",
         title=f"{PredictView.per.options[per]}: time and cost",

@@ -9,13 +9,13 @@ import streamlit as st
 
 from profet_core.advice.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
-from profet_core.catalog.naming import machine_words
+from profet_core.catalog.naming import offer_name
 from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import Strategy
-from profet_core.units import format_significant, format_time, format_usd
+from profet_core.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
-from ui.columns import OUT_COLUMNS
+from ui.columns import out_columns
 from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
 from ui.frame import run_page
 from ui.inputs.fields import (
@@ -101,7 +101,7 @@ def main(resources: Resources) -> None:
     gpus = question.total_gpus
     result_table(
         rows,
-        OUT_COLUMNS,
+        out_columns(shared_time_unit(row.epoch_s for row in rows)),
         choices=session.scale_out_table,
         stem="profet-scale-out",
         title="Machines with several GPUs" if gpus is None else f"Machines with {gpus} GPUs together",
@@ -171,7 +171,7 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
     """Every strategy on one offer, over the number of GPUs; the chosen one with its interval."""
     state, links = session.scale_out, answer.interconnect
     assumed = f"; assumed: {links.assumed}" if links.assumed else ""
-    machine = f"{machine_words(chosen.offer)}: {chosen.offer.gpu_count} × {chosen.offer.gpu}"
+    machine = offer_name(chosen.offer, chosen.offer.gpu_count)
     st.markdown(f"**{plain(machine)}** :small[{plain(f'{links.words}{assumed}. You pay for whole machines.')}]")
     shows = state.out_shows
     rows = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in STRATEGIES]

@@ -13,9 +13,9 @@ from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import ScaleQuestion, SizeCurve, SizePoint, SizesAnswer, answer_scale, answer_sizes
 from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import KNOTS, axis_range
-from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
+from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import show_chart
-from ui.columns import SIZE_COLUMNS, plan_gpus
+from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
 from ui.inputs.fields import (
@@ -157,7 +157,7 @@ def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
         choice("Table at", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     result_table(
         sorted(answer.rows, key=_by_cost),
-        SIZE_COLUMNS,
+        size_columns(shared_time_unit(row.plan.total_s for row in answer.rows)),
         choices=session.sizes_table,
         stem=f"profet-{axis}-{at}",
         title=f"{SIZE_LABELS[axis]} {at}: every instance",
@@ -178,7 +178,7 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
     row, plans = curve.row, [point.plan for point in curve.points]
     found = [_value(plan, shows) for plan in plans]
     ends = [each for _, each in found if each is not None]
-    label = plan_gpus(plans[0])
+    label = plans[0].name
     return Curve(
         label=f"{label} (anchor)" if row.is_anchor else label,
         look=gpu_look(row.offer.gpu),
