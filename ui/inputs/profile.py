@@ -300,9 +300,8 @@ def show_notices(network: Predicted) -> None:
         mark = "- " if len(lines) > 1 else ""
         st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")
     # Nothing is wrong with the numbers for these.
-    for note in warnings:
-        if note.code is Code.CORRECTED:
-            st.caption(plain(note))
+    for corrected in (note for note in warnings if note.code is Code.CORRECTED):
+        st.caption(plain(corrected))
     for note in profile.ignored:
         st.caption(f"Left out of the file: {plain(note)}.")
 
