@@ -354,11 +354,11 @@ def _price_cell(row: TableRow) -> Cell:
     return Cell(price_words(offer), beneath=share)
 
 
-def size_columns(unit: TimeUnit) -> tuple[Column[SizePoint], ...]:
-    """All columns of Sizes, in their order, with times in one unit."""
+def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column[SizePoint], ...]:
+    """All columns of Sizes, in their order, with times in one unit; `with_batch`: each row has its own batch size."""
     return (
         INSTANCE,
-        Column("batch_size", "Batch size", lambda row: row.plan.batch_size, "{:,}".format, by_default=False),
+        Column("batch_size", "Batch size", lambda row: row.plan.batch_size, "{:,}".format, by_default=with_batch),
         STEP,
         STEP_RANGE,
         _hidden(IMAGES),

@@ -13,6 +13,7 @@ from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_
 from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms
+from ui.exports import save_button
 from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
 from ui.inputs.uploads import notes_on, upload_input
@@ -20,7 +21,6 @@ from ui.predicted import Predicted, current_network
 from ui.state.own import held_in, own_profiles, remove_own, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import session
-from ui.tables import download_button
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
 
 
@@ -242,7 +242,7 @@ def _download_button(held: Held) -> None:
         show_error(str(error))
         return
     name = held.sample.path.name if held.sample else "profile.json"
-    download_button("PROFET JSON", data, name, "application/json", f"{_PREFIX}:json", type="tertiary")
+    save_button("PROFET JSON", data, name, "application/json")
 
 
 def as_said(own: Held) -> Profile:

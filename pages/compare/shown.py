@@ -26,20 +26,21 @@ from ui.charts import (
     Part,
     bar_chart,
     framed,
-    legend,
     name_axis,
     no_markup,
     show_chart,
+    show_legend,
     value_axis,
     whiskers,
 )
 from ui.curves import COLORS
+from ui.exports import export_row
 from ui.inputs.fields import choice
 from ui.inputs.offers import chosen_rows, drawn_rows, preset_choice
 from ui.inputs.profile import steps_words
 from ui.state.resources import Resources
 from ui.state.session import CompareView, session
-from ui.tables import MISSING, download_buttons, show_table
+from ui.tables import MISSING, show_table
 from ui.words import marked, plain, show_warning
 
 _TITLES = {"latency": "Latency (ms/step)", "cost": "Cost per 1,000 steps ($)"}
@@ -100,7 +101,7 @@ def _on_every_instance(resources: Resources, known: Sequence[Candidate]) -> None
         key="compare-table",
     )
     st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs, less certain.")
-    download_buttons([line for one in known for line in _data_rows(one)], "profet-compare")
+    export_row("profet-compare", lambda: [line for one in known for line in _data_rows(one)])
 
 
 def offer_rows(catalog: Catalog, known: Iterable[Candidate]) -> list[OfferRow]:
@@ -220,7 +221,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     _diagnosis(answer.diagnosis)
     shown = _time_bars(answer.operations)
     show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
-    st.markdown(legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"}))
+    show_legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
     st.caption(_busy_and_idle_words(answer.host, answer.gpu))
     with st.expander("Profile facts", icon=":material/description:"):
         show_table(_fact_rows(answer.profile), "Profile facts")
@@ -234,7 +235,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
             key="operation-table",
         )
         st.caption("Class: used by the default method. Cluster: used by the PROFET method. –: not used by itself.")
-        download_buttons([asdict(row) for row in answer.operations], "profet-operations")
+        export_row("profet-operations", lambda: [asdict(row) for row in answer.operations])
 
 
 def _diagnosis(found: Diagnosis) -> None:

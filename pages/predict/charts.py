@@ -17,7 +17,20 @@ from profet_core.latency import BasisWord
 from profet_core.memory.fit import does_not_fit
 from profet_core.sizes.axes import axis_range
 from profet_core.units import TimeUnit, format_significant, format_usd, format_usd_range, shared_time_unit
-from ui.charts import COLORS, GRAY, RED, Bar, Figure, Part, bar_chart, framed, legend, line_at, no_markup, show_chart
+from ui.charts import (
+    COLORS,
+    GRAY,
+    RED,
+    Bar,
+    Figure,
+    Part,
+    bar_chart,
+    framed,
+    line_at,
+    no_markup,
+    show_chart,
+    show_legend,
+)
 from ui.columns import COSTED_STEPS, Per
 from ui.curves import Shown
 from ui.state.session import session
@@ -217,7 +230,7 @@ def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Li
     words = {color: f"{word}: {word.explanation}" for word, color in COLORS.items()}
     if all(row.is_anchor for row in rows if row.plan is not None and row.plan.basis.is_exact):
         words[COLORS[BasisWord.MEASURED]] = _ANCHOR
-    st.markdown(legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}")))
+    show_legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}"))
 
 
 def _basis(row: OfferRow) -> str:

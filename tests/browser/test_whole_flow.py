@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 LOADED_MS = 60_000
 
 UPLOADED = "resnet50-128px-b64-g4dn"
-PAGES = ("", "sizes", "compare", "scale_out", "estimate", "many_core", "accuracy", "about")
+PAGES = ("", "scaler", "sizes", "compare", "scale_out", "estimate", "accuracy", "about")
 
 
 def open_page(page: Page, url: str) -> None:

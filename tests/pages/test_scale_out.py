@@ -131,8 +131,9 @@ def test_the_curve_marks_where_cost_rises_faster_than_speed(open_app, samples):
     )  # fmt: skip
     app = open_page(open_app, **TYPED, out_shows="cost", scale_out_open="lambda/gpu_8x_v100_n")
     traces = drawn(app)
+    assert set(traces) == {"ring", "More GPUs than this cost more than they save"}
     assert traces["ring"]["y"] == pytest.approx([row["epoch_usd"] for row in stated["curve"]])
-    assert traces["cost rises faster beyond"]["x"] == [stated["last_paying"]]
+    assert traces["More GPUs than this cost more than they save"]["x"] == [stated["last_paying"]]
 
 
 @pytest.mark.parametrize(
@@ -160,10 +161,11 @@ def test_a_link_brings_the_same_view_back(open_app):
     query = {
         **TYPED,
         **{"one_gpu_batch": "32", "gradients": "fp16", "strategy": "tree", "gpus": "8", "out_shows": "cost"},
-        **{"images": "1000", "provider": "gcp", "preset": "all"},
+        **{"images": "1000", "provider": "gcp", "preset": "all", "exchanges": "True"},
     }
     app = open_app("scale_out", **query)
     assert not app.error and dict(app.query_params) == query
+    assert len(drawn(app)) >= 4, "all exchanges of gradients"
     assert result_rows(open_app("scale_out", **query)) == result_rows(app)
     bad = {"gpus": "65", "strategy": "carrier pigeon", "gradients": "fp8", "one_gpu_ms": "-3", "network": "x" * 61}
     assert result_rows(open_app("scale_out", **bad)) == result_rows(open_app("scale_out"))

@@ -8,13 +8,14 @@ from itertools import combinations
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pages.predict.charts import trade_off
 from profet_core.catalog import load_gpus
 from profet_core.latency import Basis, BasisWord
 from profet_core.units import format_time
 from tests.made.step_times import OFFERS, ROWS, planned
-from ui.charts import COLORS, Bar, bar_chart, legend
+from ui.charts import COLORS, Bar, bar_chart
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis, value_at
 
 
@@ -106,7 +107,13 @@ def test_a_limit_is_a_line_where_it_is_in_sight():
 
 
 def test_the_legend_names_what_is_there():
-    words = legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
+    def page() -> None:
+        from tests.ui.test_charts import BARS, COLORS
+        from ui.charts import show_legend
+
+        show_legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
+
+    (words,) = (text.value for text in AppTest.from_function(page).run().markdown)
     assert BasisWord.MEASURED in words and BasisWord.ESTIMATED in words and "90%" in words
     assert BasisWord.SCALED not in words
 
@@ -130,7 +137,8 @@ def test_what_does_not_fit_is_pale_and_dotted_from_the_largest_that_does():
     inside, outside = lines(figure)
     assert (list(inside.x), list(inside.y)) == ([16, 64, 128], pytest.approx([16, 64, 128]))
     assert (list(outside.x), outside.line.dash) == ([128, 256], "dot") and outside.opacity < 1
-    assert "doesn't fit" in outside.customdata[-1] and "doesn't fit" not in inside.customdata[-1]
+    assert "may not fit" in outside.customdata[-1] and "may not fit" not in inside.customdata[-1]
+    assert [trace.name for trace in figure.data if "may not fit" in str(trace.name)], "the legend says so too"
     (mark,) = [trace for trace in figure.data if "largest that fits" in str(trace.text)]
     assert (list(mark.x), list(mark.y)) == ([128], pytest.approx([128]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -307,10 +308,10 @@ def show_notices(network: Predicted) -> None:
 
 
 def price_line(offers: Iterable[Instance]) -> str:
-    """When the prices are from, and how to refresh those that are stale."""
+    """When the newest prices are from."""
     dates = sorted({offer.as_of for offer in offers if offer.as_of})
     if not dates:
         return ""
-    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    stale = any(price_age_years(date) for date in dates)
-    return f"Prices of {span}{'; refresh them with `profet instances refresh`' if stale else ''}."
+    year, _, more = dates[-1].partition("-")
+    newest = f"{calendar.month_name[int(more[:2])]} {year}" if more else year
+    return f"Prices as of {newest}{'; older ones show their year' if price_age_years(dates[0]) else ''}."

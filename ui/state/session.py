@@ -297,16 +297,21 @@ class PredictView(Part):
 
 
 class SizesView(Part):
-    """What Sizes shows, and GPUs that charts show; the scaler between latencies, milliseconds, at both ends."""
+    """What Sizes shows, and the GPUs that charts show."""
 
-    sizes_view = one_of({"curves": "Curves", "scaler": "Scaler"})
     axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scale = one_of({"log": "Log", "linear": "Linear"})
     drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
     shows = one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"})
     each_at = one_of(("size", "largest"))
+
+
+class ScalerView(Part):
+    """Latencies at both ends of an axis, milliseconds, empty: as predicted; and the size between them."""
+
+    scaler_axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
-    scaler_method = one_of({"default": "Default", "profet": "Polynomial (PROFET)"})
+    scaler_method = one_of({"default": "Default", "profet": "PROFET's polynomial"})
     scaler_min_batch, scaler_max_batch = _positive_or_empty(), _positive_or_empty()
     scaler_min_pixels, scaler_max_pixels = _positive_or_empty(), _positive_or_empty()
     scaler_at_batch = _whole(128, *AXIS_RANGE["batch"])
@@ -314,8 +319,9 @@ class SizesView(Part):
 
 
 class NetworkFile(Part):
-    """The network without a profile, and its step."""
+    """Which hardware No profile is about; the network without a profile, and its step."""
 
+    hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
     net = one_of(named_networks(), "ResNet50")
     net_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)
@@ -343,6 +349,8 @@ class ScaleOut(Part):
     batch_of_all = _whole_or_empty(2, MAX_IMAGES)
     gpus = _whole_or_empty(2, MOST_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
+    #: Whether the chart has all strategies.
+    exchanges = _flag()
     #: A measured step on one GPU.
     one_gpu_ms = _positive_or_empty()
     one_gpu_batch = _whole(64, 1, MAX_IMAGES)
@@ -368,7 +376,7 @@ class Texts(Part):
             "transfer": "Unprofiled GPUs",
             "precision": "Precision",
             "cells": "Few measurements",
-            "estimate": "Without a profile",
+            "estimate": "No profile",
             "scaleout": "Scale out",
             "manycore": "Many-core CPUs",
         }
@@ -414,7 +422,7 @@ class Own(Part):
     Attributes
     ----------
     link_given : what the link gave that no profile has replaced yet; None before it is read.
-    link_page : that is drawn. link_missing : the link is to an upload that isn't there.
+    link_page : title of the one that is drawn. link_missing : the link is to an upload that isn't there.
     """
 
     own_profiles: Field[Mapping[str, Held]] = Field({})
@@ -436,7 +444,8 @@ class Session:
 
     profile, second = Slot(), Slot("second")
     network, training, offers, own = Network(), Training(), Offers(), Own()
-    predict, sizes, compare, scale_out = PredictView(), SizesView(), CompareView(), ScaleOut()
+    predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
+    compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, estimate_table = Table("scale_out"), Table("estimate")
