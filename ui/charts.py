@@ -11,7 +11,7 @@ import plotly.io
 import streamlit as st
 from plotly.basedatatypes import BaseFigure
 
-from ui.words import DERIVED, ESTIMATED, GIVEN, MEASURED
+from profet_core.latency import BasisWord
 
 BLUE, GREEN, GRAY, ORANGE, RED = "#0f8fd1", "#12a594", "#8b95a5", "#e08a00", "#d55e00"
 GRID = "rgba(128,128,128,0.25)"
@@ -145,7 +145,7 @@ def text_color() -> str:
     return "#fafafa" if st.context.theme.type == "dark" else "#31333f"
 
 
-COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GRAY}
+COLORS = dict(zip(BasisWord, (ORANGE, BLUE, GREEN, GRAY), strict=True))
 #: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
 _COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GRAY: "gray"}
 _ROW_PX, _ABOVE_PX, _BELOW_PX, _SPACE = 27, 36, 28, "\N{NO-BREAK SPACE}"

@@ -12,6 +12,7 @@ from pages.compare.listing import Candidate
 from profet_core import Catalog, InstancePrediction, Profile
 from profet_core.advice.advise import OfferRow, lowest_to_rent
 from profet_core.answers.predict import Side, answer_inside
+from profet_core.catalog.naming import offer_name
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms, format_significant, format_usd
@@ -32,7 +33,6 @@ from ui.charts import (
     value_axis,
     whiskers,
 )
-from ui.columns import gpu_cell
 from ui.curves import COLORS
 from ui.exports import export_row
 from ui.inputs.fields import choice
@@ -154,7 +154,7 @@ def _trace(row: OfferRow, known: Sequence[Candidate], metric: str, color: str) -
     return {
         "type": "bar",
         "orientation": "h",
-        "name": no_markup(marked(gpu_cell(offer), found[0][2].basis)),
+        "name": no_markup(marked(offer_name(offer), found[0][2].basis)),
         "x": values,
         "y": [place for place, *_ in found],
         "error_x": whiskers(values, ends),

@@ -8,18 +8,18 @@ from functools import partial
 
 import streamlit as st
 
-from pages.predict.charts import show_bars, show_cards, show_scatter
+from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import show_details
 from profet_core import ProfetError
 from profet_core.advice.advise import OfferRow, Preset, Sort, advice_on, sorted_rows
 from profet_core.advice.plans import Plan, Workload
-from profet_core.advice.words import answer_sentences
+from profet_core.advice.words import headline
 from profet_core.answers.advise import AdviseAnswer, answer_advise
-from profet_core.catalog.naming import machine_words
+from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.cost import training_energy
 from profet_core.documents.report import report_html, report_source
 from profet_core.messages import Code
-from ui.columns import COSTED_STEPS, Per, TableRow, gpu_cell, predict_columns
+from ui.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from ui.exports import export_row
 from ui.frame import run_page
 from ui.inputs.fields import (
@@ -92,19 +92,23 @@ def main(resources: Resources) -> None:
     advice = advice_on(answer.advice.request, plans, answer.advice.excluded) if plans else answer.advice
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
-        st.markdown(plain(" ".join(answer_sentences(advice)[:2])))
+        st.markdown(plain(headline(advice.recommended)))
     latency_question(network)
-    show_cards(plans, request.limits, request.workload, per)
+    if plans:
+        show_cards(advice.recommended, request.workload, per)
+    else:
+        show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
     table = partial(_table_rows, resources, request.workload, rows, per)
+    columns = predict_columns(per, per.unit(request.workload, plans))
     if plans:
         source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
         with exports:
             export_row(
                 "profet-predict",
-                lambda: exported_view(table(), predict_columns(per), session.predict_table),
+                lambda: exported_view(table(), columns, session.predict_table),
                 charts=view != "table",
                 report=partial(report_html, advice, source),
             )
@@ -116,7 +120,7 @@ def main(resources: Resources) -> None:
     else:
         result_table(
             table(),
-            predict_columns(per),
+            columns,
             choices=session.predict_table,
             stem="profet-predict",
             title=f"{PredictView.per.options[per]}: time and cost",
@@ -129,7 +133,7 @@ def main(resources: Resources) -> None:
             _details_choice(rows)
     opened = next((row for row in rows if row.label == session.predict_table.open), None)
     if opened is not None:
-        show_details(resources, network, request, rows, opened)
+        show_details(resources, network, request, rows, opened, per)
 
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
@@ -147,7 +151,7 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
 
 def _details_choice(rows: list[OfferRow]) -> None:
     """What a click on a bar does, for who has no mouse."""
-    names = {row.label: f"{gpu_cell(row.offer)} ({machine_words(row.offer)})" for row in rows}
+    names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
     st.session_state[_DETAILS] = None
 
     def choose() -> None:

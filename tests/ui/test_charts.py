@@ -12,12 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from pages.predict.charts import trade_off
 from profet_core.catalog import load_gpus
-from profet_core.latency import Basis
+from profet_core.latency import Basis, BasisWord
 from profet_core.units import format_time
 from tests.made.step_times import OFFERS, ROWS, planned
 from ui.charts import COLORS, Bar, bar_chart
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis, value_at
-from ui.words import DERIVED, ESTIMATED, GIVEN, MEASURED
 
 
 def checked(figure) -> go.Figure:
@@ -83,8 +82,8 @@ def test_colors_stand_out_from_the_background(background):
 
 
 BARS = [
-    Bar(key="a", name="T4 (anchor)", color=COLORS[GIVEN], value=10.0, text="10 h"),
-    Bar(key="b", name="H100", color=COLORS[ESTIMATED], value=2.0, low=1.5, high=4.0, text="2.00 h"),
+    Bar(key="a", name="T4 (anchor)", color=COLORS[BasisWord.MEASURED], value=10.0, text="10 h"),
+    Bar(key="b", name="H100", color=COLORS[BasisWord.ESTIMATED], value=2.0, low=1.5, high=4.0, text="2.00 h"),
     Bar(key="c", name="K80", text="doesn't fit; largest batch 48"),
 ]
 
@@ -93,7 +92,7 @@ def test_rows_keep_their_places_and_colors():
     figure = checked(bar_chart(BARS, "Time (h)", name="Time per instance"))
     drawn, labels = figure.data
     assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
-    assert list(drawn.marker.color) == [COLORS[GIVEN], COLORS[ESTIMATED]]
+    assert list(drawn.marker.color) == [COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]]
     assert list(drawn.error_x.array) == [0.0, 2.0] and list(drawn.error_x.arrayminus) == [0.0, 0.5]
     assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit; largest batch 48"]
     assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
@@ -131,7 +130,8 @@ def test_the_legend_names_what_is_there():
         show_legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
 
     (words,) = (text.value for text in AppTest.from_function(page).run().markdown)
-    assert GIVEN in words and ESTIMATED in words and DERIVED not in words and "90%" in words
+    assert BasisWord.MEASURED in words and BasisWord.ESTIMATED in words and "90%" in words
+    assert BasisWord.SCALED not in words
 
 
 SIZES = (16, 64, 256)
@@ -201,7 +201,7 @@ def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals(
     figure, traces = drawn()
     (line,) = [trace for name, trace in traces.items() if name.startswith("Pareto frontier")]
     assert list(line.x) == pytest.approx([30, 60, 120]) and list(line.y) == pytest.approx([2.4, 1.5, 1])
-    points = traces[MEASURED]
+    points = traces[BasisWord.PREDICTED]
     sizes = dict(zip(points.customdata, points.marker.size, strict=True))
     assert sizes == {"slow": 13, "middle": 13, "fast": 13, "beaten": 9}
     assert [bool(text) for text in points.text] == [True, True, True, False]
@@ -214,8 +214,9 @@ def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals(
 def test_points_have_the_color_of_their_basis_and_names_stay_text():
     hostile = replace(PLANS["slow"], offer=replace(PLANS["slow"].offer, gpu="<b>x&y</b>"), basis=Basis.TRANSFERRED)
     _, traces = drawn(hostile, PLANS["fast"])
-    assert traces[ESTIMATED].marker.color == COLORS[ESTIMATED] and traces[MEASURED].marker.color == COLORS[MEASURED]
-    (label,) = traces[ESTIMATED].text
+    for word in (BasisWord.ESTIMATED, BasisWord.PREDICTED):
+        assert traces[word].marker.color == COLORS[word]
+    (label,) = traces[BasisWord.ESTIMATED].text
     assert "<" not in label and "&lt;b>x&amp;y" in label
 
 

@@ -293,7 +293,7 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
     for problem in network.problems:
         show_error(problem)
     warnings = besides_steps(network.training.warnings, network.held)
-    lines: list[str] = [note for note in warnings if note.code not in besides]
+    lines: list[str] = [note for note in warnings if note.code not in (*besides, Code.CORRECTED)]
     found = diagnose(profile, network.training.prediction.anchor_latency_ms)
     partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
     # A wait for input is among the warnings, with what the numbers leave out.
@@ -304,6 +304,8 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
         mark = "- " if len(lines) > 1 else ""
         st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")
     # Nothing is wrong with the numbers for these.
+    for corrected in (note for note in warnings if note.code is Code.CORRECTED):
+        st.caption(plain(corrected))
     for note in profile.ignored:
         st.caption(f"Left out of the file: {plain(note)}.")
 
