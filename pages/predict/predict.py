@@ -114,7 +114,8 @@ def main(resources: Resources) -> None:
             )
     if view == "bars":
         level = prediction.interval_level or request.interval_level
-        show_bars(rows, request.workload, per, request.limits, level, _profiled_plans(resources, network, answer))
+        profiled = _profiled_plans(resources, network, answer)
+        show_bars(rows, profiled, request.workload, per, request.limits, level)
     elif view == "scatter":
         show_scatter(rows, request.workload, per, request.limits)
     else:

@@ -186,11 +186,6 @@ def _typed() -> str:
 #: Sizes of a slider on a logarithmic scale: four per doubling.
 _LOG = (16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
-#: Stands beside the slider, where it takes no room, once another size is chosen.
-_OTHER_SIZE = {
-    "batch": "scaled from {}",
-    "pixels": "scaled from {}, more classes at larger images",
-}
 
 
 def size_sliders(resources: Resources, *, log: bool = False) -> None:
@@ -227,15 +222,12 @@ def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
         moved = st.session_state[key]
         setattr(session.training, axis, None if moved == recorded else moved)
 
-    note = "" if chosen == recorded else f"\N{EM SPACE}:small[{_OTHER_SIZE[axis].format(recorded)}]"
+    label, stops, pixels = SIZE_LABELS[axis], size_stops(axis, recorded, chosen, log=log), axis == "pixels"
+    if chosen != recorded:
+        # In the label's line it takes no room: nothing jumps.
+        label += f"\N{EN SPACE}:small[scaled from {recorded}{', more classes at larger images' * pixels}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
-    st.select_slider(
-        f"{SIZE_LABELS[axis]}{note}",
-        size_stops(axis, recorded, chosen, log=log),
-        key=key,
-        on_change=choose,
-        help=tip if axis == "pixels" else None,
-    )
+    st.select_slider(label, stops, key=key, on_change=choose, help=tip if pixels else None)
 
 
 def size_stops(axis: str, *more: int, log: bool = False) -> Sequence[int]:

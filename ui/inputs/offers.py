@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -19,12 +19,10 @@ from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
 from ui.state.resources import Resources, offer_choices
 from ui.state.session import Field, Offers, SizesView, session
-from ui.words import plain
+from ui.words import plain, sentence
 
 #: GPUs that a chart shows until others are chosen.
 _MOST_DRAWN = 6
-#: Fields that filter offers.
-_FILTERS = tuple(field.name for field in fields(Narrowing))
 
 
 def _filter(resources: Resources) -> None:
@@ -97,64 +95,52 @@ def _excepted(chosen: Sequence[str], options: Sequence[str]) -> list[str]:
     return others if len(others) * 2 < len(chosen) else []
 
 
-@dataclass(frozen=True, slots=True)
-class _Chip:
-    """One filter: its words, its field, and which of several values it is; None: all of the field."""
+def _chosen_words(resources: Resources) -> dict[str, str]:
+    """Field that filters -> what is chosen, in words."""
+    narrowing, known = chosen_narrowing(resources), offer_choices(resources)
 
-    words: str
-    field: str
-    value: str | None = None
-
-    def remove(self) -> None:
-        """Forget it."""
-        if self.value is None:
-            setattr(session.offers, self.field, copy(vars(Offers)[self.field].default))
-        else:
-            kept = [value for value in getattr(session.offers, self.field) if value != self.value]
-            setattr(session.offers, self.field, kept)
-
-
-def _chips(resources: Resources) -> list[_Chip]:
-    narrowing, known, found = chosen_narrowing(resources), offer_choices(resources), []
-    for name, words in (("provider", cloud_words), ("gpu", str)):
+    def some(name: str, words: Callable[[str], str] = str) -> str:
         chosen = getattr(narrowing, name)
-        if excepted := _excepted(chosen, known[name]):
-            found.append(_Chip(f"not {', '.join(map(words, excepted))}", name))
-        else:
-            found += [_Chip(words(value), name, value) for value in chosen]
-    for name, text in (
-        ("region", narrowing.region),
-        ("market", narrowing.market),
-        ("min_memory_gib", narrowing.min_memory_gib and f"{narrowing.min_memory_gib:g} GiB or more"),
-        ("confidence", narrowing.confidence and f"confidence {Offers.confidence.options[narrowing.confidence]}"),
-    ):
-        found += [_Chip(text, name)] if text else []
-    counts = narrowing.gpu_count
-    return found + [_Chip(f"{count} GPU{'s' * (count > 1)}", "gpu_count", str(count)) for count in counts]
+        excepted = _excepted(chosen, known[name])
+        return f"not {' or '.join(map(words, excepted))}" if excepted else " or ".join(map(words, chosen))
+
+    found = {
+        "gpu": some("gpu"),
+        "provider": some("provider", cloud_words),
+        "region": narrowing.region,
+        "market": narrowing.market,
+        "min_memory_gib": narrowing.min_memory_gib and f"{narrowing.min_memory_gib:g} GiB or more",
+        "gpu_count": narrowing.gpu_count and f"GPUs in a machine: {' or '.join(map(str, narrowing.gpu_count))}",
+        "confidence": narrowing.confidence and f"confidence: {Offers.confidence.options[narrowing.confidence]}",
+    }
+    return {name: words for name, words in found.items() if words}
 
 
 def _show_chips(resources: Resources) -> None:
     """What is filtered by, each to remove with one click."""
-    if chips := _chips(resources):
+    if chosen := _chosen_words(resources):
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
-            for chip in chips:
-                key, icon = f"chip:{chip.field}:{chip.value or ''}", ":material/close:"
-                st.button(plain(chip.words), key=key, icon=icon, icon_position="right", on_click=chip.remove)
-            st.button("Clear filters", key="narrowing:clear", type="tertiary", on_click=_clear)
+            for name, words in chosen.items():
+                more: Any = {"icon": ":material/close:", "icon_position": "right", "args": (name,)}
+                st.button(plain(sentence(words)), key=f"chip:{name}", on_click=_remove, **more)
+            st.button("Clear filters", key="chip:all", type="tertiary", on_click=_remove, args=tuple(chosen))
 
 
 def filter_hint(resources: Resources, error: NoOffersError) -> None:
     """What no offer matches, with a button for each filter without which some do."""
-    chips = _chips(resources)
-    by_field = {name: " or ".join(chip.words for chip in chips if chip.field == name) for name in _FILTERS}
-    gpu, cloud = by_field.pop("gpu") or "offer", by_field.pop("provider")
-    rest = ", ".join(filter(None, by_field.values()))
-    st.info(plain(f"No {gpu}{cloud and f' at {cloud}'}{rest and f' with {rest}'}."), icon=":material/filter_alt:")
+    chosen = _chosen_words(resources)
+    gpu, cloud = chosen.get("gpu", "offer"), f" at {chosen['provider']}" if "provider" in chosen else ""
+    others = ", ".join(words for name, words in chosen.items() if name not in ("gpu", "provider"))
+    st.info(plain(f"No {gpu}{cloud}{others and f' with {others}'}."), icon=":material/filter_alt:")
     with st.container(horizontal=True, gap="small"):
         for name, count in error.without.items():
-            words = " or ".join(chip.words for chip in chips if chip.field == name)
-            label = plain(f"Remove {words} ({count} offer{'s' * (count > 1)})")
-            st.button(label, key=f"hint:{name}", on_click=_Chip(words, name).remove)
+            label = plain(f"Remove {chosen[name]} ({count} offer{'s' * (count > 1)})")
+            st.button(label, key=f"hint:{name}", on_click=_remove, args=(name,))
+
+
+def _remove(*filters: str) -> None:
+    for name in filters:
+        setattr(session.offers, name, copy(vars(Offers)[name].default))
 
 
 def chosen_narrowing(resources: Resources) -> Narrowing:
@@ -182,11 +168,6 @@ def chosen_narrowing(resources: Resources) -> Narrowing:
 
 def _spot_counts() -> bool:
     return session.offers.market in (SPOT, ANY_MARKET)
-
-
-def _clear() -> None:
-    for name in _FILTERS:
-        _Chip("", name).remove()
 
 
 Row = TypeVar("Row", bound=PresetRow)
