@@ -68,7 +68,7 @@ def add_question(parser: argparse.ArgumentParser, fields: Fields) -> None:
 
 
 def add_every_offer(parser: argparse.ArgumentParser) -> None:
-    """`--every-offer`: the flag that shows what `cheapest_by_gpu` hides."""
+    """`--every-offer`: the flag that shows what `print_offers` hides."""
     parser.add_argument(
         "--every-offer",
         action="store_true",

@@ -43,7 +43,7 @@ def _template() -> Part:
 
 
 def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None = None) -> None:
-    """Show a figure with its accessible name, and a button that saves it as PNG.
+    """Show a figure with its accessible name.
 
     The name holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
 
@@ -51,9 +51,6 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
     ----------
     on_pick : takes what a clicked mark carries as its `customdata`.
     """
-    # Of Plotly's own buttons only the one that saves a picture is there.
-    picture = {"format": "png", "filename": f"profet-{key}", "scale": 2}
-    config = {"modeBarButtons": [["toImage"]], "displaylogo": False, "toImageButtonOptions": picture}
 
     def picked() -> None:
         points, last = st.session_state[key].selection.points, f"{key}:picked"
@@ -65,7 +62,7 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
 
     st.plotly_chart(
         figure,
-        config=config,
+        config={"displayModeBar": False},
         key=key,
         alt=figure.to_dict()["layout"]["meta"],
         on_select="ignore" if on_pick is None else picked,
@@ -200,11 +197,12 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
     )
 
 
-def legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> str:
-    """What the colors that are there mean, as small markdown with one colored square each, and `more`."""
+def show_legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> None:
+    """What the colors that are there mean, with one colored square each, and `more`."""
     shown = {bar.color for bar in bars if bar.value is not None}
     parts = [f":{_COLOR_NAMES[color]}[■]{_SPACE}{text}" for color, text in words.items() if color in shown]
-    return f":small[{f'{_SPACE} '.join([*parts, *more])}]"
+    with st.container(key="legend"):
+        st.markdown(f":small[{f'{_SPACE} '.join([*parts, *more])}]")
 
 
 def _drawn(every: Sequence[Bar]) -> Part:

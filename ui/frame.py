@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.server import in_turn
 from ui.state.own import (
@@ -23,6 +22,7 @@ from ui.state.own import (
 )
 from ui.state.resources import Resources
 from ui.state.session import EMPTY, LINKED, PARAMETER, Part, session
+from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, show_error, show_warning
 
 #: What a page's link carries: parts of the session, or single keys; asked after the page is drawn, when it is final.
@@ -35,13 +35,12 @@ _ASKED_FOR = ("view", "inspect", "open", "part")
 def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
     """Run a page.
 
-    `main`: draws what is below the title; where it is drawn `alone`, what is chosen in it draws nothing else, so that a
-    slider is followed at once.
+    `title`: empty where `main` draws its own. `main`: draws what is below the title; where it is drawn `alone`, what is
+    chosen in it draws nothing else, so that a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
-        page = getattr(get_script_run_ctx(), "page_script_hash", "")
-        turned, session.own.link_page = page != session.own.link_page, page
+        turned, session.own.link_page = title != session.own.link_page, title
         if turned:
             _keep_fields()
         if _follow_link(linked, resources, turned=turned):
@@ -69,7 +68,8 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 with st.sidebar:
                     sidebar(resources)
             remember_recorded(session.profile)
-            st.title(title, anchor=False)
+            if title:
+                st.title(title, anchor=False)
             if alone:
                 _draw_alone(main, linked, _beside())
             else:
@@ -91,7 +91,7 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
 
 def _beside() -> tuple[object, ...]:
     """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
-    own, fields = session.own, ((slot.latency, slot.unit, slot.steps) for slot in session.slots)
+    own, fields = session.own, ((slot.source, slot.latency, slot.unit, slot.steps) for slot in session.slots)
     catalog = own.own_profiles, own.own_gpus, own.own_instances
     return (*catalog, session.network.anchor, *fields)
 
@@ -114,7 +114,7 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
     A value that makes no sense counts as not given. Returns True if the URL was read.
     """
     opening = session.own.link_given is None
-    if opening or getattr(get_script_run_ctx(), "is_history_navigation", False):
+    if opening or went_back_or_forward():
         given = _given(resources)
         for key in {*(LINKED if opening else _keys(linked)), *given}:
             if key in given or not LINKED[key].follows_profile:

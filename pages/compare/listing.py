@@ -15,6 +15,7 @@ from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_
 from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms
+from ui.exports import save_button
 from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
 from ui.inputs.uploads import notes_on, upload_input
@@ -22,7 +23,6 @@ from ui.predicted import Predicted, current_network
 from ui.state.own import held_in, own_profiles, remove_own, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import session
-from ui.tables import download_button
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
 
 
@@ -59,12 +59,11 @@ def listed(resources: Resources) -> list[Candidate]:
     """What Predict shows, the visitor's own in the order they came, samples as picked, and one that a link chooses."""
     state, shown = session.compare, held_in(resources, session.profile)
     predicts = [] if shown.is_own else [shown.key]
-    if state.inspect is not None and state.inspect not in (ON_PREDICT, *predicts, *state.compare_samples):
-        state.compare_samples = [*state.compare_samples, state.inspect]
+    inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
     own = list(own_profiles().values())
     taken = {one.name for one in own}
     samples = []
-    for key in dict.fromkeys((*predicts, *state.compare_samples)):
+    for key in dict.fromkeys((*predicts, *state.compare_samples, *inspected)):
         one = resources.samples[key]
         if key in predicts:
             one = replace(shown, anchor=session.network.anchor, latency_ms=session.profile.usable_ms)
@@ -171,8 +170,12 @@ def _usual(compared: Sequence[Candidate]) -> str:
 
 
 def _choose(key: str) -> None:
+    state, left = session.compare, session.compare.inspect
+    if left not in (None, ON_PREDICT, session.profile.sample, *state.compare_samples):
+        # Listed until now only because a link chose it.
+        state.compare_samples = [*state.compare_samples, left]
     own = key in own_profiles()
-    session.compare.inspect, session.compare.inspect_own = (None, key) if own else (key, None)
+    state.inspect, state.inspect_own = (None, key) if own else (key, None)
 
 
 def _facts(resources: Resources, one: Candidate) -> tuple[str, ...]:
@@ -256,7 +259,7 @@ def _download_button(held: Held) -> None:
         show_error(str(error))
         return
     name = held.sample.path.name if held.sample else "profile.json"
-    download_button("PROFET JSON", data, name, "application/json", f"{_PREFIX}:json", type="tertiary")
+    save_button("PROFET JSON", data, name, "application/json")
 
 
 def as_said(own: Held) -> Profile:

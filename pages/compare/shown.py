@@ -29,16 +29,17 @@ from ui.charts import (
     Part,
     bar_chart,
     framed,
-    legend,
     name_axis,
     no_markup,
     show_chart,
+    show_legend,
     text_color,
     value_axis,
     whiskers,
 )
 from ui.columns import COSTED_STEPS, INSTANCE, gpu_cell, price_words
 from ui.curves import gpu_look
+from ui.exports import export_row
 from ui.inputs.fields import choice
 from ui.inputs.offers import (
     chosen_narrowing,
@@ -51,12 +52,12 @@ from ui.inputs.offers import (
 from ui.inputs.profile import price_line, steps_words
 from ui.state.resources import Resources
 from ui.state.session import CompareView, session
-from ui.tables import MISSING, Column, Value, download_buttons, result_table, show_table
+from ui.tables import MISSING, Column, Value, result_table, show_table
 from ui.words import marked, plain, show_warning
 
 _TITLES = {"latency": "Latency (ms/step)", "cost": "Cost per 1,000 steps ($)"}
 #: Profiles in the chart, and letters of a line of their names; operations in the other chart, the others are one bar.
-_MAX_PROFILES, _PROFILE_LETTERS = 8, 22
+_MAX_PROFILES, _PROFILE_LETTERS = 8, 24
 _MAX_OPERATIONS, _OPERATION_LETTERS = 12, 23
 #: Of a bar's row and what is around all; the share of a profile's place that its bars take.
 _BAR_PX, _FRAME_PX, _GROUP = 17, 110, 0.86
@@ -258,7 +259,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     _diagnosis(answer.diagnosis)
     shown = _time_bars(answer.operations)
     show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
-    st.markdown(legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"}))
+    show_legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
     st.caption(_busy_and_idle_words(answer.host, answer.gpu))
     with st.expander("Profile facts", icon=":material/description:"):
         show_table(_fact_rows(answer.profile), "Profile facts")
@@ -272,7 +273,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
             key="operation-table",
         )
         st.caption("Class: used by the default method. Cluster: used by the PROFET method. –: not used by itself.")
-        download_buttons([asdict(row) for row in answer.operations], "profet-operations")
+    export_row("profet-operations", lambda: [asdict(row) for row in answer.operations])
 
 
 def _diagnosis(found: Diagnosis) -> None:
@@ -326,10 +327,9 @@ def _fact_rows(profile: Profile) -> list[dict[str, str]]:
 
 def _busy_and_idle_words(host: Side, gpu: Side) -> str:
     """Busy and idle time in a sentence or two."""
-    sentences = ["There are no GPU rows."]
-    if gpu.total_us:
-        total, share = format_ms(gpu.total_us / US_PER_MS), gpu.idle_us / gpu.total_us
-        sentences = [f"GPU: {total} per step, {share:.0%} of it idle."]
+    sentences = (
+        [f"GPU: {format_ms(gpu.busy_us / US_PER_MS)} busy per step."] if gpu.total_us else ["There are no GPU rows."]
+    )
     if host.total_us:
         busy, idle = format_ms(host.busy_us / US_PER_MS), format_ms(host.idle_us / US_PER_MS)
         sentences.append(f"Host threads together: {busy} busy and {idle} idle. Most threads are idle, as expected.")

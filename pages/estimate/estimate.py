@@ -173,6 +173,7 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
         stem=stem,
         title="Estimates without a profile",
         row_key=lambda row: row.offer.label,
+        charts=False,
     )
     if opened is not None:
         fit = "" if opened.fit is None else f" Memory: {opened.fit.verdict}, {opened.fit.why}."

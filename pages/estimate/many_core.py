@@ -29,10 +29,11 @@ from profet_core.manycore.published import (
 from profet_core.units import format_significant, format_time
 from ui.charts import BLUE, GRAY, ORANGE, Figure, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
+from ui.exports import export_row
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.uploads import network_file
 from ui.state.session import ManyCore, session
-from ui.tables import MISSING, download_buttons, show_table
+from ui.tables import MISSING, show_table
 from ui.words import plain, show_error, show_text, show_warning
 
 _FILE_TIP = (
@@ -125,7 +126,7 @@ def show_many_core() -> None:
         show_warning(note)
     rows = manycore(network, training, [*PUBLISHED_THREADS, *([] if threads is None else [threads])]).rows
     show_table([_cells(row, published_min) for row in rows], "Time and speed-up over threads, by both models")
-    download_buttons([_data(row) for row in rows], "profet-many-core")
+    export_row("profet-many-core", lambda: [_data(row) for row in rows])
     st.header("Does this apply to my CPU?", anchor=False)
     show_text(Path(__file__).with_name("many_core.md"))
 

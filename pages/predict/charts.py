@@ -15,7 +15,20 @@ from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
 from profet_core.memory.fit import does_not_fit
 from profet_core.units import format_time, format_usd, format_usd_range, listed_price, time_unit
-from ui.charts import COLORS, GRAY, RED, Bar, Figure, Part, bar_chart, framed, legend, line_at, no_markup, show_chart
+from ui.charts import (
+    COLORS,
+    GRAY,
+    RED,
+    Bar,
+    Figure,
+    Part,
+    bar_chart,
+    framed,
+    line_at,
+    no_markup,
+    show_chart,
+    show_legend,
+)
 from ui.columns import COSTED_STEPS, Per, plan_gpus
 from ui.curves import Shown
 from ui.state.session import session
@@ -197,7 +210,7 @@ def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Li
         with column:
             show_chart(chart, key, session.predict_table.choose)
     words = {color: f"{basis}: {EXPLAINED[basis]}" for basis, color in COLORS.items()}
-    st.markdown(legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}")))
+    show_legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}"))
 
 
 def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits) -> None:

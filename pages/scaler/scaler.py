@@ -14,12 +14,12 @@ from profet_core.sizes.axes import axis_range
 from profet_core.units import format_ms
 from ui.charts import show_chart
 from ui.curves import LATENCY, Curve, curves, gpu_look, size_axis
+from ui.exports import export_row
 from ui.frame import run_page
 from ui.inputs.fields import SIZE_LABELS, choice, number_field, select
 from ui.predicted import PAGE, current_network
 from ui.state.resources import Resources
 from ui.state.session import ScalerView, session
-from ui.tables import download_buttons
 from ui.words import plain
 
 
@@ -58,7 +58,7 @@ def main(resources: Resources) -> None:
     show_chart(curves([line, ends], LATENCY, x, log=False, at=at), "scaler-curve")
     known = zip(answer.sizes, answer.curve_ms, strict=True)
     rows = [{"instance": offer.name, "axis": axis, "at": size, "latency_ms": value_ms} for size, value_ms in known]
-    download_buttons(rows, f"profet-scaler-{axis}")
+    export_row(f"profet-scaler-{axis}", lambda: rows)
 
 
 def _latency_input(end: str, axis: str, size: int, predicted_ms: float | None, at: DeltaGenerator) -> float | None:

@@ -190,7 +190,12 @@ def advise(
     if not plans:
         reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
         raise InputError(f"There is no offer to choose from ({reasons}).")
-    plans.sort(key=lambda plan: (plan.total_usd, plan.total_s))
+    return advice_on(request, plans, excluded)
+
+
+def advice_on(request: Request, plans: Iterable[Plan], excluded: Iterable[ExcludedInstance] = ()) -> Advice:
+    """Recommend among these plans, at least one."""
+    plans = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))
     # Skip eight-GPU offers for one-GPU training where one GPU can be rented alone.
     sensible = without_larger_nodes(plans) if all(plan.gpus == 1 for plan in plans) else plans
     best = frontier(sensible)

@@ -150,7 +150,7 @@ def carried_inputs(
 
     Parameters
     ----------
-    unseen : as `stacks.step_inputs` takes it.
+    unseen : as `members.step_inputs` takes it.
     """
     device = tuple(classes.device)
     classes_ms = inputs.classes_ms.copy()

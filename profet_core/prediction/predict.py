@@ -140,13 +140,13 @@ def predict_many(
 
 def _from_foreign(request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool) -> Predictions:
     """Predict from an unprofiled GPU, separately for steps in TF32 and others."""
-    custom = [_in_tf32(step.profile, tf32) for step in steps]
+    ran_in_tf32 = [_in_tf32(step.profile, tf32) for step in steps]
     found: dict[int, Callable[[], Prediction]] = {}
-    for ran_in_tf32 in set(custom):
-        rows = [row for row, one in enumerate(custom) if one is ran_in_tf32]
+    for in_tf32 in set(ran_in_tf32):
+        rows = [row for row, one in enumerate(ran_in_tf32) if one is in_tf32]
         latency_ms = None if batch.latency_ms is None else batch.latency_ms[rows]
         part = ProfileBatch([batch.profiles[row] for row in rows], batch.anchor, latency_ms)
-        predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, ran_in_tf32, tf32)
+        predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, in_tf32, tf32)
         found |= {row: partial(predicted.of, number) for number, row in enumerate(rows)}
     return Predictions([found[row] for row in range(len(steps))])
 

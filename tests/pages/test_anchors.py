@@ -96,7 +96,7 @@ def test_what_nothing_can_start_from_is_one_line_everywhere(open_app, samples, n
     assert any(says in line for line in lines(app.error)) and not app.exception
 
 
-BUSY = {"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
+BUSY = {"Device_Conv2D": 45_000.0, "Device_Conv2DBackpropFilter": 45_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
 #: What nothing can be predicted from, each with the first words of its line.
 ON_SAND = {
     "no GPU time": (as_version_2({"Host_Dataset": 1000.0, "Host_IDLE": 50_000.0}), NO_DEVICE),
@@ -152,7 +152,12 @@ def test_a_comparison_shows_the_others_and_a_line_for_each(open_app, samples):
 
 
 def test_numbers_say_that_another_gpu_shortens_its_own_part_only(open_app):
-    waiting = {"Device_Conv2D": 65_000.0, "Device_IDLE": 35_000.0, "Host_IDLE": 9e5}
+    waiting = {
+        "Device_Conv2D": 35_000.0,
+        "Device_Conv2DBackpropInput": 30_000.0,
+        "Device_IDLE": 35_000.0,
+        "Host_IDLE": 9e5,
+    }
     app = upload(open_app(), ("net.json", as_version_2(waiting, step_latency_ms=100.0, batch_size=16)))
     assert notices(app).count("The GPU is busy for about 65% of the step: a faster GPU shortens only that part.") == 1
     inside(go(app, "compare"))

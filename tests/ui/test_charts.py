@@ -8,13 +8,14 @@ from itertools import combinations
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pages.predict.charts import trade_off
 from profet_core.catalog import load_gpus
 from profet_core.latency import Basis
 from profet_core.units import format_time
 from tests.made.step_times import OFFERS, ROWS, planned
-from ui.charts import COLORS, Bar, bar_chart, legend
+from ui.charts import COLORS, Bar, bar_chart
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis, value_at
 from ui.words import DERIVED, ESTIMATED, GIVEN, MEASURED
 
@@ -107,7 +108,13 @@ def test_a_limit_is_a_line_where_it_is_in_sight():
 
 
 def test_the_legend_names_what_is_there():
-    words = legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
+    def page() -> None:
+        from tests.ui.test_charts import BARS, COLORS
+        from ui.charts import show_legend
+
+        show_legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
+
+    (words,) = (text.value for text in AppTest.from_function(page).run().markdown)
     assert GIVEN in words and ESTIMATED in words and DERIVED not in words and "90%" in words
 
 

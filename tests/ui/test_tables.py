@@ -29,7 +29,8 @@ from ui.columns import (
     format_range_ms,
 )
 from ui.curves import gpu_look
-from ui.tables import Cell, Column, as_csv, as_json, chosen_columns, exported_rows, sorted_rows
+from ui.exports import as_csv, as_json
+from ui.tables import Cell, Column, chosen_columns, exported_rows, sorted_rows
 
 
 @dataclass(frozen=True)

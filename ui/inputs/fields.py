@@ -192,14 +192,19 @@ SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 
 def size_sliders(resources: Resources, *, log: bool = True) -> None:
     """Both sliders side by side, `log` or linear; each is the training's size, the profile's own until it is moved."""
+    recorded = recorded_sizes(resources).items()
+    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded, strict=True):
+        with column:
+            _size_slider(axis, size, log=log)
+
+
+def recorded_sizes(resources: Resources) -> dict[str, int | None]:
+    """The batch and pixel size that the profile was recorded at, None while not known."""
     meta = held_in(resources, session.profile).profile.meta
-    recorded = {
+    return {
         "batch": meta.batch_size or session.network.profiled_batch,
         "pixels": meta.pixels or session.network.profiled_pixels,
     }
-    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded.items(), strict=True):
-        with column:
-            _size_slider(axis, size, log=log)
 
 
 def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:

@@ -180,10 +180,11 @@ def _sample(resources: Resources, key: str) -> str:
 
 
 def _other_samples(resources: Resources, _: str) -> list[str]:
-    """One of each of two networks beside the first sample's."""
-    first_of = {one.sample.model: name for name, one in reversed(resources.samples.items()) if one.sample is not None}
-    names = [name for name in resources.samples if name in first_of.values()]
-    return names[1:3]
+    """One of each of two networks beside the first sample's, at its image size."""
+    samples = {name: held.sample for name, held in resources.samples.items() if held.sample is not None}
+    first = next(iter(samples.values()))
+    by_model = {one.model: name for name, one in reversed(samples.items()) if one.pixels == first.pixels}
+    return [name for model, name in reversed(by_model.items()) if model != first.model][:2]
 
 
 def method_options(resources: Resources) -> tuple[str, ...]:
@@ -429,7 +430,7 @@ class Own(Part):
     Attributes
     ----------
     link_given : what the link gave that no profile has replaced yet; None before it is read.
-    link_page : that is drawn. link_missing : the link is to an upload that isn't there.
+    link_page : title of the one that is drawn. link_missing : the link is to an upload that isn't there.
     """
 
     own_profiles: Field[Mapping[str, Held]] = Field({})
