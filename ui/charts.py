@@ -199,7 +199,7 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
     axis_end = _axis_end(longest, max((bar.end for bar in before), default=longest)) * (1 + _LABEL_ROOM)
     rows = list(range(len(bars)))
     return framed(
-        [_drawn(bars), *([_marks(bars)] if before else []), _labels(bars)],
+        [_drawn(bars), *([_marks(bars)] if before else []), _labels(bars, axis_end)],
         x=value_axis("", range=[0, axis_end], rangemode="tozero", nticks=6, zeroline=False, automargin=False),
         y=name_axis(range=[len(bars) - 0.5, -0.5], tickvals=rows, ticktext=[bar.name for bar in bars], showgrid=False),
         height=_ROW_PX * len(bars) + _ABOVE_PX + _BELOW_PX,
@@ -225,13 +225,13 @@ def _axis_end(longest: float, usual: float) -> float:
     return end
 
 
+def _is_in_label(x: float, bar: Bar, axis_end: float) -> bool:
+    return bar.end <= x <= bar.end + _LETTER * axis_end * (len(bar.text) + 1)
+
+
 def _limit_line(bars: Sequence[Bar], limit: float, axis_end: float) -> Part:
     """A line down the rows, but not through their values."""
-    free = (
-        row
-        for row, bar in enumerate(bars)
-        if not bar.end <= limit <= bar.end + _LETTER * axis_end * (len(bar.text) + 1)
-    )
+    free = (row for row, bar in enumerate(bars) if not _is_in_label(limit, bar, axis_end))
     strokes = (f"M{limit},{row - 0.5}L{limit},{row + 0.5}" for row in free)
     return {"type": "path", "path": "".join(strokes), "line": {"color": RED, "width": 1.5, "dash": "dash"}}
 
@@ -277,13 +277,14 @@ def _marks(bars: Sequence[Bar]) -> Part:
     }
 
 
-def _labels(bars: Sequence[Bar]) -> Part:
-    """Each row's value behind its interval, readable on the shortest bar; where there is none, why."""
+def _labels(bars: Sequence[Bar], axis_end: float) -> Part:
+    """Each row's value behind its interval, and behind a tick there; where there is none, why."""
     color = text_color()
+    ticks = [bar.before.value if bar.before and bar.before.value else 0.0 for bar in bars]
     return {
         "type": "scatter",
         "mode": "text",
-        "x": [bar.end for bar in bars],
+        "x": [tick if _is_in_label(tick, bar, axis_end) else bar.end for bar, tick in zip(bars, ticks, strict=True)],
         "y": list(range(len(bars))),
         "text": [f"\N{NO-BREAK SPACE}{bar.text}" for bar in bars],
         "textposition": "middle right",

@@ -121,7 +121,12 @@ def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, sa
 
 
 def test_a_stranger_s_names_stay_text(open_app):
-    hostile = {"Device_Conv2D": 50_000.0, "<img src=x onerror=alert(1)>": 1.0, "Device_" + "X" * 40: 9_000.0}
+    hostile = {
+        "Device_Conv2D": 50_000.0,
+        "Device_Conv2DBackpropFilter": 1.0,
+        "<img src=x onerror=alert(1)>": 1.0,
+        "Device_" + "X" * 40: 9_000.0,
+    }
     app = upload(open_app(), ("[click](javascript:alert(1)).json", json.dumps(hostile).encode()))
     type_in(app, "profiled_batch", 16)
     assert not app.error and answer(app)
