@@ -22,8 +22,8 @@ _FILE_LINK = re.compile(r"\[([^]]*)\]\((?![?#]|https?:)[^)]*\)")
 def main(resources: Resources) -> None:
     """Draw the page."""
     st.markdown(
-        "Errors are measured on networks or GPUs held out of training: mean absolute percentage errors (MAPE), unless a "
-        "card says otherwise."
+        "Errors are measured on networks or GPUs held out of training: mean absolute percentage errors (MAPE), unless "
+        "a card says otherwise."
     )
     choice("Model card", Texts.part)
     _own_models(resources)
