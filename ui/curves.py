@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profet_core.units import format_ms, time_unit
+from profet_core.units import format_ms, shared_time_unit
 from ui.charts import GRAY, RED, Figure, Part, framed, line_at, no_markup, value_axis
 
 #: Distinct for readers of any color vision, and at least 3:1 against the light and the dark background;
@@ -80,7 +80,7 @@ class Shown:
         """The unit that values are drawn in, and their axis, logarithmic or from zero."""
         unit, title = 1.0, self.title
         if self.in_time and values:
-            suits = time_unit(sorted(values)[len(values) // 2])
+            suits = shared_time_unit(values)
             unit, title = suits.seconds, f"{title} ({suits.name})"
         if not log:
             return unit, value_axis(title, type="linear", rangemode="tozero", tickformat=",~r", tickprefix=self.prefix)
@@ -172,7 +172,10 @@ def curves(
     x : the axis of sizes. log : both axes are logarithmic, else linear.
     at : where a line marks the size that is chosen. crossed : a point with a cross, and its name in the legend.
     """
-    unit, y = shown.axis([value for row in rows for value in row.values], log=log)
+    values = [value for row in rows for value in row.values]
+    unit, y = shown.axis(values, log=log)
+    if shown.in_time:
+        shown = replace(shown, words=shared_time_unit(values).words)
     traces = [part for row in rows for part in (*_band(row, unit), *_line(row, shown, unit))]
     if any(trace.get("opacity") == _PALE for trace in traces):
         traces.append(_BEYOND)

@@ -16,6 +16,7 @@ from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
 from profet_core.answers.predict import Side, answer_inside
 from profet_core.answers.questions import market_offers, narrowed_rows
 from profet_core.catalog import Instance
+from profet_core.catalog.naming import offer_name
 from profet_core.cost import cost_usd
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
@@ -37,7 +38,7 @@ from ui.charts import (
     value_axis,
     whiskers,
 )
-from ui.columns import COSTED_STEPS, INSTANCE, gpu_cell, price_words
+from ui.columns import COSTED_STEPS, INSTANCE, price_words
 from ui.curves import gpu_look
 from ui.exports import export_row
 from ui.inputs.fields import choice
@@ -237,7 +238,7 @@ def _trace(found: Sequence[_Drawn], known: Sequence[Candidate], metric: str, ste
     return {
         "type": "bar",
         "orientation": "h",
-        "name": no_markup(gpu_cell(row.offer)),
+        "name": no_markup(offer_name(row.offer)),
         "width": 0.85 * step,
         "x": values,
         "y": [y for _, _, y, _ in found],

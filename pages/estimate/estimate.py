@@ -16,6 +16,7 @@ from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words
 from profet_core.layers.networks import measured_networks, named_networks
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
+from profet_core.units import shared_time_unit
 from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, precision_input, select, validation_input, workload_input
@@ -26,7 +27,7 @@ from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import NetworkFile, Part, session
 from ui.tables import result_table
-from ui.words import plain, show_error, show_warning
+from ui.words import plain, sentence, show_error, show_warning
 
 _FILE_TIP = (
     f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept. Too big with its weights? "
@@ -83,7 +84,7 @@ def main(resources: Resources) -> None:
         return
     with st.sidebar:
         question = _network_question()
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         preset_choice()
         offer_buttons(resources)
     if question is None:
@@ -166,9 +167,11 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
 
 def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
     """Draw the result table; `stem` of the names of exports, `compared` with a profile."""
+    shown = chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count))
+    unit = shared_time_unit(row.plan.total_s / row.epochs for row in shown)
     opened = result_table(
-        chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count)),
-        estimate_columns(compared=compared),
+        shown,
+        estimate_columns(unit, compared=compared),
         choices=session.estimate_table,
         stem=stem,
         title="Estimates without a profile",
@@ -176,9 +179,9 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
         charts=False,
     )
     if opened is not None:
-        fit = "" if opened.fit is None else f" Memory: {opened.fit.verdict}, {opened.fit.why}."
+        fit = "" if opened.fit is None else f" Memory: {opened.fit.words}."
         plan = opened.plan
-        st.markdown(plain(f"{plan.title}: {plan.basis}, {plan.latency_note}.{fit}"))
+        st.markdown(plain(f"{plan.name}: {plan.basis.words}. {sentence(plan.latency_note)}.{fit}"))
 
 
 def _linked() -> tuple[Part | str, ...]:

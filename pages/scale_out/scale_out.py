@@ -10,13 +10,13 @@ import streamlit as st
 
 from profet_core.advice.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
-from profet_core.catalog.naming import cloud_words, gpu_words
+from profet_core.catalog.naming import offer_name
 from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import Strategy
-from profet_core.units import format_significant, format_time, format_usd
+from profet_core.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
-from ui.columns import OUT_COLUMNS
+from ui.columns import out_columns
 from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
 from ui.frame import run_page
 from ui.inputs.fields import (
@@ -86,7 +86,7 @@ _TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 def main(resources: Resources) -> None:
     """Draw the page."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         choice("Value", ScaleOut.out_shows)
         preset_choice()
         offer_buttons(resources)
@@ -105,7 +105,7 @@ def main(resources: Resources) -> None:
     gpus = question.total_gpus
     result_table(
         rows,
-        OUT_COLUMNS,
+        out_columns(shared_time_unit(row.epoch_s for row in rows)),
         choices=session.scale_out_table,
         stem="profet-scale-out",
         title="Machines with several GPUs" if gpus is None else f"Machines with {gpus} GPUs together",
@@ -179,8 +179,7 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         # 'PCIe' of 'PCIe through host memory'.
         link = re.split(" through | between ", links.link.words)[0]
-        machine = f"{offer.gpu_count} × {gpu_words(offer)} at {cloud_words(offer.provider)}, {link}."
-        st.markdown(f"**{plain(machine)}**", width="content")
+        st.markdown(f"**{plain(f'{offer_name(offer, offer.gpu_count)}, {link}')}**", width="content")
         with st.popover("Link assumptions", type="tertiary"):
             assumed = f" Assumed: {links.assumed}." if links.assumed else ""
             st.markdown(plain(f"{links.words}.{assumed} You pay for whole machines."))

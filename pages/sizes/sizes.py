@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,10 +12,11 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
+from profet_core.messages import Code
 from profet_core.sizes.axes import KNOTS, axis_range
-from profet_core.units import MS_PER_S, format_significant, format_time, format_usd
+from profet_core.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import show_chart
-from ui.columns import SIZE_COLUMNS, plan_gpus
+from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
 from ui.inputs.fields import (
@@ -58,7 +58,7 @@ def main(resources: Resources) -> None:
     """Draw sliders, curves and table."""
     axis, log = session.sizes.axis, session.sizes.scale == "log"
     size_sliders(resources, log=log)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         choice("Along", SizesView.axis)
         choice("Value", SizesView.shows)
         preset_choice()
@@ -70,7 +70,7 @@ def main(resources: Resources) -> None:
 def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *, log: bool) -> None:
     network = current_network(resources)
     latency_question(network)
-    show_notices(network)
+    show_notices(network, besides=(Code.MORE_CLASSES,))
     at = _chosen_size(network, axis)
     smallest, largest = axis_range(axis)
     answer = answer_sizes(
@@ -108,7 +108,7 @@ def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
     if axis == "batch":
         choice("Table for", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     largest = axis == "batch" and session.sizes.each_at == "largest"
-    columns = [replace(one, by_default=True) if largest and one.key == "batch_size" else one for one in SIZE_COLUMNS]
+    columns = size_columns(shared_time_unit(row.plan.total_s for row in answer.rows), with_batch=largest)
     result_table(
         sorted(answer.rows, key=_by_cost),
         columns,
@@ -139,7 +139,7 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, axis: str) -> Cur
     row, plans = curve.row, [point.plan for point in curve.points]
     found = [_value(plan, shows) for plan in plans]
     ends = [each for _, each in found if each is not None]
-    label = plan_gpus(plans[0])
+    label = plans[0].name
     return Curve(
         label=f"{label} (anchor)" if row.is_anchor else label,
         look=gpu_look(row.offer.gpu),

@@ -290,7 +290,7 @@ class Offers(Part):
     spot_discount = _whole_or_empty(1, 99)
     retired = _flag()
     preset = one_of(
-        {Preset.ORIGINAL: "Original 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All offers"},
+        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"},
         Preset.GPUS,
     )
 
@@ -300,7 +300,7 @@ class PredictView(Part):
 
     per = one_of({"step": "Step", "epoch": "Epoch", "training": "Training"}, "training")
     chart = one_of({"bars": "Bars", "scatter": "Scatter", "table": "Table"})
-    sort = one_of({Sort.LATENCY: "Latency", Sort.COST: "Cost", Sort.NAME: "Name"})
+    sort = one_of({Sort.LATENCY: "Time", Sort.COST: "Cost", Sort.NAME: "Name"})
     against: Field[str] = Field(USUAL_PLAN, lambda text, _: text)
 
 
