@@ -171,7 +171,7 @@ def _usual(compared: Sequence[Candidate]) -> str:
 
 def _choose(key: str) -> None:
     state, left = session.compare, session.compare.inspect
-    if left is not None and left not in (ON_PREDICT, session.profile.sample, *state.compare_samples):
+    if left and left not in (ON_PREDICT, session.profile.sample, *state.compare_samples):
         # Listed until now only because a link chose it.
         state.compare_samples = [*state.compare_samples, left]
     own = key in own_profiles()

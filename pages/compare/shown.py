@@ -62,6 +62,8 @@ _MAX_PROFILES, _PROFILE_LETTERS = 8, 24
 _MAX_OPERATIONS, _OPERATION_LETTERS = 12, 23
 #: Of a bar's row and what is around all; the share of a profile's place that its bars take.
 _BAR_PX, _FRAME_PX, _GROUP = 17, 110, 0.86
+#: Longest axis in longest bars: room for its value.
+_ROOM = 1.25
 #: A bar's row, the place of its profile, where it is drawn, its value and both ends.
 _Drawn = tuple["CompareRow", int, float, tuple[float, float, float]]
 #: Labels of what the file says that are not just its field in words.
@@ -164,7 +166,11 @@ def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[Compa
 
 
 _PRICE: Column[CompareRow] = Column(
-    "usd_per_hour", "$/h", lambda row: row.offer.usd_per_hour, cell=lambda row: price_words(row.offer)
+    "usd_per_hour",
+    "$/h",
+    lambda row: row.offer.usd_per_hour,
+    cell=lambda row: price_words(row.offer),
+    narrow_under="instance",
 )
 
 
@@ -217,7 +223,7 @@ def bars(known: Sequence[Candidate], rows: Sequence[CompareRow], metric: str) ->
     names = ["<br>".join(map(no_markup, wrap(_cut(one.name, 2 * _PROFILE_LETTERS), _PROFILE_LETTERS))) for one in known]
     return framed(
         [*traces, labels],
-        x=value_axis(_TITLES[metric], rangemode="tozero", range=[0, longest * 1.15]),
+        x=value_axis(_TITLES[metric], rangemode="tozero", range=[0, longest * _ROOM]),
         y=name_axis(range=[len(known) - 0.5, -0.5], tickvals=[*range(len(known))], ticktext=names, showgrid=False),
         height=_BAR_PX * max(len(rows), 3) * len(known) + _FRAME_PX,
         name=f"{_TITLES[metric]} per instance, one group per profile",

@@ -41,9 +41,7 @@ def main(resources: Resources) -> None:
     max_ms = _latency_input("Max", axis, largest, max_ms, right)
     st.caption(plain(basis))
     at_key = f"scaler_at_{axis}"
-    at: int = st.slider(
-        f"{SIZE_LABELS[axis]}: {smallest} to {largest}", smallest, largest, key=at_key, persist_state="session"
-    )
+    at: int = st.slider(SIZE_LABELS[axis], smallest, largest, key=at_key, persist_state="session")
     if min_ms is None or max_ms is None:
         st.info("Enter both latencies, or choose a profile on Predict.", icon=":material/info:")
         return

@@ -58,7 +58,7 @@ def main(resources: Resources) -> None:
     """Draw sliders, curves and table."""
     axis, log = session.sizes.axis, session.sizes.scale == "log"
     size_sliders(resources, log=log)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         choice("Along", SizesView.axis)
         choice("Value", SizesView.shows)
         preset_choice()

@@ -10,6 +10,7 @@ from pages.compare.shown import CompareRow, _cut, bars
 from profet_core import predict, read_profile
 from profet_core.advice.advise import ORIGINAL
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
+from profet_core.cost import cost_usd
 from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms, format_usd
 from tests.pages.conftest import (
@@ -69,13 +70,17 @@ def title(sample) -> str:
     return _cut(load_resources().samples[sample.name].name, 48)
 
 
-def test_offers_and_prices_are_those_of_predict(open_app, catalog, samples):
+def test_offers_and_prices_are_those_of_predict(open_app, models, catalog, samples):
     query = {"preset": "all", "provider": "gcp", "compare_by": "cost", "price_gcp/a2-highgpu-1g": "0.25"}
     app = open_app("compare", **query)
     assert {label.partition("/")[0] for label in compared(app)[title(samples[FIRST])]} == {"gcp"}
     shown, steps = compared(app)[title(samples[FIRST])], open_app("compare", **{**query, "compare_by": "latency"})
     assert set(shown) == set(column(open_app(**query), "Cost")) - {"g4dn.xlarge"}
-    assert column(steps, "$/h")["gcp/a2-highgpu-1g"] == "$0.25"
+    own = "gcp/a2-highgpu-1g own price"
+    assert column(steps, "$/h")[own] == "$0.25"
+    sample = samples[FIRST]
+    step_ms = predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms)["gcp/a2-highgpu-1g"]
+    assert shown[own] == f"{format_usd(cost_usd(1000 * step_ms, 0.25))}*"
 
 
 def test_each_own_profile_with_its_own_anchor_and_latency_beside_a_sample(open_app, models, catalog, samples):
