@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 
 import streamlit as st
 
+from profet_core.catalog.collection import NoOffersError
+from ui.inputs.offers import filter_hint
 from ui.server import in_turn
 from ui.state.own import (
     carried,
@@ -35,8 +37,8 @@ _ASKED_FOR = ("view", "inspect", "open", "part")
 def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
     """Run a page.
 
-    `main`: draws what is below the title; where it is drawn `alone`, what is chosen in it draws nothing else, so that a
-    slider is followed at once.
+    `title`: empty where `main` draws its own. `main`: draws what is below the title; where it is drawn `alone`, what is
+    chosen in it draws nothing else, so that a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
@@ -68,11 +70,12 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 with st.sidebar:
                     sidebar(resources)
             remember_recorded(session.profile)
-            st.title(title, anchor=False)
+            if title:
+                st.title(title, anchor=False)
             if alone:
                 _draw_alone(main, linked, _beside())
             else:
-                main(resources)
+                _draw_main(main, resources)
         _write_link(linked, resources)
 
 
@@ -84,15 +87,24 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
             st.rerun()
         resources = visitors_resources()
         with one_line_errors():
-            main(resources)
+            _draw_main(main, resources)
         _write_link(linked, resources)
 
 
+def _draw_main(main: Draw, resources: Resources) -> None:
+    try:
+        main(resources)
+    except NoOffersError as error:
+        if not error.without:
+            raise
+        filter_hint(resources, error)
+
+
 def _beside() -> tuple[object, ...]:
-    """What is shown outside of a page's main part: the visitor's own, the profile with its fields, and which view."""
-    own, fields = session.own, ((slot.latency, slot.unit, slot.steps) for slot in session.slots)
+    """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
+    own, fields = session.own, ((slot.source, slot.latency, slot.unit, slot.steps) for slot in session.slots)
     catalog = own.own_profiles, own.own_gpus, own.own_instances
-    return (*catalog, session.network.anchor, session.sizes.sizes_view, *fields)
+    return (*catalog, session.network.anchor, *fields)
 
 
 def _keep_fields() -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, MAX_TABLE_BYTES, check_operations, is_short_text
-from profet_core.profiles.record import Profile, ProfileMeta, profile_from_totals
+from profet_core.profiles.record import Profile, ProfileMeta, profile_from_totals, training_refusal
 from profet_core.profiles.unpacking import Content
 from profet_core.units import positive_number, whole_number
 
@@ -113,7 +113,8 @@ def read(content: Content) -> Profile:
     if "operations" in record:
         return _read_version_2(record)
     totals_us, ignored = _operations(record)
-    return profile_from_totals(totals_us, VERSION_1_STEPS, source_format=VERSION_1, ignored=ignored)
+    refusal = training_refusal(totals_us)
+    return profile_from_totals(totals_us, VERSION_1_STEPS, source_format=VERSION_1, ignored=ignored, refusal=refusal)
 
 
 def _read_version_2(record: Mapping[str, object]) -> Profile:
@@ -152,7 +153,8 @@ def _read_version_2(record: Mapping[str, object]) -> Profile:
         ignored=ignored,
         steps_basis="assumed" if stated is None else "stated",
         warnings=tuple(warnings),
-        refusal=refusal or "",
+        # A compiler's names tell nothing of gradients, and are refused for themselves.
+        refusal=refusal or ("" if values.get("compiled") else training_refusal(totals_us)),
     )
 
 
