@@ -197,7 +197,7 @@ def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
     session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
     if len(gpus) > _MOST_DRAWN:
         tip = "GPUs in the chart. The table has every instance."
-        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=320)
+        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=220)
     wanted = session.sizes.drawn or gpus[:_MOST_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.offer.label == keep)]
 
