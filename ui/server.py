@@ -45,11 +45,12 @@ _TEXTS = {
 
 @cache
 def page_html() -> str:
-    """Streamlit's page with our style, and our script before its own."""
+    """Streamlit's page with our style, and our scripts before its own."""
     before, head, after = (STATIC / "index.html").read_text(encoding="utf-8").partition("</head>")
     if not head:
         raise RuntimeError("Streamlit's page is another than ui/server.py knows.")
-    ours = f"<script>{_HERE.joinpath('assets/history.js').read_text()}</script>"
+    scripts = (_HERE.joinpath("assets", name).read_text(encoding="utf-8") for name in ("history.js", "uploads.js"))
+    ours = "".join(f"<script>{script}</script>" for script in scripts)
     return f"{before}{ours}<style>{_HERE.joinpath('assets/page.css').read_text()}</style>{head}{after}"
 
 

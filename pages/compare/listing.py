@@ -15,9 +15,9 @@ from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms
 from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
-from ui.inputs.uploads import notes_on, upload_input
+from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import Predicted, current_network
-from ui.state.own import held_in, own_profiles, remove_own, set_recorded
+from ui.state.own import asked_profile, held_in, own_profiles, remove_own, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import session
 from ui.tables import download_button
@@ -63,7 +63,7 @@ def listed(resources: Resources) -> list[Candidate]:
     for name in state.compare_samples:
         found.append(replace(resources.samples[name], name=f"{name} (sample)" if name in taken else name))
     if not shown.is_own:
-        said = replace(shown, anchor=session.network.anchor, latency_ms=session.profile.usable_ms)
+        said = asked_profile(resources)
         found = [replace(said, name=one.name) if one.key == shown.key else one for one in found]
     return [Candidate(one, one.key == shown.key) for one in found]
 
@@ -121,7 +121,9 @@ def add_input(resources: Resources, *, empty: bool) -> None:
 
     notes = notes_on(_PREFIX)
     with st.expander("Add profiles", expanded=empty or bool(notes.errors or notes.infos), icon=":material/add:"):
-        upload_input(resources, _PREFIX, lambda own: _choose(own.key))
+        upload_input(_PREFIX)
+        read_uploads(resources, _PREFIX, _take)
+        show_notes(_PREFIX)
         st.selectbox(
             "Sample",
             [name for name in resources.samples if name not in state.compare_samples],
@@ -132,6 +134,11 @@ def add_input(resources: Resources, *, empty: bool) -> None:
             on_change=add_sample,
         )
         record_link()
+
+
+def _take(_new: Sequence[Held], last: Held) -> tuple[str, ...]:
+    _choose(last.key)
+    return ()
 
 
 def choose_listed(resources: Resources, compared: Sequence[Candidate]) -> Candidate:

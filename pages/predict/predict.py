@@ -29,8 +29,8 @@ from ui.inputs.fields import (
     workload_input,
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
-from ui.predicted import PAGE, Predicted, current_network
+from ui.inputs.profile import latency_question, missing_input, network_input, price_line, second_input, show_notices
+from ui.predicted import PAGE, MissingAnchorError, Predicted, current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import PredictView, Training, session
@@ -69,8 +69,11 @@ def main(resources: Resources) -> None:
     size_sliders(resources)
     try:
         network = current_network(resources)
+        missing_input(resources, network.held)
         latency_question(network)
         answer = answer_advise(resources, with_offers(resources, network.question), PAGE, network.training)
+    except MissingAnchorError:
+        raise
     except ProfetError:
         # The way out may be a wider filter, or an anchor of the visitor's own.
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -102,13 +105,16 @@ def main(resources: Resources) -> None:
 
 def _choices(resources: Resources, network: Predicted) -> None:
     """What is shown, and how."""
+    known = network.batch_size is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="choices"):
         preset_choice()
         choice(
             "Per",
-            PredictView.per,
-            disabled=network.batch_size is None,
-            help="Epochs need the batch size of the profile." if network.batch_size is None else None,
+            PredictView.per if known else "per:step",
+            PredictView.per.options,
+            disabled=not known,
+            help=None if known else "Epochs need the batch size of the profile.",
+            **({} if known else {"default": "step"}),
         )
         choice("View", PredictView.chart)
         if session.predict.chart == "bars":

@@ -119,7 +119,7 @@ def precision_input() -> None:
 def workload_input() -> None:
     """Images and epochs."""
     images, epochs = st.columns(2, gap="small")
-    number_field("Images", Training.images, tip="Training images per epoch.", at=images)
+    number_field("Images per epoch", Training.images, at=images)
     number_field("Epochs", Training.epochs, at=epochs)
 
 
@@ -205,7 +205,7 @@ def size_sliders(resources: Resources, *, log: bool = True) -> None:
 def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
     """Fixed while the profile's own size is not known."""
     if recorded is None:
-        tip = f"Enter the {'batch' if axis == 'batch' else 'image'} size of the profile in the sidebar first."
+        tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
         st.select_slider(SIZE_LABELS[axis], STOPS[axis], key=f"slider:{axis}:off", disabled=True, help=tip)
         return
     chosen = getattr(session.training, axis) or recorded

@@ -69,7 +69,8 @@ def test_the_documented_method_has_no_bounds_and_no_similarity(document, run, sa
 
 
 def test_warnings_are_in_the_json_and_on_stderr_in_text(run, document, tmp_path):
-    path = written(tmp_path, {"operations": {"Device_Conv2DBackpropInput": 9e4}, "meta": {"precision": "amp", "steps": 1}})
+    meta = {"precision": "amp", "steps": 1}
+    path = written(tmp_path, {"operations": {"Device_Conv2DBackpropInput": 9e4}, "meta": meta})
     (first, *_) = document("predict", path, "--anchor", "g4dn.xlarge")["warnings"]
     assert "AMP" in first
     status, out, err = run("predict", path, "--anchor", "g4dn.xlarge")
