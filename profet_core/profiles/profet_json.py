@@ -103,8 +103,8 @@ def read(content: Content) -> Profile:
     Parameters
     ----------
     content : one object of microseconds per operation type (version 1, read as two steps), or version 2,
-        `{"operations": {...}, "meta": {...}}`, of one step unless `meta.steps` says how many its totals cover, perhaps
-        with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object.
+        `{"operations": {...}, "meta": {...}}`, of one step unless the meta's `steps` says how many its totals cover,
+        perhaps with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object.
     """
     too_large = (
         f"The file has more than {MAX_TABLE_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
@@ -247,9 +247,9 @@ def write_profile(profile: Profile) -> bytes:
     """The profile as version 2, `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be saved or uploaded.
 
     Operations (microseconds of one step) and meta read back exactly; fields of meta that are None are left out. Where
-    the number of steps was known, `meta.steps` says that the totals are of one. Beside them stand `"warnings"` and
-    `"refusal"` if there are any. What the reader of the trace ignored, and its format, are not written: they may tell
-    names.
+    the number of steps was known, the meta's `steps` says that the totals are of one. Beside them stand `"warnings"`
+    and `"refusal"` if there are any. What the reader of the trace ignored, and its format, are not written: they may
+    tell names.
 
     Raises
     ------

@@ -189,7 +189,7 @@ class Trace:
     devices : names of its processes or planes.
     has_gradient, has_jax : some name is that of a gradient's operation, or of JAX'.
     batch_sizes : those that steps were marked with.
-    framework, ignored, warnings : as the profile has them.
+    ignored, warnings : as the profile has them.
     """
 
     host_us: dict[str, float] = field(default_factory=no_times)
@@ -202,7 +202,6 @@ class Trace:
     has_gradient: bool = False
     has_jax: bool = False
     batch_sizes: set[int] = field(default_factory=set)
-    framework: str = "TensorFlow"
     ignored: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -245,7 +244,7 @@ class Trace:
             steps_basis=basis,
             meta=ProfileMeta(
                 gpu=gpu.name if gpu and gpu.worked_us > 0 else None,
-                framework=self.framework,
+                framework="TensorFlow",
                 precision=signs.precision,
                 compiled=signs.compiled or None,
                 channels_last=signs.channels_last or None,
