@@ -36,8 +36,8 @@ from ui.inputs.fields import (
     workload_input,
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
-from ui.predicted import PAGE, Predicted, current_network, shown_words
+from ui.inputs.profile import latency_question, missing_input, network_input, price_line, second_input, show_notices
+from ui.predicted import PAGE, MissingAnchorError, Predicted, current_network, shown_words
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import PredictView, Training, session
@@ -80,6 +80,8 @@ def main(resources: Resources) -> None:
         network = current_network(resources)
         _strip(resources, network)
         answer = answer_advise(resources, with_offers(resources, network.question), PAGE, network.training)
+    except MissingAnchorError:
+        raise
     except ProfetError:
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
@@ -93,6 +95,7 @@ def main(resources: Resources) -> None:
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))
+    missing_input(resources, network.held)
     latency_question(network)
     if plans:
         show_cards(advice.recommended, request.workload, per)
@@ -187,13 +190,15 @@ def _ask_for_upload() -> None:
 
 def _toolbar(resources: Resources) -> None:
     """What is shown, and how."""
-    batch_size = recorded_sizes(resources)["batch"]
+    known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
             "Show for",
-            PredictView.per,
-            disabled=batch_size is None,
-            help="Epochs need the batch size of the profile." if batch_size is None else None,
+            PredictView.per if known else "per:step",
+            PredictView.per.options,
+            disabled=not known,
+            help=None if known else "Epochs need the batch size of the profile.",
+            **({} if known else {"default": "step"}),
         )
         preset_choice()
         choice("View", PredictView.chart)
