@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -156,22 +157,14 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
 def _details_choice(rows: list[OfferRow]) -> None:
     """What a click on a bar does, for who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
+    look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
+    # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
+    select("Details of an instance", _DETAILS, names, on_change=_open_chosen, **look)
 
-    def choose() -> None:
-        session.predict_table.choose(st.session_state[_DETAILS] or "")
 
-    st.selectbox(
-        "Details of an instance",
-        tuple(names),
-        index=None,
-        format_func=names.__getitem__,
-        key=_DETAILS,
-        placeholder="Details of …",
-        label_visibility="collapsed",
-        on_change=choose,
-        width=250,
-    )
+def _open_chosen() -> None:
+    session.predict_table.choose(st.session_state[_DETAILS] or "")
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
@@ -181,11 +174,8 @@ def _strip(resources: Resources, network: Predicted) -> None:
             st.markdown(plain(shown_words(resources, network)))
         if not network.held.is_own:
             st.badge("Sample", color="primary")
-            st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=_ask_for_upload)
-
-
-def _ask_for_upload() -> None:
-    session.profile.source = "upload"
+            choose = partial(setattr, session.profile, "source", "upload")
+            st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
 
 
 def _toolbar(resources: Resources) -> None:
