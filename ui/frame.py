@@ -74,7 +74,7 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 _draw_alone(main, linked, _beside())
             else:
                 main(resources)
-        _write_link(linked, resources)
+        write_link(linked, resources)
 
 
 @st.fragment
@@ -86,7 +86,7 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
         resources = visitors_resources()
         with one_line_errors():
             main(resources)
-        _write_link(linked, resources)
+        write_link(linked, resources)
 
 
 def _beside() -> tuple[object, ...]:
@@ -162,7 +162,7 @@ def _given(resources: Resources) -> dict[str, object]:
     return found | each
 
 
-def _write_link(linked: Linked, resources: Resources) -> None:
+def write_link(linked: Linked, resources: Resources) -> None:
     """Write what differs from the defaults to the URL, and the carried profile; parameters that are not ours stay."""
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
     wanted = carried()

@@ -431,8 +431,8 @@ def measured_networks(cells: pd.DataFrame) -> list[dict]:
     for _, network in cells.groupby("model"):
         parameters = network.groupby("pixels")["parameters"].first().items()
         largest: dict[str, dict[str, int]] = {}
-        ran = network[network["ran"]].groupby(["pixels", "memory_gib"])["batch_size"].max()
-        for (pixels, gib), batch in ran.items():
+        ran = network[network["ran"]].groupby(["pixels", "memory_gib"], as_index=False)["batch_size"].max()
+        for pixels, gib, batch in ran.itertuples(index=False):
             largest.setdefault(str(pixels), {})[f"{gib:g}"] = int(batch)
         found.append({"parameters": {str(size): int(count) for size, count in parameters}, "largest_batch": largest})
     return found

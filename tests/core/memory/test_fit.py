@@ -381,7 +381,9 @@ def test_the_shipped_measurements_ran_where_the_samples_say(samples, models, cat
 
 
 def test_a_step_that_the_visitor_measured_fits_there(models, catalog):
-    profile = Profile({"Device_Conv2D": 9e4, "Device_Relu": 9e4}, meta=ProfileMeta(batch_size=192, pixels=224, parameters=25_000_000))
+    profile = Profile(
+        {"Device_Conv2D": 9e4, "Device_Relu": 9e4}, meta=ProfileMeta(batch_size=192, pixels=224, parameters=25_000_000)
+    )
     asked = (models.memory, catalog, load_gpus(), profile, "g4dn.xlarge", ["g3s.xlarge"])
     assert fits_by_instance(*asked)["g3s.xlarge"].verdict is not Verdict.FITS
     found = fits_by_instance(*asked, ran_on=["g3s.xlarge"])["g3s.xlarge"]
