@@ -24,7 +24,7 @@ def export_row(
     ----------
     stem : of the files' names: "profet-sizes". rows, report : made when they are asked for; None: no such button.
     """
-    with st.container(horizontal=True, width="content", gap="small", vertical_alignment="center"):
+    with st.container(horizontal=True, width="content", gap="xsmall", vertical_alignment="center"):
         st.button("Copy link", key=f"copy-link:{stem}", icon=":material/link:", type="tertiary")
         if rows is not None:
             save_button("CSV", lambda: as_csv(rows()), f"{stem}.csv", "text/csv")

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 
 import streamlit as st
 
+from profet_core.catalog.collection import NoOffersError
+from ui.inputs.offers import filter_hint
 from ui.server import in_turn
 from ui.state.own import (
     carried,
@@ -73,7 +75,7 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
             if alone:
                 _draw_alone(main, linked, _beside())
             else:
-                main(resources)
+                _draw_main(main, resources)
         write_link(linked, resources)
 
 
@@ -85,8 +87,17 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
             st.rerun()
         resources = visitors_resources()
         with one_line_errors():
-            main(resources)
+            _draw_main(main, resources)
         write_link(linked, resources)
+
+
+def _draw_main(main: Draw, resources: Resources) -> None:
+    try:
+        main(resources)
+    except NoOffersError as error:
+        if not error.without:
+            raise
+        filter_hint(resources, error)
 
 
 def _beside() -> tuple[object, ...]:

@@ -84,7 +84,7 @@ def main(resources: Resources) -> None:
         return
     with st.sidebar:
         question = _network_question()
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         preset_choice()
         offer_buttons(resources)
     if question is None:

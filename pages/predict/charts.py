@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -200,37 +201,53 @@ _CODE_LETTERS = 26
 _ANCHOR = f"{BasisWord.MEASURED} (anchor)"
 
 
-def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits, level: float) -> None:
-    """Two charts side by side: the same rows in the same order."""
+def show_bars(
+    rows: Sequence[OfferRow], profiled: Mapping[str, Plan], workload: Workload, per: Per, limits: Limits, level: float
+) -> None:
+    """Two charts side by side: the same rows in the same order.
+
+    `profiled`: label -> plan at the profiled size, where another one is shown.
+    """
     plans = [row.plan for row in rows if row.plan is not None]
     if not plans:
         return
-    unit, whole = per.unit(workload, plans), per is Per.TRAINING
-    times, costs = [], []
+    unit, pairs = per.unit(workload, plans), list[tuple[Bar, ...]]()
     for row, name in zip(rows, _names(rows), strict=True):
         if row.plan is None:
-            times.append(Bar(key=row.label, name=name, text=why_not(row)))
-            costs.append(times[-1])
+            pairs.append((Bar(key=row.label, name=name, text=why_not(row)),) * 2)
             continue
-        plan = per.of(workload, row.plan)
-        bar = partial(_bar, key=row.label, name=name, plan=plan, basis=_basis(row))
-        ends = plan.interval
-        ends_s, ends_usd = ends and (ends.low_s, ends.high_s), ends and (ends.low_usd, ends.high_usd)
-        times.append(bar(plan.total_s, ends_s, unit.words, unit.range_words, unit=unit.seconds))
-        costs.append(bar(plan.total_usd, ends_usd, format_usd, format_usd_range))
+        over = limits.excess(row.plan) > 1
+        shown = _pair(row, name, per.of(workload, row.plan), unit, dimmed=over)
+        if before := profiled.get(row.label):
+            marked = zip(shown, _pair(row, name, per.of(workload, before), unit), strict=True)
+            shown = tuple(replace(bar, before=old) for bar, old in marked)
+        pairs.append(shown)
+    times, costs = zip(*pairs, strict=True)
     time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
     charts = (
         ("latency-bars", times, _TIME[per], unit.name, time_limit),
         ("cost-bars", costs, _COST[per], "$", limits.budget_usd),
     )
     for column, (key, bars, title, name, limit) in zip(st.columns(2, gap="small"), charts, strict=True):
-        chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit if whole else None)
+        limit = limit if per is Per.TRAINING else None
         with column:
+            chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit)
             show_chart(chart, key, session.predict_table.choose)
     words = {color: f"{word}: {word.explanation}" for word, color in COLORS.items()}
     if all(row.is_anchor for row in rows if row.plan is not None and row.plan.basis.is_exact):
         words[COLORS[BasisWord.MEASURED]] = _ANCHOR
-    show_legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}"))
+    more = (f"├─┤ {level:.0%} prediction interval", *(("│ at the profiled size",) if profiled else ()))
+    show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
+
+
+def _pair(row: OfferRow, name: str, plan: Plan, unit: TimeUnit, *, dimmed: bool = False) -> tuple[Bar, ...]:
+    """The bars of time and cost of a row's plan, or of another one there."""
+    ends = plan.interval
+    bar = partial(_bar, key=row.label, name=name, plan=plan, basis=_basis(row), dimmed=dimmed)
+    return (
+        bar(plan.total_s, ends and (ends.low_s, ends.high_s), unit.words, unit.range_words, unit=unit.seconds),
+        bar(plan.total_usd, ends and (ends.low_usd, ends.high_usd), format_usd, format_usd_range),
+    )
 
 
 def _basis(row: OfferRow) -> str:
@@ -275,6 +292,7 @@ def _bar(
     name: str,
     plan: Plan,
     basis: str,
+    dimmed: bool,
     unit: float = 1.0,
 ) -> Bar:
     offer, spread = plan.offer, "" if ends is None else f" ({range_words(*ends)})"
@@ -289,6 +307,7 @@ def _bar(
         low=ends and ends[0] / unit,
         high=ends and ends[1] / unit,
         text=words(value),
+        dimmed=dimmed,
         hover="<br>".join([head, *(no_markup(line) for line in lines if line)]),
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -11,11 +12,13 @@ from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
 from profet_core.advice.advise import OfferRow, Preset, Sort, advice_on, sorted_rows
-from profet_core.advice.plans import Workload
+from profet_core.advice.plans import Plan, Workload
 from profet_core.advice.words import headline
-from profet_core.answers.advise import answer_advise
+from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.cost import training_energy
 from profet_core.documents.report import report_html, report_source
+from profet_core.messages import Code
 from ui.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from ui.exports import export_row
 from ui.frame import run_page, write_link
@@ -41,7 +44,9 @@ from ui.state.session import Part, PredictView, Training, session
 from ui.tables import exported_view, result_table
 from ui.words import plain
 
-TITLE = "**PROFET** Which cloud GPU should I train my CNN on?"
+TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
+#: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
+_PROFILED, _DETAILS = "predict:profiled", "predict:details"
 _BOUNDARY = "Training steps only: no start-up, data, storage or egress."
 
 
@@ -68,11 +73,13 @@ def sidebar(resources: Resources) -> None:
 
 def main(resources: Resources) -> None:
     """Draw what is shown, the recommendation, sliders, and bars, scatter or table."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         st.title(TITLE, anchor=False, width="content")
         exports = st.container(width="content", key="exports")
     try:
-        network, answer, rows = _answered(resources)
+        network = current_network(resources)
+        _strip(resources, network)
+        answer, rows = _advised(resources, network)
     except ProfetError:
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
@@ -83,7 +90,6 @@ def main(resources: Resources) -> None:
     plans = [row.plan for row in rows if row.plan is not None]
     advice = advice_on(answer.advice.request, plans, answer.advice.excluded) if plans else answer.advice
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
-    _strip(resources, network)
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))
     latency_question(network)
@@ -93,7 +99,7 @@ def main(resources: Resources) -> None:
         show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
-    show_notices(network)
+    show_notices(network, besides=(Code.MORE_CLASSES,))
     table = partial(_table_rows, resources, request.workload, rows, per)
     columns = predict_columns(per, per.unit(request.workload, plans))
     if plans:
@@ -106,7 +112,9 @@ def main(resources: Resources) -> None:
                 report=partial(report_html, advice, source),
             )
     if view == "bars":
-        show_bars(rows, request.workload, per, request.limits, prediction.interval_level or request.interval_level)
+        level = prediction.interval_level or request.interval_level
+        profiled = _profiled_plans(resources, network, answer)
+        show_bars(rows, profiled, request.workload, per, request.limits, level)
     elif view == "scatter":
         show_scatter(rows, request.workload, per, request.limits)
     else:
@@ -119,7 +127,10 @@ def main(resources: Resources) -> None:
             row_key=lambda row: row.plan.label,
             exports=False,
         )
-    st.caption(f"{_BOUNDARY} {price_line(row.offer for row in rows)}")
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.caption(f"{_BOUNDARY} {price_line(row.offer for row in rows)}", width="content")
+        if view != "table":
+            _details_choice(rows)
     opened = opened_row(rows, session.predict_table.open)
     if opened is not None:
         show_details(resources, opened, per, partial(_answered, resources), partial(write_link, _linked, resources))
@@ -127,9 +138,47 @@ def main(resources: Resources) -> None:
 
 def _answered(resources: Resources) -> Answered:
     network = current_network(resources)
+    return Answered(network, *_advised(resources, network))
+
+
+def _advised(resources: Resources, network: Predicted) -> tuple[AdviseAnswer, list[OfferRow]]:
     answer = answer_advise(resources, with_offers(resources, network.question), PAGE, network.training)
-    rows = sorted_rows(chosen_rows(answer.rows, keep=session.predict_table.open), Sort(session.predict.sort))
-    return Answered(network, answer, rows)
+    rows = chosen_rows(answer.rows, keep=session.predict_table.open)
+    return answer, sorted_rows(rows, Sort(session.predict.sort))
+
+
+def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
+    """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
+    asked = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
+    sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
+    is_profiled = sizes == (network.batch_size, network.training.pixels)
+    question, plans = st.session_state.get(_PROFILED, (None, {}))
+    if is_profiled or question != asked:
+        found = answer if is_profiled else answer_advise(resources, asked, PAGE)
+        plans = {row.label: row.plan for row in found.rows if row.plan is not None}
+        st.session_state[_PROFILED] = asked, plans
+    return {} if is_profiled else plans
+
+
+def _details_choice(rows: list[OfferRow]) -> None:
+    """What a click on a bar does, for who has no mouse."""
+    names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
+    st.session_state[_DETAILS] = None
+
+    def choose() -> None:
+        session.predict_table.choose(st.session_state[_DETAILS] or "")
+
+    st.selectbox(
+        "Details of an instance",
+        tuple(names),
+        index=None,
+        format_func=names.__getitem__,
+        key=_DETAILS,
+        placeholder="Details of …",
+        label_visibility="collapsed",
+        on_change=choose,
+        width=250,
+    )
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
@@ -138,7 +187,7 @@ def _strip(resources: Resources, network: Predicted) -> None:
         with st.container(width="content", key="shown"):
             st.markdown(plain(shown_words(resources, network)))
         if not network.held.is_own:
-            st.badge("Sample", color="gray")
+            st.badge("Sample", color="primary")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=_ask_for_upload)
 
 

@@ -86,7 +86,7 @@ _TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 def main(resources: Resources) -> None:
     """Draw the page."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         choice("Value", ScaleOut.out_shows)
         preset_choice()
         offer_buttons(resources)
@@ -184,7 +184,7 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
             assumed = f" Assumed: {links.assumed}." if links.assumed else ""
             st.markdown(plain(f"{links.words}.{assumed} You pay for whole machines."))
     shows = state.out_shows
-    drawn: tuple[Strategy, ...] = STRATEGIES if state.exchanges else (Strategy(answer.strategy),)
+    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.strategy]
     rows = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in drawn]
     counts = rows[0].sizes
     if shows == "speed_up":

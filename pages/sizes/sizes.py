@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
+from profet_core.messages import Code
 from profet_core.sizes.axes import KNOTS, axis_range
 from profet_core.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import show_chart
@@ -57,7 +58,7 @@ def main(resources: Resources) -> None:
     """Draw sliders, curves and table."""
     axis, log = session.sizes.axis, session.sizes.scale == "log"
     size_sliders(resources, log=log)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         choice("Along", SizesView.axis)
         choice("Value", SizesView.shows)
         preset_choice()
@@ -69,7 +70,7 @@ def main(resources: Resources) -> None:
 def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *, log: bool) -> None:
     network = current_network(resources)
     latency_question(network)
-    show_notices(network)
+    show_notices(network, besides=(Code.MORE_CLASSES,))
     at = _chosen_size(network, axis)
     smallest, largest = axis_range(axis)
     answer = answer_sizes(

@@ -432,7 +432,7 @@ def measured_networks(cells: pd.DataFrame) -> list[dict]:
         parameters = network.groupby("pixels")["parameters"].first().items()
         largest: dict[str, dict[str, int]] = {}
         ran = network[network["ran"]].groupby(["pixels", "memory_gib"], as_index=False)["batch_size"].max()
-        for pixels, gib, batch in ran.itertuples(index=False):
-            largest.setdefault(str(pixels), {})[f"{gib:g}"] = int(batch)
+        for row in ran.itertuples():
+            largest.setdefault(str(row.pixels), {})[f"{row.memory_gib:g}"] = int(row.batch_size)
         found.append({"parameters": {str(size): int(count) for size, count in parameters}, "largest_batch": largest})
     return found

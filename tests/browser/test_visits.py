@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -11,7 +13,7 @@ from tests.browser.test_whole_flow import LOADED_MS, follow, open_page, settle
 
 pytestmark = pytest.mark.browser
 
-PREDICT = "Training time and cost on every cloud GPU, from one profiled step"
+PREDICT = re.compile("^PROFET.Which cloud GPU should I train my CNN on")
 SIZES = "Latency and cost by batch size and image size"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Radio, Selectbox
 
 from profet_core import Catalog, Models
 from profet_core.advice.recommend import recommend
@@ -179,7 +180,12 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
 
 def look_at(app: AppTest, name: str) -> AppTest:
     """Choose one of the visitor's own on the list of Profiles."""
-    return app.radio(key="inspected").set_value(own(app)[name]).run()
+    return listing(app).set_value(own(app)[name]).run()
+
+
+def listing(app: AppTest) -> Radio | Selectbox:
+    """Compare's list of profiles; inside one, a box above it."""
+    return next(one for one in (*app.radio, *app.selectbox) if one.key == "inspected")
 
 
 def inside(app: AppTest) -> AppTest:
@@ -187,9 +193,14 @@ def inside(app: AppTest) -> AppTest:
     return app.segmented_control(key="view").set_value("inside").run()
 
 
-def compared(app: AppTest) -> dict[str, dict]:
-    """Profile -> row of the comparison's table."""
-    return {row["Profile"]: row for row in app.dataframe[0].value.to_dict("records")}
+def compared(app: AppTest) -> dict[str, dict[str, str]]:
+    """Profile -> instance -> cell, of the comparison's table, the profiles in their order."""
+    (table,) = _result_tables(app)
+    return {
+        column["title"]: {row["key"]: row["cells"][place]["text"] for row in table["rows"]}
+        for place, column in enumerate(table["columns"])
+        if place > 1
+    }
 
 
 def lines(elements) -> list[str]:

@@ -87,6 +87,28 @@ def test_fixed_questions(open_app, samples, port, capsys, case):
     check(app, samples, port, capsys, case)
 
 
+@pytest.mark.parametrize("typed", [False, True], ids=["prefilled", "typed"])
+@pytest.mark.parametrize(("axis", "ends", "at"), [("batch", (16, 256), 97), ("pixels", (32, 256), 131)])
+def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
+    fields = {"scaler_axis": axis, f"scaler_at_{axis}": str(at), "scaler_instance": "p2.xlarge"}
+    if typed:
+        fields |= {f"scaler_min_{axis}": "12.5", f"scaler_max_{axis}": "250"}
+        low, high = 12.5, 250.0
+    else:
+        low, high = (
+            next(plan["latency_ms"] for plan in answer["plans"] if plan["instance"] == "p2.xlarge")
+            for answer in (by_http(samples, Case(LENET, {f"at_{axis}": end}), port) for end in ends)
+        )
+    app = open_app("scaler", sample=LENET, **fields)
+    shown = [field.value for field in app.number_input]
+    assert shown == [float(f"{ms:.6g}") for ms in (low, high)]
+    ms = ("--min-ms", str(shown[0]), "--max-ms", str(shown[1]))
+    arguments = ("scale", "--instance", "p2.xlarge", "--axis", axis, *ms, "--at", str(at), "--format", "json")
+    capsys.readouterr()
+    assert main(list(arguments)) == 0
+    assert app.metric[0].value == f"{format_ms(json.loads(capsys.readouterr().out)['latency_ms'])}/step"
+
+
 def settings(case: Case) -> dict[str, Any]:
     """The page's settings of a case."""
     names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency", "with_loading": "loading"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import calendar
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -284,13 +284,16 @@ def besides_steps(warnings: Iterable[Note], held: Held) -> tuple[Note, ...]:
     return tuple(note for note in warnings if not (held.is_own and note.code in STEPS_CODES))
 
 
-def show_notices(network: Predicted) -> None:
-    """What could not be used, what the profile warns of, and what another GPU doesn't change."""
+def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
+    """What could not be used, what the profile warns of, and what another GPU doesn't change.
+
+    `besides`: codes of what the page shows elsewhere.
+    """
     profile = network.training.profile
     for problem in network.problems:
         show_error(problem)
     warnings = besides_steps(network.training.warnings, network.held)
-    lines: list[str] = [note for note in warnings if note.code is not Code.CORRECTED]
+    lines: list[str] = [note for note in warnings if note.code not in (*besides, Code.CORRECTED)]
     found = diagnose(profile, network.training.prediction.anchor_latency_ms)
     partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
     # A wait for input is among the warnings, with what the numbers leave out.

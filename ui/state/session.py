@@ -113,14 +113,14 @@ def _one_known(options: Options) -> Field[str | None]:
     return Field(None, lambda text, resources: _checked(text, options(resources)))
 
 
-def _some(options: Options) -> Field[list[str]]:
-    """Some of what the resources have, joined by commas in links."""
+def _some(options: Options, default: Callable[[Resources, str], list[str]] | None = None) -> Field[list[str]]:
+    """Some of what the resources have, joined by commas in links; none until others are chosen, or the `default`."""
 
     def parse(text: str, resources: Resources) -> list[str]:
         known = options(resources)
         return list(dict.fromkeys(_checked(part, known) for part in text.split(",") if part))
 
-    return Field([], parse)
+    return Field(default or [], parse)
 
 
 def _checked(text: str, options: Collection[str]) -> str:
@@ -177,6 +177,14 @@ def _sample(resources: Resources, key: str) -> str:
     sizes = {name: one.profile.meta.batch_size for name, one in resources.samples.items()}
     second = (name for name, size in sizes.items() if size == largest and key != "sample")
     return next(second, next(iter(resources.samples)))
+
+
+def _other_samples(resources: Resources, _: str) -> list[str]:
+    """One of each of two networks beside the first sample's, at its image size."""
+    samples = {name: held.sample for name, held in resources.samples.items() if held.sample is not None}
+    first = next(iter(samples.values()))
+    by_model = {one.model: name for name, one in reversed(samples.items()) if one.pixels == first.pixels}
+    return [name for model, name in reversed(by_model.items()) if model != first.model][:2]
 
 
 def method_options(resources: Resources) -> tuple[str, ...]:
@@ -282,7 +290,7 @@ class Offers(Part):
     spot_discount = _whole_or_empty(1, 99)
     retired = _flag()
     preset = one_of(
-        {Preset.ORIGINAL: "Original 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All offers"},
+        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"},
         Preset.GPUS,
     )
 
@@ -292,7 +300,7 @@ class PredictView(Part):
 
     per = one_of({"step": "Step", "epoch": "Epoch", "training": "Training"}, "training")
     chart = one_of({"bars": "Bars", "scatter": "Scatter", "table": "Table"})
-    sort = one_of({Sort.LATENCY: "Latency", Sort.COST: "Cost", Sort.NAME: "Name"})
+    sort = one_of({Sort.LATENCY: "Time", Sort.COST: "Cost", Sort.NAME: "Name"})
     against: Field[str] = Field(USUAL_PLAN, lambda text, _: text)
 
 
@@ -361,7 +369,7 @@ class CompareView(Part):
     """What Compare lists and shows: `inspect` is a sample's name; inspect_own, of the visitor's own, is in no link."""
 
     view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
-    compare_samples = _some(lambda resources: resources.samples)
+    compare_samples: Field[list[str]] = _some(lambda resources: resources.samples, _other_samples)
     compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
     inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
     inspect_own: Field[str | None] = Field(None)
@@ -448,7 +456,7 @@ class Session:
     compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
-    scale_out_table, estimate_table = Table("scale_out"), Table("estimate")
+    scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
 
     @property
     def slots(self) -> tuple[Slot, Slot]:
