@@ -131,9 +131,7 @@ SENTENCES = {
         "are wider."
     ),
     Code.STEPS_INFERRED: "The file does not include its number of steps; its times and the latency match {steps}.",
-    Code.STEPS_ASSUMED: (
-        "The file does not include its number of steps: {steps} assumed. Give the number if that is wrong."
-    ),
+    Code.STEPS_ASSUMED: ("No step count in the file: {steps} assumed. Give the number if that is wrong."),
     Code.UNATTRIBUTED: "{share:.0%} of the GPU time belongs to no named operation: the interval is wider.",
     Code.INPUT_WAIT: (
         "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -36,8 +37,8 @@ from ui.inputs.fields import (
     workload_input,
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
-from ui.predicted import PAGE, Predicted, current_network, shown_words
+from ui.inputs.profile import latency_question, missing_input, network_input, price_line, second_input, show_notices
+from ui.predicted import PAGE, MissingAnchorError, Predicted, current_network, shown_words
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import Part, PredictView, Training, session
@@ -80,6 +81,8 @@ def main(resources: Resources) -> None:
         network = current_network(resources)
         _strip(resources, network)
         answer, rows = _advised(resources, network)
+    except MissingAnchorError:
+        raise
     except ProfetError:
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
@@ -92,6 +95,7 @@ def main(resources: Resources) -> None:
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))
+    missing_input(resources, network.held)
     latency_question(network)
     if plans:
         show_cards(advice.recommended, request.workload, per)
@@ -166,22 +170,14 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
 def _details_choice(rows: list[OfferRow]) -> None:
     """What a click on a bar does, for who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
+    look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
+    # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
+    select("Details of an instance", _DETAILS, names, on_change=_open_chosen, **look)
 
-    def choose() -> None:
-        session.predict_table.choose(st.session_state[_DETAILS] or "")
 
-    st.selectbox(
-        "Details of an instance",
-        tuple(names),
-        index=None,
-        format_func=names.__getitem__,
-        key=_DETAILS,
-        placeholder="Details of …",
-        label_visibility="collapsed",
-        on_change=choose,
-        width=250,
-    )
+def _open_chosen() -> None:
+    session.predict_table.choose(st.session_state[_DETAILS] or "")
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
@@ -191,22 +187,21 @@ def _strip(resources: Resources, network: Predicted) -> None:
             st.markdown(plain(shown_words(resources, network)))
         if not network.held.is_own:
             st.badge("Sample", color="primary")
-            st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=_ask_for_upload)
-
-
-def _ask_for_upload() -> None:
-    session.profile.source = "upload"
+            choose = partial(setattr, session.profile, "source", "upload")
+            st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
 
 
 def _toolbar(resources: Resources) -> None:
     """What is shown, and how."""
-    batch_size = recorded_sizes(resources)["batch"]
+    known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
             "Show for",
-            PredictView.per,
-            disabled=batch_size is None,
-            help="Epochs need the batch size of the profile." if batch_size is None else None,
+            PredictView.per if known else "per:step",
+            PredictView.per.options,
+            disabled=not known,
+            help=None if known else "Epochs need the batch size of the profile.",
+            **({} if known else {"default": "step"}),
         )
         preset_choice()
         choice("View", PredictView.chart)

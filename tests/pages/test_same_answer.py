@@ -14,6 +14,8 @@ import pytest
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
 from profet_core.advice.advise import ORIGINAL
+from profet_core.artifacts.samples import load_samples
+from profet_core.profiles.profet_json import profile_to_link_text
 from profet_core.units import format_ms, format_usd, shared_time_unit
 from tests.pages.conftest import ALL_COLUMNS, clean, column, lines, type_in
 
@@ -137,7 +139,12 @@ def query(case: Case) -> dict[str, str]:
     def text(value: object) -> str:
         return "none" if value is None else ",".join(value) if isinstance(value, list) else str(value)
 
-    return {"sample": case.sample, **{key: text(value) for key, value in settings(case).items()}}
+    shown = {"sample": case.sample}
+    if "anchor" in case.fields:
+        # A sample is of its own GPU.
+        profile = next(one.profile for one in load_samples() if one.name == case.sample)
+        shown = {"source": "upload", "profile": profile_to_link_text(profile)}
+    return {**shown, **{key: text(value) for key, value in settings(case).items()}}
 
 
 def check(app, samples, port, capsys, case: Case) -> None:
