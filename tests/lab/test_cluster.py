@@ -29,7 +29,10 @@ def cluster():
 
     # By default a task is given up after the fourth worker that dies of it.
     once = dask.config.set({"distributed.scheduler.allowed-failures": 0})
-    with once, distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as found:
+    with (
+        once,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as found,
+    ):
         yield found
 
 
