@@ -23,6 +23,7 @@ from tests.pages.conftest import (
     listing,
     look_at,
     own,
+    say_missing,
     type_in,
 )
 from tests.pages.expected import FIRST
@@ -115,8 +116,8 @@ def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app,
     assert_shows(compared(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge", 330.0))
     # What is said here holds on Answer, and back.
     app.button(key="compare:use").click().run()
-    assert (app.selectbox(key="anchor").value, app.session_state["latency"]) == ("g3s.xlarge", 330.0)
-    type_in(app, "profiled_batch", 16)
+    assert (app.selectbox(key="anchor").value, app.session_state["latency"]) == ("g3s.xlarge", "330 ms")
+    say_missing(app, batch_size=16)
     assert_as_on_predict(app, f"{VGG}.json")
     type_in(go(app, "predict"), "latency", None)
     assert go(app, "compare").session_state[f"compare:latency:{key}"] is None

@@ -120,7 +120,7 @@ def precision_input() -> None:
 def workload_input() -> None:
     """Images and epochs."""
     images, epochs = st.columns(2, gap="small")
-    number_field("Images", Training.images, tip="Training images per epoch.", at=images)
+    number_field("Images per epoch", Training.images, at=images)
     number_field("Epochs", Training.epochs, at=epochs)
 
 
@@ -191,7 +191,7 @@ SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 def size_sliders(resources: Resources, *, log: bool = False) -> None:
     """Both sliders side by side, `log` or linear; each is the training's size, the profile's own until it is moved."""
     recorded = recorded_sizes(resources).items()
-    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded, strict=True):
+    for column, (axis, size) in zip(st.container(key="sliders").columns(2, gap="medium"), recorded, strict=True):
         with column:
             _size_slider(axis, size, log=log)
 
@@ -208,8 +208,9 @@ def recorded_sizes(resources: Resources) -> dict[str, int | None]:
 def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
     """Fixed while the profile's own size is not known."""
     if recorded is None:
-        tip = f"Enter the {'batch' if axis == 'batch' else 'image'} size of the profile in the sidebar first."
-        st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True, help=tip)
+        tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
+        st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
+        st.caption(tip)
         return
     chosen = getattr(session.training, axis) or recorded
     key = f"slider:{axis}"
