@@ -79,7 +79,7 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 _draw_alone(main, linked, _beside())
             else:
                 _draw_main(main, resources)
-        _write_link(linked, resources)
+        write_link(linked, resources)
 
 
 @st.fragment
@@ -91,7 +91,7 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
         resources = visitors_resources()
         with one_line_errors():
             _draw_main(main, resources)
-        _write_link(linked, resources)
+        write_link(linked, resources)
 
 
 def _draw_main(main: Draw, resources: Resources) -> None:
@@ -182,7 +182,7 @@ def _given(resources: Resources) -> dict[str, object]:
     return found | each
 
 
-def _write_link(linked: Linked, resources: Resources) -> None:
+def write_link(linked: Linked, resources: Resources) -> None:
     """Write what differs from the defaults to the URL, and the carried profile; parameters that are not ours stay."""
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
     wanted = carried()

@@ -191,7 +191,7 @@ SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 def size_sliders(resources: Resources, *, log: bool = False) -> None:
     """Both sliders side by side, `log` or linear; each is the training's size, the profile's own until it is moved."""
     recorded = recorded_sizes(resources).items()
-    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded, strict=True):
+    for column, (axis, size) in zip(st.container(key="sliders").columns(2, gap="medium"), recorded, strict=True):
         with column:
             _size_slider(axis, size, log=log)
 
