@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 #: With PROFET_REQUIRE_ALL=1 only these may skip.
 MAY_SKIP = {
     "tests/lab/test_unlicensed_profiles.py": "its file states no license, so it is not shipped",
-    "tests/end_to_end/test_own_gpus.py::test_the_prediction_is_what_is_measured": "the machine may be busy",
+    "tests/end_to_end/test_own_gpus.py::test_predictions_are_what_is_measured": "the machine may be busy",
 }
 
 
@@ -62,6 +62,29 @@ class Skips:
         if refused:
             print("\nSkipped, which PROFET_REQUIRE_ALL=1 forbids:", *refused, sep="\n")
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+#: The files that take longest, the slowest first: begun at the end, one of them would keep a single core busy.
+SLOWEST = (
+    "recorder/test_scripts.py",
+    "recorder/test_keras.py",
+    "browser/test_whole_flow.py",
+    "docs/test_contributing.py",
+    "lab/test_validation.py",
+    "lab/test_train.py",
+    "lab/test_documented.py",
+    "browser/test_visits.py",
+    "browser/test_accessible.py",
+    "lab/test_cluster.py",
+    "cli/commands/test_train_pairs.py",
+    "lab/test_precision.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    place = {here / name: number for number, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
 def pytest_configure(config: pytest.Config) -> None:

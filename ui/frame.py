@@ -9,20 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from profet_core import InputError
+from profet_core.catalog.collection import NoOffersError
+from ui.inputs.offers import filter_hint
+from ui.inputs.profile import missing_input, read_profiles
+from ui.predicted import MissingAnchorError
 from ui.server import in_turn
 from ui.state.own import (
     carried,
     held_in,
-    linked_profile_is_missing,
+    missing_link_words,
     profile_defaults,
     remember_recorded,
     take_carried,
     visitors_resources,
 )
 from ui.state.resources import Resources
-from ui.state.session import EMPTY, LINKED, PARAMETER, Part, session
+from ui.state.session import EMPTY, LINKED, PARAMETER, RELOADED, Network, Part, session
+from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, show_error, show_warning
 
 #: What a page's link carries: parts of the session, or single keys; asked after the page is drawn, when it is final.
@@ -35,27 +40,26 @@ _ASKED_FOR = ("view", "inspect", "open", "part")
 def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
     """Run a page.
 
-    `main`: draws what is below the title; where it is drawn `alone`, what is chosen in it draws nothing else, so that a
-    slider is followed at once.
+    `title`: empty where `main` draws its own. `main`: draws what is below the title; where it is drawn `alone`, what is
+    chosen in it draws nothing else, so that a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
-        page = getattr(get_script_run_ctx(), "page_script_hash", "")
-        turned, session.own.link_page = page != session.own.link_page, page
+        turned, session.own.link_page = title != session.own.link_page, title
         if turned:
             _keep_fields()
         if _follow_link(linked, resources, turned=turned):
             session.profile.shown = session.second.shown = None
             if problem := take_carried(resources):
                 show_error(problem)
+        if sidebar is not None:
+            for slot in session.slots:
+                read_profiles(resources, slot)
         for slot in session.slots:
             held_in(resources, slot)
         session.own.link_given = frozenset()
-        if linked_profile_is_missing():
-            show_warning(
-                "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
-                "Upload the profile, or ask for a link that carries it."
-            )
+        if missing := missing_link_words():
+            st.info(missing, icon=":material/info:")
         # What whoever runs the server has to put right.
         served = resources.served
         if served is not None and served.own_left_out:
@@ -69,12 +73,13 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 with st.sidebar:
                     sidebar(resources)
             remember_recorded(session.profile)
-            st.title(title, anchor=False)
+            if title:
+                st.title(title, anchor=False)
             if alone:
                 _draw_alone(main, linked, _beside())
             else:
-                main(resources)
-        _write_link(linked, resources)
+                _draw_main(main, resources)
+        write_link(linked, resources)
 
 
 @st.fragment
@@ -85,15 +90,29 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
             st.rerun()
         resources = visitors_resources()
         with one_line_errors():
-            main(resources)
-        _write_link(linked, resources)
+            _draw_main(main, resources)
+        write_link(linked, resources)
+
+
+def _draw_main(main: Draw, resources: Resources) -> None:
+    """Draw a page's main part; where it has no number, the filter's hint or the question for what is missing."""
+    try:
+        main(resources)
+    except NoOffersError as error:
+        if not error.without:
+            raise
+        filter_hint(resources, error)
+    except (MissingAnchorError, InputError):
+        if not (held := held_in(resources, session.profile)).missing:
+            raise
+        missing_input(resources, held)
 
 
 def _beside() -> tuple[object, ...]:
-    """What is shown outside of a page's main part: the visitor's own, the profile with its fields, and which view."""
-    own, fields = session.own, ((slot.latency, slot.unit, slot.steps) for slot in session.slots)
+    """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
+    own, fields = session.own, ((slot.source, slot.latency, slot.steps) for slot in session.slots)
     catalog = own.own_profiles, own.own_gpus, own.own_instances
-    return (*catalog, session.network.anchor, session.sizes.sizes_view, *fields)
+    return (*catalog, session.network.anchor, *fields)
 
 
 def _keep_fields() -> None:
@@ -114,12 +133,13 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
     A value that makes no sense counts as not given. Returns True if the URL was read.
     """
     opening = session.own.link_given is None
-    if opening or getattr(get_script_run_ctx(), "is_history_navigation", False):
+    if opening or went_back_or_forward():
         given = _given(resources)
         for key in {*(LINKED if opening else _keys(linked)), *given}:
             if key in given or not LINKED[key].follows_profile:
                 st.session_state[key] = given[key] if key in given else LINKED[key].default_in(resources, key)
         session.own.link_given = frozenset(given)
+        session.own.chosen_anchor = session.network.anchor if Network.anchor.key in given else None
         return True
     if turned:
         given = _given(resources)
@@ -162,7 +182,7 @@ def _given(resources: Resources) -> dict[str, object]:
     return found | each
 
 
-def _write_link(linked: Linked, resources: Resources) -> None:
+def write_link(linked: Linked, resources: Resources) -> None:
     """Write what differs from the defaults to the URL, and the carried profile; parameters that are not ours stay."""
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
     wanted = carried()
@@ -175,7 +195,7 @@ def _write_link(linked: Linked, resources: Resources) -> None:
         elif value != default:
             wanted[key] = _text(value)
     shown = {key: st.query_params.get_all(key) for key in st.query_params}
-    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER)}
+    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER, RELOADED)}
     if {key: values[-1] for key, values in shown.items() if key not in others} != wanted:
         st.query_params.from_dict({**others, **wanted})
 

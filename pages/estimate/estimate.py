@@ -1,4 +1,4 @@
-"""Without a profile: step latency, memory, and cost of a network on every offer, from its layers."""
+"""No profile: latency, memory, and cost of a network on every offer, from its layers; or time on many-core CPUs."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages.estimate.many_core import show_many_core
 from profet_core import ProfetError
-from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.answers.estimate import EstimateQuestion, named_question, other_sizes
-from profet_core.answers.questions import market_offers, narrowed_rows
 from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements, estimate
 from profet_core.layers.networks import named_networks, own_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
+from profet_core.units import shared_time_unit
 from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
-from ui.inputs.offers import chosen_narrowing, chosen_rows, offer_buttons, offer_values, preset_choice
+from ui.inputs.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.inputs.uploads import network_file
 from ui.predicted import current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import NetworkFile, session
+from ui.state.session import NetworkFile, Part, session
 from ui.tables import result_table
-from ui.words import plain, show_error, show_warning
+from ui.words import plain, sentence, show_error, show_warning
 
 _FILE_TIP = (
     f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept. Too big with its weights? "
@@ -75,13 +75,17 @@ def _of_file() -> EstimateQuestion | None:
 
 def main(resources: Resources) -> None:
     """Draw the page."""
+    choice("Hardware", NetworkFile.hardware, label_visibility="collapsed")
+    if session.file.hardware == "cpus":
+        show_many_core()
+        return
     with st.sidebar:
         question = _network_question()
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         preset_choice()
         offer_buttons(resources)
     if question is None:
-        st.info("Upload a network file.")
+        st.info("Upload a network file in the sidebar: Keras, ONNX, or a layer table.", icon=":material/info:")
         return
     found = _estimated(resources, question)
     network = found.network
@@ -99,7 +103,7 @@ def main(resources: Resources) -> None:
         for text in said:
             show_warning(text)
     _table(rows, f"profet-without-profile-{question.batch_size}", compared=profiled is not None)
-    st.caption("A profile of one training step gives better predictions. See Predict and Accuracy.")
+    st.caption("A profile of one training step gives better predictions: see *Predict*.")
 
 
 def _estimated(resources: Resources, question: EstimateQuestion) -> NetworkEstimate:
@@ -136,48 +140,44 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
 
 def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[EstimateRow]:
     """A row for each offer that the filter leaves, the cheapest first."""
-    training, values, narrowing = session.training, offer_values(resources), chosen_narrowing(resources)
-    workload = Workload(
-        training.images, found.batch_size, training.epochs, training.validation_images, training.loading
-    )
-    request = Request(workload, Limits())
-    more = {name: values[name] for name in ("price", "spot_discount")}
-    offers, names = market_offers(resources, narrowing, values["market"], **more)
-    sure = {row.instance: row for row in narrowed_rows(found.rows, narrowing, names, "")}
-    compared = {row.instance: row.profiled_ms for row in disagreements(sure.values(), profiled)} if profiled else {}
+    compared = {row.instance: row.profiled_ms for row in disagreements(found.rows, profiled)} if profiled else {}
     rows = [
         EstimateRow(
-            plan=plan_of(request, step, offer),
-            epochs=training.epochs,
-            fit=found.fits.get(step.instance),
-            regime=found.regimes[step.instance],
-            profiled_ms=compared.get(step.instance),
+            plan=plan,
+            epochs=session.training.epochs,
+            fit=found.fits.get(plan.instance),
+            regime=found.regimes[plan.instance],
+            profiled_ms=compared.get(plan.instance),
         )
-        for offer in offers
-        if (step := sure.get(offer.name)) is not None
+        for plan in offered_plans(resources, found.rows, found.batch_size)
     ]
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
 
 
 def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
     """Draw the result table; `stem` of the names of exports, `compared` with a profile."""
+    shown = chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count))
+    unit = shared_time_unit(row.plan.total_s / row.epochs for row in shown)
     opened = result_table(
-        chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count)),
-        estimate_columns(compared=compared),
+        shown,
+        estimate_columns(unit, compared=compared),
         choices=session.estimate_table,
         stem=stem,
         title="Estimates without a profile",
         row_key=lambda row: row.offer.label,
+        charts=False,
     )
     if opened is not None:
-        fit = "" if opened.fit is None else f" Memory: {opened.fit.verdict}, {opened.fit.why}."
+        fit = "" if opened.fit is None else f" Memory: {opened.fit.words}."
         plan = opened.plan
-        st.markdown(plain(f"{plan.title}: {plan.basis}, {plan.latency_note}.{fit}"))
+        st.markdown(plain(f"{plan.name}: {plan.basis.words}. {sentence(plan.latency_note)}.{fit}"))
 
 
-# A network's file can't be in a link.
-run_page(
-    "Without a profile",
-    main,
-    lambda: (session.file, "precision", session.training, session.offers, session.estimate_table),
-)
+def _linked() -> tuple[Part | str, ...]:
+    """What the chosen hardware depends on; a network's file can't be in a link."""
+    if session.file.hardware == "cpus":
+        return "hardware", session.manycore
+    return session.file, "precision", session.training, session.offers, session.estimate_table
+
+
+run_page("Time and cost without a profile", main, _linked)

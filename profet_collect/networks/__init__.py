@@ -23,7 +23,6 @@ from profet_collect.networks.classic import (
 )
 from profet_collect.networks.inception import inception_resnet_v2, inception_v3
 from profet_collect.networks.mobile import efficientnet_b0, mobilenet_v2, mobilenet_v3
-from profet_collect.networks.two_layers import two_layers
 from profet_core.errors import InputError
 from profet_core.layers.network import Counts, count
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
@@ -51,7 +50,6 @@ MEASURED: Mapping[str, Build] = MappingProxyType(
 #: One of each newer family, as Keras or torchvision builds it.
 NEWER: Mapping[str, Build] = MappingProxyType(
     {
-        "TwoLayers": two_layers,
         "ConvNeXt-Tiny": convnext_tiny,
         "EfficientNet-B0": efficientnet_b0,
         "RegNetY-800MF": regnet_y_800mf,

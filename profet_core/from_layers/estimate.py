@@ -129,8 +129,8 @@ class NetworkEstimate:
     Attributes
     ----------
     name : of the network or its file; empty if unknown.
-    rows : one per instance; its `members` are the latencies by each method. splits : instance -> the unmeasured part of
-        the question. method : of the latencies.
+    rows : one per instance; its `members` are the latencies by each method. method : of the latencies.
+    regimes : instance -> what of the question was measured on it.
     fits : instance -> whether the step fits in its memory.
     gpus : GPU without an offer -> its step, if asked for by its name.
     """
@@ -241,7 +241,7 @@ def estimate(
     network : counts per image of its size.
     name : as in `layers.named_networks`; empty for a custom network.
     targets : instances of the catalog, or GPUs with specs.
-    optimizer : one of `memory.OPTIMIZERS`; its state counts in memory.
+    optimizer : one of `OPTIMIZERS`; its state counts in memory.
     precision : as `prediction.in_precision.predict` takes it; "as profiled" is the frameworks' default.
     training_code : one of `rates.CODES`.
     frozen_backbone : only the last dense layer is trained.

@@ -181,26 +181,15 @@ def _named(names: tuple[str, ...], column: int | None) -> str | None:
 NOTABLE_UNKNOWN_SHARE = 0.05
 
 
-def caveats(
-    models: Models,
-    profile: Profile,
-    anchor: Anchor,
-    estimates: ProfileEstimates,
-    own_range: TrainingRange | None = None,
-) -> tuple[Note, ...]:
-    """Caveats of `estimates`, which a method made from `profile`, most serious first.
-
-    Parameters
-    ----------
-    own_range : training range of the anchor, if custom models were trained on its profiles.
-    """
-    known = own_range or (None if anchor.gpu else models.ranges[anchor.instance])
+def caveats(models: Models, profile: Profile, anchor: Anchor, estimates: ProfileEstimates) -> tuple[Note, ...]:
+    """Caveats of `estimates`, which a method made from `profile`, most serious first."""
+    known = None if anchor.gpu else models.ranges[anchor.instance]
     meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor)
     found = [Note(Code.PROFILE, text=text) for text in profile.warnings]
     if meta.gpu is not None and gpu is not None and not _same_gpu(models, meta.gpu, gpu):
         named = gpu if anchor.name == gpu else f"{anchor.name} ({gpu})"
         found.append(Note(Code.WRONG_GPU, recorded=meta.gpu, anchor=named))
-    if anchor.gpu is not None and not own_range:
+    if anchor.gpu is not None:
         found.append(Note(Code.UNTRAINED_ANCHOR, gpu=anchor.gpu.name))
     known_gpu = anchor.gpu or (models.transfer and gpu and models.transfer.gpus[gpu])
     if known_gpu and has_tensor_cores(known_gpu) and may_be_half(profile):

@@ -73,7 +73,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """A profile in FP32 or TF32; `faster`: log ratio of its step latency to the recorded one."""
+    """A profile in FP32 or TF32; `log_slower`: log ratio of its step latency to the recorded one."""
 
     profile: Profile
     log_slower: float = 0.0

@@ -301,5 +301,6 @@ def _notes(repair_factor: float, similarity: Similarity | None) -> list[Note]:
     if repair_factor > NOTABLE_REPAIR:
         found.append(Note(Code.TRUNCATED, factor=repair_factor))
     if similarity and similarity.warned_of:
-        found.append(Note(Code.DISSIMILAR, like=similarity.phrase, error=similarity.error_words))
+        more = " or more" if similarity.words == BAND_WORDS[-1] else ""
+        found.append(Note(Code.DISSIMILAR, error=f"{similarity.error_percent:.0f}%", more=more))
     return found

@@ -14,19 +14,13 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.naming import nearest
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import InputError, NoPredictionError
-from profet_core.latency import Basis, Estimate, StepTime
+from profet_core.latency import Basis, Estimate
 from profet_core.messages import Note
 from profet_core.precision.names import TF32, canonical, is_half
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import check_latency, check_predictable, counted, without_input_wait
 from profet_core.prediction.diagnosis import caveats
-from profet_core.prediction.foreign import (
-    OwnAnswers,
-    foreign_estimates,
-    own_answers,
-    own_rows,
-    with_own_models,
-)
+from profet_core.prediction.foreign import foreign_estimates
 from profet_core.prediction.members import Estimates, ProfileEstimates, class_estimates, documented_estimates
 from profet_core.prediction.records import InstancePrediction, Prediction, Predictions, priced_row
 from profet_core.prediction.unprofiled import (
@@ -38,7 +32,6 @@ from profet_core.prediction.unprofiled import (
     unprofiled_steps,
 )
 from profet_core.profiles.record import Profile
-from profet_core.transfer.carry import AnchorSteps
 from profet_core.units import positive_number
 
 
@@ -129,24 +122,23 @@ def predict_many(
         return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
     estimate = class_estimates if request.method.kind == "classes" else documented_estimates
     estimates = estimate(models, request.method, batch, request.estimated)
-    recorded, reached = recorded_steps(batch), None
+    reached = None
     if models.transfer is not None:
-        known = estimates.by_target
+        recorded, known = recorded_steps(batch), estimates.by_target
         reached = unprofiled_steps(models.transfer, recorded, batch.profiles, known, request.offers, tf32=tf32)
-    custom = own_answers(request.models, request.method, batch, request.anchor, ran_in_tf32=False, tf32=tf32)
-    predicted = _Predicted(request, steps, estimates, recorded, reached, custom)
+    predicted = _Predicted(request, steps, estimates, reached)
     return Predictions([partial(predicted.of, number) for number in range(len(steps))])
 
 
 def _from_foreign(request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool) -> Predictions:
     """Predict from an unprofiled GPU, separately for steps in TF32 and others."""
-    custom = [_in_tf32(step.profile, tf32) for step in steps]
+    ran_in_tf32 = [_in_tf32(step.profile, tf32) for step in steps]
     found: dict[int, Callable[[], Prediction]] = {}
-    for ran_in_tf32 in set(custom):
-        rows = [row for row, one in enumerate(custom) if one is ran_in_tf32]
+    for in_tf32 in set(ran_in_tf32):
+        rows = [row for row, one in enumerate(ran_in_tf32) if one is in_tf32]
         latency_ms = None if batch.latency_ms is None else batch.latency_ms[rows]
         part = ProfileBatch([batch.profiles[row] for row in rows], batch.anchor, latency_ms)
-        predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, ran_in_tf32, tf32)
+        predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, in_tf32, tf32)
         found |= {row: partial(predicted.of, number) for number, row in enumerate(rows)}
     return Predictions([found[row] for row in range(len(steps))])
 
@@ -156,16 +148,14 @@ def _in_one_precision(
 ) -> _Predicted:
     transfer = request.models.transfer
     assert transfer is not None
-    custom = own_answers(request.models, request.method, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
-    found = with_own_models(custom, found)
     log_sd = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_sd
     own_steps = Estimate(latency_ms=found.own_ms, log_sd=log_sd)
     own = UnprofiledAnchor(request.anchor.name, gpu, own_steps, found.log_sd, ran_in_tf32)
     reached = unprofiled_steps(
         transfer, found.recorded, batch.profiles, found.known, request.offers, tf32=tf32, own=own
     )
-    return _Predicted(request, steps, found.estimates, found.recorded, reached, custom, own.note)
+    return _Predicted(request, steps, found.estimates, reached, own.note)
 
 
 def _in_tf32(profile: Profile, tf32: bool) -> bool:
@@ -249,22 +239,19 @@ class _Predicted:
 
     Attributes
     ----------
-    recorded : the steps as `unprofiled_steps` takes them. reached : on other GPUs; None: the models can't transfer.
-    custom : by custom models. carried_note : on latencies of profiled instances if the anchor's GPU is unprofiled; else
-        None.
+    reached : latencies on other GPUs; None: the models can't transfer.
+    carried_note : on latencies of profiled instances if the anchor's GPU is unprofiled; else None.
     """
 
     request: _Request
     steps: Sequence[_Step]
     estimates: Estimates
-    recorded: AnchorSteps
     reached: UnprofiledSteps | None
-    custom: OwnAnswers
     carried_note: Note | None = None
 
     def of(self, number: int) -> Prediction:
         """Rows of one profile: anchor, profiled targets, others; with their caveats."""
-        request, step, custom = self.request, self.steps[number], self.custom
+        request, step = self.request, self.steps[number]
         estimates = self.estimates.of(number)
         return Prediction(
             anchor=request.anchor.name,
@@ -275,13 +262,13 @@ class _Predicted:
             unknown_operations=estimates.unknown,
             steps=step.profile.steps,
             steps_basis=step.profile.steps_basis,
-            similarity=custom.similarity(number) or estimates.similarity,
-            warnings=caveats(request.models, step.profile, request.anchor, estimates, custom.anchor_range),
+            similarity=estimates.similarity,
+            warnings=caveats(request.models, step.profile, request.anchor, estimates),
             read_by=request.anchor.instance,
         )
 
     def _rows(self, number: int, estimates: ProfileEstimates) -> Iterator[InstancePrediction]:
-        request, custom, name = self.request, self.custom, self.request.anchor.name
+        request, name = self.request, self.request.anchor.name
         offers = request.catalog
         # A GPU without an offer has no row.
         if name in offers:
@@ -292,14 +279,6 @@ class _Predicted:
             notes = (self.carried_note,)
             measured = tuple(row.changed(basis=Basis.CARRIED_BACK, notes=notes) for row in measured)
         others = self.reached.of(number) if self.reached else {}
-        if custom.targets:
-            placed = request.offers.by_instance
-            every = [*measured, *(StepTime(instance, others[at]) for instance, at in request.offers.numbers)]
-            for row in own_rows(request.models, custom, number, every, self.recorded, placed):
-                if row.instance in request.targets:
-                    members = custom.member_ms(row.instance, number, estimates.member_ms)
-                    yield priced_row(offers[row.instance], row.estimate, members)
-            return
         for row in measured:
             if row.instance in request.targets:
                 yield priced_row(offers[row.instance], row.estimate, estimates.member_ms.get(row.instance))

@@ -18,7 +18,6 @@ from profet_core.features.classes import load_operation_classes
 from profet_core.latency import Basis, Estimate, Reach, Relative
 from profet_core.messages import Code, Note
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
-from profet_core.prediction.foreign import is_own_target
 from profet_core.profiles.record import Profile
 from profet_core.transfer.carry import AnchorSteps, known_steps
 from profet_core.transfer.estimate import Placed, Transferred, derived_law, other_host_log_sd, transferred
@@ -95,7 +94,7 @@ def _placed(models: Models, catalog: Catalog) -> dict[str, Placed]:
         if key not in sheets:
             gpu = sheets[key] = _data_sheet(transfer.gpus, *key)
             if gpu is not None:
-                by_basis[key] = found[_basis(models, transfer, gpu)]
+                by_basis[key] = found[_basis(transfer, gpu)]
         gpu = sheets[key]
         # A price without specs appears in the catalog only.
         if gpu is not None and name not in models.ranges:
@@ -110,9 +109,9 @@ def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
         return None
 
 
-def _basis(models: Models, transfer: TransferModel, gpu: Gpu) -> Basis:
+def _basis(transfer: TransferModel, gpu: Gpu) -> Basis:
     """Basis of a latency on the GPU: measured if an instance with the same GPU was profiled."""
-    if gpu.name in _profiled(transfer) or is_own_target(models, gpu):
+    if gpu.name in _profiled(transfer):
         return Basis.MEASURED
     return transfer.basis_of(gpu)
 
@@ -127,7 +126,7 @@ def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
     found = dict.fromkeys(models.instances, Basis.MEASURED)
     if models.transfer is not None:
         placed = unprofiled_gpus(models, catalog).by_instance
-        found |= {name: _basis(models, models.transfer, gpu) for name, (gpu, _) in placed.items()}
+        found |= {name: _basis(models.transfer, gpu) for name, (gpu, _) in placed.items()}
     return found
 
 

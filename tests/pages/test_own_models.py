@@ -43,9 +43,9 @@ def own_machines(tmp_path, monkeypatch) -> None:
 def test_a_measured_gpu_is_a_target_and_an_anchor(open_app, home, samples):
     app = open_app(gpu=GPU, preset="all")
     assert not app.error and not app.exception and not app.warning
-    found = {row["Instance"]: row for row in result_rows(app)}
-    assert found[INSTANCE]["GPU"] == f"{GPU}, few steps measured"
-    assert found[INSTANCE]["Confidence"] == "fair" and found[INSTANCE]["Range"] != "–"
+    found = {row["Code"].partition(", ")[0]: row for row in result_rows(app)}
+    assert GPU in found[INSTANCE]["Instance"] and found[INSTANCE]["Basis"] == "Scaled"
+    assert found[INSTANCE]["Range"] != "–"
     sample = next(iter(samples.values()))
     served = load_served().context
     step = predict(served.models, served.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
@@ -78,7 +78,7 @@ def test_models_of_own_machines_alone_predict_a_profile_recorded_there(open_app,
     anchor = f"lab.{sample.anchor}"
     app = upload(open_app(anchor=anchor, preset="all"), ("mine.json", sample.data), recorded_on=anchor)
     assert lines(app.error) == [] and not app.exception
-    assert {row["Instance"] for row in result_rows(app)} == {f"lab.{name}" for name in sample.measured_ms} | {anchor}
+    assert {row["Code"] for row in result_rows(app)} == {f"lab.{name}" for name in sample.measured_ms} | {anchor}
 
 
 def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):

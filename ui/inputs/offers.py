@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
@@ -10,32 +10,31 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from profet_core.advice.advise import Preset, PresetRow, preset_rows
-from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
+from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
+from profet_core.answers.questions import market_offers, narrowed_rows
+from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing, NoOffersError
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
 from profet_core.fields.questions import AdviseQuestion
+from profet_core.latency import StepTime
 from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
 from ui.state.resources import Resources, offer_choices
-from ui.state.session import Offers, SizesView, session
-from ui.words import plain
+from ui.state.session import Field, Offers, SizesView, session
+from ui.words import plain, sentence
 
-#: A longer summary counts what narrows.
-_MOST_WORDS = 28
 #: GPUs that a chart shows until others are chosen.
 _MOST_DRAWN = 6
 
 
 def _filter(resources: Resources) -> None:
-    """Everything that narrows offers behind one button, drawn while it is open, what is chosen beside it."""
+    """Everything that filters offers behind one button, drawn while it is open."""
     # A button whose label changed would be another one, and closed.
     popover = st.popover("Filter", key="narrowing", on_change="rerun")
     if popover.open:
         with popover:
             _fields(resources)
-    if words := _summary(chosen_narrowing(resources)):
-        st.caption(plain(words), width="content")
 
 
 def _fields(resources: Resources) -> None:
@@ -43,9 +42,9 @@ def _fields(resources: Resources) -> None:
     known = offer_choices(resources)
     clouds, gpus = st.columns(2, gap="small")
     with clouds:
-        some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, placeholder="any")
+        _some_or_except("Cloud", Offers.provider, known["provider"], cloud_words)
     with gpus:
-        some_of("GPU", Offers.gpu, known["gpu"], placeholder="any")
+        _some_or_except("GPU", Offers.gpu, known["gpu"])
     choice("Market", Offers.market)
     if _spot_counts():
         number_field(
@@ -58,7 +57,7 @@ def _fields(resources: Resources) -> None:
     with region:
         # No region is none of the options: a visitor's own may have any name.
         select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
-    number_field("GiB per GPU, at least", Offers.min_memory_gib, empty="any", at=memory)
+    number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="any", at=memory)
     st.pills(
         "GPUs in a machine",
         known["gpu_count"],
@@ -68,9 +67,83 @@ def _fields(resources: Resources) -> None:
         persist_state="session",
     )
     toggle("Retired instances", Offers.retired, "Can't be rented any more.")
-    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
-        st.button("Every offer", key="narrowing:widen", icon=":material/filter_alt_off:", on_click=_widen)
+    choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
+
+
+def _some_or_except(
+    label: str, field: Field[list[str]], options: Sequence[str], words: Callable[[str], str] = str
+) -> None:
+    """Some of the options, or all except some; the field holds those that are left."""
+    chosen = getattr(session.offers, field.key)
+    excepted = _excepted(chosen, options)
+    only_key, except_key = f"only:{field.key}", f"except:{field.key}"
+    st.session_state[only_key], st.session_state[except_key] = ([], excepted) if excepted else (chosen, [])
+
+    def choose_only() -> None:
+        setattr(session.offers, field.key, st.session_state[only_key])
+
+    def choose_except() -> None:
+        without = st.session_state[except_key]
+        setattr(session.offers, field.key, [option for option in options if option not in without] if without else [])
+
+    st.multiselect(label, options, format_func=words, key=only_key, on_change=choose_only, placeholder="any")
+    st.multiselect(
+        f"{label}, all except", options, format_func=words, key=except_key, on_change=choose_except, placeholder="none"
+    )
+
+
+def _excepted(chosen: Sequence[str], options: Sequence[str]) -> list[str]:
+    """The options that aren't chosen, if they are few beside the chosen ones; else none."""
+    others = [option for option in options if option not in chosen]
+    return others if len(others) * 2 < len(chosen) else []
+
+
+def _chosen_words(resources: Resources) -> dict[str, str]:
+    """Field that filters -> what is chosen, in words."""
+    narrowing, known = chosen_narrowing(resources), offer_choices(resources)
+
+    def some(name: str, words: Callable[[str], str] = str) -> str:
+        chosen = getattr(narrowing, name)
+        excepted = _excepted(chosen, known[name])
+        return f"not {' or '.join(map(words, excepted))}" if excepted else " or ".join(map(words, chosen))
+
+    found = {
+        "gpu": some("gpu"),
+        "provider": some("provider", cloud_words),
+        "region": narrowing.region,
+        "market": narrowing.market,
+        "min_memory_gib": narrowing.min_memory_gib and f"{narrowing.min_memory_gib:g} GiB or more",
+        "gpu_count": narrowing.gpu_count and f"GPUs in a machine: {' or '.join(map(str, narrowing.gpu_count))}",
+        "confidence": narrowing.confidence and f"confidence: {Offers.confidence.options[narrowing.confidence]}",
+    }
+    return {name: words for name, words in found.items() if words}
+
+
+def _show_chips(resources: Resources) -> None:
+    """What is filtered by, each to remove with one click."""
+    if chosen := _chosen_words(resources):
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
+            for name, words in chosen.items():
+                more: Any = {"icon": ":material/close:", "icon_position": "right", "args": (name,)}
+                st.button(plain(sentence(words)), key=f"chip:{name}", on_click=_remove, **more)
+            st.button("Clear filters", key="chip:all", type="tertiary", on_click=_remove, args=tuple(chosen))
+
+
+def filter_hint(resources: Resources, error: NoOffersError) -> None:
+    """What no offer matches, with a button for each filter without which some do."""
+    chosen = _chosen_words(resources)
+    gpu, cloud = chosen.get("gpu", "offer"), f" at {chosen['provider']}" if "provider" in chosen else ""
+    others = ", ".join(words for name, words in chosen.items() if name not in ("gpu", "provider"))
+    st.info(plain(f"No {gpu}{cloud}{others and f' with {others}'}."), icon=":material/filter_alt:")
+    with st.container(horizontal=True, gap="small"):
+        for name, count in error.without.items():
+            label = plain(f"Remove {chosen[name]} ({count} offer{'s' * (count > 1)})")
+            st.button(label, key=f"hint:{name}", on_click=_remove, args=(name,))
+
+
+def _remove(*filters: str) -> None:
+    for name in filters:
+        setattr(session.offers, name, copy(vars(Offers)[name].default))
 
 
 def chosen_narrowing(resources: Resources) -> Narrowing:
@@ -100,26 +173,6 @@ def _spot_counts() -> bool:
     return session.offers.market in (SPOT, ANY_MARKET)
 
 
-def _widen() -> None:
-    for name in ("provider", "gpu", "gpu_count", "market", "region", "min_memory_gib", "confidence"):
-        setattr(session.offers, name, copy(vars(Offers)[name].default))
-
-
-def _summary(narrowing: Narrowing) -> str:
-    """'GCP, Lambda · V100 · spot'; how many where that is long; empty where nothing narrows."""
-    parts = [
-        ", ".join(map(cloud_words, narrowing.provider)),
-        ", ".join(narrowing.gpu),
-        narrowing.region or "",
-        narrowing.market or "",
-        f"≥ {narrowing.min_memory_gib:g} GiB" if narrowing.min_memory_gib else "",
-        f"{', '.join(map(str, narrowing.gpu_count))} GPUs" if narrowing.gpu_count else "",
-        narrowing.confidence or "",
-    ]
-    words = " · ".join(part for part in parts if part)
-    return words if len(words) <= _MOST_WORDS else f"{sum(map(bool, parts))} limits"
-
-
 Row = TypeVar("Row", bound=PresetRow)
 
 
@@ -147,7 +200,7 @@ def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
     session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
     if len(gpus) > _MOST_DRAWN:
         tip = "GPUs in the chart. The table has every instance."
-        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=320)
+        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=220)
     wanted = session.sizes.drawn or gpus[:_MOST_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.offer.label == keep)]
 
@@ -157,10 +210,11 @@ def _by_cost(row: PresetRow) -> tuple[bool, float]:
 
 
 def offer_buttons(resources: Resources) -> None:
-    """What narrows offers, and everything about prices in a dialog."""
+    """What filters offers, everything about prices in a dialog, and the filters that are chosen."""
     _filter(resources)
     if st.button("Prices", key="offers"):
         prices_dialog()
+    _show_chips(resources)
 
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
@@ -186,3 +240,14 @@ def offer_values(resources: Resources) -> dict[str, Any]:
         "price": own_prices(resources),
         "spot_discount": offers.spot_discount / 100 if offers.spot_discount and _spot_counts() else None,
     }
+
+
+def offered_plans(resources: Resources, steps: Iterable[StepTime], batch_size: int) -> list[Plan]:
+    """The training on each offer that the filter leaves and a step is known of, at the visitor's own prices."""
+    training, values, narrowing = session.training, offer_values(resources), chosen_narrowing(resources)
+    work = Workload(training.images, batch_size, training.epochs, training.validation_images, training.loading)
+    more = {name: values[name] for name in ("price", "spot_discount")}
+    offers, names = market_offers(resources, narrowing, values["market"], **more)
+    known = {step.instance: step for step in narrowed_rows(steps, narrowing, names, "")}
+    request = Request(work, Limits())
+    return [plan_of(request, known[offer.name], offer) for offer in offers if offer.name in known]

@@ -26,7 +26,8 @@ from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS
 from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.sizes.axes import AXIS_RANGE
-from profet_core.units import LARGEST_NUMBER, MS_PER_UNIT, SMALLEST_NUMBER, latency_to_ms
+from profet_core.typed_numbers import as_typed, typed_latency_ms
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
 from ui.state.resources import Held, Resources, offer_choices
 from ui.words import ON_PREDICT
 
@@ -40,6 +41,8 @@ USUAL_PLAN = "usual"
 MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000
 #: Carries a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
+#: The parameter by which a browser tells that this tab had an upload before it was loaded again.
+RELOADED = "reloaded"
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
@@ -118,14 +121,14 @@ def _one_known(options: Options) -> Field[str | None]:
     return Field(None, lambda text, resources: _checked(text, options(resources)))
 
 
-def _some(options: Options) -> Field[list[str]]:
-    """Some of what the resources have, joined by commas in links."""
+def _some(options: Options, default: Callable[[Resources, str], list[str]] | None = None) -> Field[list[str]]:
+    """Some of what the resources have, joined by commas in links; none until others are chosen, or the `default`."""
 
     def parse(text: str, resources: Resources) -> list[str]:
         known = options(resources)
         return list(dict.fromkeys(_checked(part, known) for part in text.split(",") if part))
 
-    return Field([], parse)
+    return Field(default or [], parse)
 
 
 def _checked(text: str, options: Collection[str]) -> str:
@@ -154,8 +157,8 @@ def _positive(text: str, _: Resources) -> float | None:
     return None if text == EMPTY else _between(float(text), sys.float_info.min, sys.float_info.max)
 
 
-def _positive_or_empty(*, follows_profile: bool = False) -> Field[float | None]:
-    return Field(None, _positive, follows_profile=follows_profile)
+def _positive_or_empty() -> Field[float | None]:
+    return Field(None, _positive)
 
 
 def _each() -> Field[Mapping[str, float]]:
@@ -176,6 +179,14 @@ def _network(text: str, _: Resources) -> str:
     return text
 
 
+def _latency(text: str, _: Resources) -> str | None:
+    """A latency as it is typed, if it is one."""
+    if text == EMPTY:
+        return None
+    typed_latency_ms(text)
+    return text
+
+
 def _sample(resources: Resources, key: str) -> str:
     """The first; of the second profile the first at the largest batch size."""
     largest = AXIS_RANGE["batch"][1]
@@ -184,10 +195,23 @@ def _sample(resources: Resources, key: str) -> str:
     return next(second, next(iter(resources.samples)))
 
 
+def _other_samples(resources: Resources, _: str) -> list[str]:
+    """One of each of two networks beside the first sample's, at its image size."""
+    samples = {name: held.sample for name, held in resources.samples.items() if held.sample is not None}
+    first = next(iter(samples.values()))
+    by_model = {one.model: name for name, one in reversed(samples.items()) if one.pixels == first.pixels}
+    return [name for model, name in reversed(by_model.items()) if model != first.model][:2]
+
+
 def method_options(resources: Resources) -> tuple[str, ...]:
     """Methods that can be chosen: the default one by that name, then all others."""
     models = resources.models
     return (DEFAULT_METHOD, *(name for name in models.methods if name != models.default_method))
+
+
+def latency_text(latency_ms: float | None) -> str | None:
+    """A latency as its field shows it."""
+    return None if latency_ms is None else f"{as_typed(latency_ms)} ms"
 
 
 class Slot(Part):
@@ -202,8 +226,8 @@ class Slot(Part):
     source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
     sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
     steps: Field[int | None] = Field(None, lambda text, _: _between(int(text), 1, MAX_STEPS), follows_profile=True)
-    latency = _positive_or_empty(follows_profile=True)
-    unit: Field[str] = Field("ms", lambda text, _: _checked(text, MS_PER_UNIT), follows_profile=True)
+    #: As typed, such as "122.4 ms" or "122400 us".
+    latency: Field[str | None] = Field(None, _latency, follows_profile=True)
     shown: Field[Held | None] = Field(None)
     chosen: Field[str | None] = Field(None)
     pasted: Field[str] = Field("")
@@ -213,7 +237,7 @@ class Slot(Part):
     @property
     def typed_ms(self) -> float | None:
         """Its latency, milliseconds; None if the field is empty; InputError if it is none."""
-        return None if self.latency is None else latency_to_ms(self.latency, self.unit)
+        return typed_latency_ms(self.latency) if self.latency else None
 
     @property
     def usable_ms(self) -> float | None:
@@ -225,7 +249,14 @@ class Slot(Part):
 
     def use_ms(self, latency_ms: float | None) -> None:
         """Put a latency into the field, in milliseconds."""
-        self.latency, self.unit = latency_ms, "ms"
+        self.latency = latency_text(latency_ms)
+
+    @property
+    def sizes(self) -> dict[str, Field[int | None]]:
+        """Field of `Held` -> the session's: the sizes that the profile was recorded at, where its file has none."""
+        if self.prefix:
+            return {"batch_size": Network.second_batch, "pixels": Network.second_pixels}
+        return {"batch_size": Network.profiled_batch, "pixels": Network.profiled_pixels}
 
 
 class Network(Part):
@@ -287,7 +318,7 @@ class Offers(Part):
     spot_discount = _whole_or_empty(1, 99)
     retired = _flag()
     preset = one_of(
-        {Preset.ORIGINAL: "Original 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All offers"},
+        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"},
         Preset.GPUS,
     )
 
@@ -297,21 +328,26 @@ class PredictView(Part):
 
     per = one_of({"step": "Step", "epoch": "Epoch", "training": "Training"}, "training")
     chart = one_of({"bars": "Bars", "scatter": "Scatter", "table": "Table"})
-    sort = one_of({Sort.LATENCY: "Latency", Sort.COST: "Cost", Sort.NAME: "Name"})
+    sort = one_of({Sort.LATENCY: "Time", Sort.COST: "Cost", Sort.NAME: "Name"})
     against: Field[str] = Field(USUAL_PLAN, lambda text, _: text)
 
 
 class SizesView(Part):
-    """What Sizes shows, and GPUs that charts show; the scaler between latencies, milliseconds, at both ends."""
+    """What Sizes shows, and the GPUs that charts show."""
 
-    sizes_view = one_of({"curves": "Curves", "scaler": "Scaler"})
     axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scale = one_of({"log": "Log", "linear": "Linear"})
     drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
     shows = one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"})
     each_at = one_of(("size", "largest"))
+
+
+class ScalerView(Part):
+    """Latencies at both ends of an axis, milliseconds, empty: as predicted; and the size between them."""
+
+    scaler_axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
-    scaler_method = one_of({"default": "Default", "profet": "Polynomial (PROFET)"})
+    scaler_method = one_of({"default": "Default", "profet": "PROFET's polynomial"})
     scaler_min_batch, scaler_max_batch = _positive_or_empty(), _positive_or_empty()
     scaler_min_pixels, scaler_max_pixels = _positive_or_empty(), _positive_or_empty()
     scaler_at_batch = _whole(128, *AXIS_RANGE["batch"])
@@ -319,8 +355,9 @@ class SizesView(Part):
 
 
 class NetworkFile(Part):
-    """The network without a profile, and its step."""
+    """Which hardware No profile is about; the network without a profile, and its step."""
 
+    hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
     net = _named()
     net_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)
@@ -341,6 +378,8 @@ class ScaleOut(Part):
     batch_of_all = _whole_or_empty(2, MAX_IMAGES)
     gpus = _whole_or_empty(2, MOST_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
+    #: Whether the chart has all strategies.
+    exchanges = _flag()
     #: A measured step on one GPU.
     one_gpu_ms = _positive_or_empty()
     one_gpu_batch = _whole(64, 1, MAX_IMAGES)
@@ -351,7 +390,7 @@ class CompareView(Part):
     """What Compare lists and shows: `inspect` is a sample's name; inspect_own, of the visitor's own, is in no link."""
 
     view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
-    compare_samples = _some(lambda resources: resources.samples)
+    compare_samples: Field[list[str]] = _some(lambda resources: resources.samples, _other_samples)
     compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
     inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
     inspect_own: Field[str | None] = Field(None)
@@ -366,7 +405,7 @@ class Texts(Part):
             "transfer": "Unprofiled GPUs",
             "precision": "Precision",
             "cells": "Few measurements",
-            "estimate": "Without a profile",
+            "estimate": "No profile",
             "scaleout": "Scale out",
             "manycore": "Many-core CPUs",
         }
@@ -412,7 +451,8 @@ class Own(Part):
     Attributes
     ----------
     link_given : what the link gave that no profile has replaced yet; None before it is read.
-    link_page : that is drawn. link_missing : the link is to an upload that isn't there.
+    link_page : title of the one that is drawn. chosen_anchor : the last that the visitor chose, and no file.
+    link_missing : "link" or "reload" if the page opened without the upload that its address asks for.
     """
 
     own_profiles: Field[Mapping[str, Held]] = Field({})
@@ -421,7 +461,8 @@ class Own(Part):
     carry_profile: Field[bool] = Field(False)
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
-    link_missing: Field[bool] = Field(False)
+    link_missing: Field[str] = Field("")
+    chosen_anchor: Field[str | None] = Field(None)
 
     @property
     def given(self) -> frozenset[str]:
@@ -434,10 +475,11 @@ class Session:
 
     profile, second = Slot(), Slot("second")
     network, training, offers, own = Network(), Training(), Offers(), Own()
-    predict, sizes, compare, scale_out = PredictView(), SizesView(), CompareView(), ScaleOut()
+    predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
+    compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
-    scale_out_table, estimate_table = Table("scale_out"), Table("estimate")
+    scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
 
     @property
     def slots(self) -> tuple[Slot, Slot]:
