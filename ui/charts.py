@@ -15,8 +15,6 @@ from profet_core.latency import BasisWord
 
 BLUE, GREEN, GRAY, ORANGE, RED = "#0f8fd1", "#12a594", "#8b95a5", "#e08a00", "#d55e00"
 GRID = "rgba(128,128,128,0.25)"
-#: Values this many times apart are shown on logarithmic axes.
-WIDE = 30
 
 #: A trace, an axis or another part of a figure, by the names that plotly.js gives its attributes.
 Part = dict[str, Any]

@@ -132,7 +132,10 @@ def main(resources: Resources) -> None:
             exports=False,
         )
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.caption(f"{_BOUNDARY} {price_line(row.offer for row in rows)}", width="content")
+        # Larger machines of a GPU that one can rent alone are not among them.
+        every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
+        count = f"All single-GPU offers ({len(rows)}). " if every else ""
+        st.caption(f"{count}{_BOUNDARY} {price_line(row.offer for row in rows)}", width="content")
         if view != "table":
             _details_choice(rows)
     opened = opened_row(rows, session.predict_table.open)

@@ -335,11 +335,11 @@ def fit_answer(
     largest = None if recorded is None else _largest_batch(model, need, recorded / area, anchor_gib, target_gib)
     measured = _measured_batch(model, step, pixels or step.meta.pixels, target_gib) if precision_growth <= 1 else 0
     largest = max(largest or 0, measured) or None
+    if growth <= 1 and target_gib >= anchor_gib:
+        return FitAnswer(Verdict.FITS, model.ran_probability, largest, f"it ran on a GPU with {anchor_gib:g} GiB")
     if wanted is not None and wanted <= measured:
         why = f"this network was measured at batch {measured:,} on a GPU with at most {target_gib:g} GiB"
         return FitAnswer(Verdict.FITS, model.ran_probability, largest, why)
-    if growth <= 1 and target_gib >= anchor_gib:
-        return FitAnswer(Verdict.FITS, model.ran_probability, largest, f"it ran on a GPU with {anchor_gib:g} GiB")
     if need is None:
         smaller = target_gib < anchor_gib
         beyond = "less memory than the GPU it ran on" if smaller else "a larger step than the recorded one"

@@ -24,15 +24,13 @@ INSTANCES, NETWORKS, REPEATS = ("g3s.xlarge", "p3.2xlarge"), ("AlexNet", "LeNet5
 @pytest.fixture(scope="module")
 def cluster():
     """Two processes of one thread each, and the scheduler's; nothing of it is a stand-in."""
-    import dask
     import distributed
 
     # By default a task is given up after the fourth worker that dies of it.
-    once = dask.config.set({"distributed.scheduler.allowed-failures": 0})
-    with (
-        once,
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as found,
-    ):
+    once = {"allowed_failures": 0}
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", scheduler_kwargs=once
+    ) as found:
         yield found
 
 

@@ -302,7 +302,7 @@ def test_a_link_to_an_upload_that_is_not_in_it_says_so(open_app):
     for page in ("predict", "sizes"):
         asked = {"source": "upload", "anchor": "p2.xlarge", "latency": "88"}
         (line,) = lines(open_app(page, **asked).info)
-        assert "isn't in it" in line
+        assert "isn't in this link" in line
         app = open_app(page, **asked, reloaded="1")
         (line,) = lines(app.info)
         assert line.startswith("Your upload is gone") and "reloaded" not in app.query_params

@@ -60,7 +60,7 @@ def test_links_of_predict_lead_inside_what_it_shows(open_app, samples):
 
 def link_of(app, label: str) -> dict[str, str]:
     """What a link to another page asks for."""
-    (link,) = [link.proto for link in app.get("page_link") if link.proto.label == label]
+    link = next(link.proto for link in app.get("page_link") if link.proto.label == label)
     return dict(part.split("=") for part in link.query_string.split("&"))
 
 

@@ -10,10 +10,13 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from profet_core.advice.advise import Preset, PresetRow, preset_rows
+from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
+from profet_core.answers.questions import market_offers, narrowed_rows
 from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing, NoOffersError
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
 from profet_core.fields.questions import AdviseQuestion
+from profet_core.latency import StepTime
 from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
@@ -237,3 +240,14 @@ def offer_values(resources: Resources) -> dict[str, Any]:
         "price": own_prices(resources),
         "spot_discount": offers.spot_discount / 100 if offers.spot_discount and _spot_counts() else None,
     }
+
+
+def offered_plans(resources: Resources, steps: Iterable[StepTime], batch_size: int) -> list[Plan]:
+    """The training on each offer that the filter leaves and a step is known of, at the visitor's own prices."""
+    training, values, narrowing = session.training, offer_values(resources), chosen_narrowing(resources)
+    work = Workload(training.images, batch_size, training.epochs, training.validation_images, training.loading)
+    more = {name: values[name] for name in ("price", "spot_discount")}
+    offers, names = market_offers(resources, narrowing, values["market"], **more)
+    known = {step.instance: step for step in narrowed_rows(steps, narrowing, names, "")}
+    request = Request(work, Limits())
+    return [plan_of(request, known[offer.name], offer) for offer in offers if offer.name in known]

@@ -297,21 +297,12 @@ def remove_all_button(prefix: str, **more: Any) -> None:
 
 
 def _shown_words(held: Held) -> str:
-    """The profile in use, with what its file says."""
+    """The profile in use."""
     kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
-    name = f"{kind} {plain(held.name)}"
     if not held.is_own:
-        return f"No profile of yours yet: the page still shows {name}."
-    meta = held.profile.meta
-    known = [
-        plain(held.profile.source_format),
-        f"{len(held.profile.operations)} operation types",
-        f"batch size {meta.batch_size}" if meta.batch_size else "",
-        f"{meta.pixels} pixels" if meta.pixels else "",
-        plain(meta.gpu or ""),
-        plain(meta.framework or ""),
-    ]
-    return f"Shown: {name} ({', '.join(filter(None, known))})."
+        return f"No profile of yours yet: the page still shows {kind} {plain(held.name)}."
+    rows = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
+    return f"Shown: {kind} {plain(held.name)} ({rows})."
 
 
 def _share_input(own: Held) -> None:
@@ -407,4 +398,5 @@ def price_line(offers: Iterable[Instance]) -> str:
         return ""
     year, _, more = dates[-1].partition("-")
     newest = f"{calendar.month_name[int(more[:2])]} {year}" if more else year
-    return f"Prices as of {newest}{'; older ones show their year' if price_age_years(dates[0]) else ''}."
+    mixed = price_age_years(dates[0]) > price_age_years(dates[-1])
+    return f"Prices as of {newest}{'; older ones show their year' if mixed else ''}."

@@ -137,16 +137,17 @@ def keep_given(resources: Resources, slot: Slot, own: Held, *, alone: bool) -> s
     return line
 
 
+#: Value of `link_missing` -> what to do.
+_MISSING = {
+    "reload": "Your upload is gone after a reload. Upload it again, or switch on *Share with this profile* next time.",
+    "link": "The uploaded profile isn't in this link, so a sample is shown. Upload it, or ask for a link made "
+    "with *Share with this profile*.",
+}
+
+
 def missing_link_words() -> str:
     """Why a sample is shown in the place of an upload that a link led to; empty if none is missing."""
-    if not session.own.link_missing or own_profiles():
-        return ""
-    if session.own.link_missing == "reload":
-        return "Your upload is gone after a reload. Upload it again, or switch on *Share with this profile* next time."
-    return (
-        "This link is to an uploaded profile that isn't in it, so a sample is shown. Upload the profile, or ask for a "
-        "link with *Share with this profile*."
-    )
+    return "" if own_profiles() else _MISSING.get(session.own.link_missing, "")
 
 
 def own_in(slot: Slot) -> Held | None:
