@@ -20,7 +20,6 @@ from profet_core.documents.records import Document
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import quantile
-from profet_core.sizes.growth import GROWTH_NAME
 from profet_core.transfer.model import CalibratedGpu
 from profet_core.transfer.own_gpu import with_own_gpus
 
@@ -101,8 +100,10 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     base = Path(options.models) if options.models else shipped_folder("models")
     models = load_models(base)
     known = models.transfer
-    if known is None or not set(known.instances) & set(dataset.instances):
-        return _train_alone(options, dataset, out)
+    if not set(known.instances) & set(dataset.instances):
+        raise InputError(
+            f"Your measurements add to those of {', '.join(known.instances)}: give these too, with --data."
+        )
     models.verify()
     transfer = with_own_gpus(known, read_own_gpus(own_gpus_path(), known.gpus))
     found, without = calibrate_gpus(dataset, transfer)
@@ -192,38 +193,6 @@ def _out(options: argparse.Namespace, parts: Sequence[str]) -> Path:
     if not (given := options.out or os.environ.get(HOME_VARIABLE)):
         raise InputError(f"Give a folder for your models with --out or {HOME_VARIABLE}.")
     return Path(given)
-
-
-def _train_alone(options: argparse.Namespace, dataset: Dataset, out: Path) -> Trained:
-    """A whole models folder, between your own machines only."""
-    with training_set():
-        from profet_lab.own_gpus.groups import common_workloads
-        from profet_lab.scalers.growth import growth_content, measured_sizes
-        from profet_lab.train import train
-    common = common_workloads(dataset)
-    measurements = common.measurements
-    growth = {GROWTH_NAME: growth_content(measurements)} if measured_sizes(measurements) else {}
-    source = ", ".join(one.name for one in dataset.sources)
-    manifest = train(measurements, out, coefficients=growth, seed=options.seed, source=source)
-    networks = sorted(set(measurements.architectures))
-    document: Document = {
-        "out": str(out),
-        "instances": list(measurements.instances),
-        "framework": common.framework,
-        "precision": common.precision,
-        "workloads": measurements.distinct_workloads,
-        "networks": networks,
-        "members": sum(len(row["targets"]) for row in manifest["members"]),
-        "without": _reasons(common.without),
-    }
-    lines = (
-        f"models between {', '.join(measurements.instances)}, of {document['workloads']} workloads of {len(networks)} "
-        f"networks in {common.framework or 'an unknown framework'}, {common.precision}",
-        *still_to_price(measurements.instances, dataset),
-        *(f"{name}: no models: {why}" for name, why in common.without.items()),
-        f"written to {out}",
-    )
-    return document, lines
 
 
 def still_to_price(instances: Iterable[str], dataset: Dataset) -> list[str]:

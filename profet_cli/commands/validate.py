@@ -181,7 +181,7 @@ def _manycore(options: argparse.Namespace) -> None:
 _LATENCY_SAID = {"with_latency": "given", "without_latency": "not given"}
 
 
-def _own_question(options: argparse.Namespace) -> tuple[Dataset, TransferModel | None, Gpus] | None:
+def _own_question(options: argparse.Namespace) -> tuple[Dataset, TransferModel, Gpus] | None:
     """Measurements of a machine that the models were not trained on, the models' transfer, and GPUs with specs."""
     folders = [Path(one) for one in options.data or ()]
     with training_set():
@@ -191,12 +191,12 @@ def _own_question(options: argparse.Namespace) -> tuple[Dataset, TransferModel |
     dataset, gpus = read_data(folders), load_gpus()
     own = read_own_gpus(own_gpus_path(), gpus)
     transfer = load_models(options.models or shipped_folder("models")).transfer
-    if len(folders) == 1 and set(dataset.instances) <= set(() if transfer is None else transfer.instances):
+    if len(folders) == 1 and set(dataset.instances) <= set(transfer.instances):
         return None
-    return dataset, transfer and with_own_gpus(transfer, own), gpus.with_own(one.gpu for one in own)
+    return dataset, with_own_gpus(transfer, own), gpus.with_own(one.gpu for one in own)
 
 
-def _own(options: argparse.Namespace, dataset: Dataset, transfer: TransferModel | None, gpus: Gpus) -> None:
+def _own(options: argparse.Namespace, dataset: Dataset, transfer: TransferModel, gpus: Gpus) -> None:
     """Judge and print."""
     with training_set():
         from profet_lab.validation.own_report import own_report

@@ -25,7 +25,7 @@ from profet_core.multi_gpu.law import ScaleoutModel
 from profet_core.multi_gpu.step import MOST_PARAMETERS
 from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on, unknown_gpu
 from profet_core.prediction.checks import refusal
-from profet_core.prediction.unprofiled import basis_by_instance
+from profet_core.prediction.targets import basis_by_instance
 from profet_core.profiles.record import ProfileMeta
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.transfer.own_gpu import with_own_gpus
@@ -47,8 +47,7 @@ class Context:
         """Add custom GPUs, each as an instance of the catalog; InputError if the description of one is invalid."""
         if not own:
             return self
-        transfer = self.models.transfer
-        models = self.models if transfer is None else self.models.with_transfer(with_own_gpus(transfer, own))
+        models = self.models.with_transfer(with_own_gpus(self.models.transfer, own))
         return Context(models, with_offers_of(self.catalog, own), self.gpus.with_own(row.gpu for row in own))
 
 

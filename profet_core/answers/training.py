@@ -14,7 +14,8 @@ from profet_core.messages import Code, Note
 from profet_core.precision.names import asked_precision, canonical
 from profet_core.prediction.checks import counted, read_as
 from profet_core.prediction.correction import correct_by_measurement
-from profet_core.prediction.in_precision import activation_growth, predict
+from profet_core.prediction.mixed_precision import activation_growth
+from profet_core.prediction.predict import predict
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.sizes import (
     KnownStep,

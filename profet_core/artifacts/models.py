@@ -35,7 +35,7 @@ from profet_core.precision.model import PRECISION_NAME, PrecisionModel, load_pre
 from profet_core.sizes.axes import axis_range
 from profet_core.sizes.growth import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.sizes.scaler import DocumentedScaler, LearnedScaler, learned_scaler
-from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transfer
+from profet_core.transfer.model import TransferModel, load_transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +261,11 @@ class Models:
         return next((row["targets"] for (name, _, _), row in self._stacks.items() if name == anchor), ())
 
     @cached_property
-    def transfer(self) -> TransferModel | None:
-        """Model that transfers latencies to unprofiled GPUs; None if absent."""
-        return self._coefficients(TRANSFER_NAME, load_transfer)
+    def transfer(self) -> TransferModel:
+        """Model that transfers latencies to unprofiled GPUs; ArtifactError if these models have none."""
+        found = load_transfer(self.folder)
+        self._check_in_place()
+        return found
 
     def with_transfer(self, transfer: TransferModel) -> Models:
         """The same models, sharing loaded files, with another transfer model."""
@@ -319,11 +321,14 @@ class Models:
 
     def verify(self) -> None:
         """Check every file against the manifest and keep it in memory, because another set may replace the folder."""
-        self._verified = {}
-        self._verified = {name: self._read(name) for name in self.manifest["files"]}
+        self._verify_members()
         _ = self.transfer, self.memory, self.growth, self.scaleout, self.precision
         for layer in self.own_layers:
-            layer.models.verify()
+            layer.models._verify_members()
+
+    def _verify_members(self) -> None:
+        self._verified = {}
+        self._verified = {name: self._read(name) for name in self.manifest["files"]}
 
     def _member(self, name: str, models: int) -> Fitted:
         """Contents of a member file, for that many targets."""

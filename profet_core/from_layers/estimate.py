@@ -12,7 +12,7 @@ import numpy as np
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
-from profet_core.errors import ArtifactError, InputError
+from profet_core.errors import InputError
 from profet_core.from_layers.costs import KnownSteps, StepAmounts, class_counts, reached_ms, speed_weights, step_amounts
 from profet_core.from_layers.model import (
     BATCHES,
@@ -31,7 +31,7 @@ from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict
 from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
 from profet_core.messages import Code, Note
 from profet_core.precision.names import AS_PROFILED, FP32, asked_precision, is_half
-from profet_core.prediction.in_precision import (
+from profet_core.prediction.mixed_precision import (
     FP32_FROM_TF32,
     faster_step,
     fp32_unknown,
@@ -40,7 +40,7 @@ from profet_core.prediction.in_precision import (
     speedup_note,
 )
 from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
-from profet_core.prediction.unprofiled import unprofiled_gpus
+from profet_core.prediction.targets import offer_targets
 from profet_core.transfer.estimate import Placed
 from profet_core.transfer.law import host_share
 from profet_core.transfer.model import TransferModel, derive
@@ -231,7 +231,7 @@ def estimate(
     name : as in `layers.named_networks`; empty for a custom network.
     targets : instances of the catalog. method : one of `METHODS`, or "default".
     optimizer : one of `memory.OPTIMIZERS`; its state counts in memory.
-    precision : as `prediction.in_precision.predict` takes it; "as profiled" is the frameworks' default.
+    precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.
 
     Raises
     ------
@@ -239,8 +239,6 @@ def estimate(
     ArtifactError : the models can't estimate.
     """
     model, transfer = estimate_model_of(models), models.transfer
-    if transfer is None:
-        raise ArtifactError("These models have no transfer.json: run `profet train --transfer`.")
     batch_size = _batch(batch_size)
     method = model.method(method)
     if optimizer not in OPTIMIZERS:
@@ -289,7 +287,8 @@ def _placed(
         for name, row in transfer.step.instances.items()
         if name in catalog
     }
-    every = {**measured, **unprofiled_gpus(models, catalog).by_instance}
+    others = offer_targets(models, catalog).by_instance
+    every = {**measured, **{name: (target.gpu, target.host) for name, target in others.items()}}
     if targets is None:
         return every
     for name in targets:
@@ -307,7 +306,7 @@ def _in_precision(models: Models, question: _Question, placed: Placed, asked: st
     from_tf32 = asked == FP32 and gpu.name not in measured and fp32_unknown(question.transfer, gpu)
     if not is_half(asked) and not from_tf32:
         return found
-    model, _ = precision_of(models)
+    model = precision_of(models)
     if from_tf32:
         found = _on_gpu(replace(question, step=replace(question.step, tf32=True)), placed)
     step, counts = found.step, question.step.network
@@ -426,7 +425,7 @@ def _fits(
     if models.memory is None:
         return {}
     memories = {catalog[name].gpu_memory_gib for name in instances}
-    share = precision_of(models)[0].activation_share if half else 1.0
+    share = precision_of(models).activation_share if half else 1.0
     answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies, share) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -137,84 +136,82 @@ class StepsThere:
 
 @dataclass(frozen=True)
 class TargetSpeeds:
-    """Speeds of targets over profiled instances, the same for every step of one anchor.
+    """Targets over profiled instances, the same for every step of one anchor.
 
     Attributes
     ----------
+    names : profiled instances. hosts : of the targets.
+    tails, mix_log_sd, log_sd : as in `Target`, (targets, 1).
     log_speeds : on the benchmark's work, (targets, instances). times : time ratios by kind of work, (targets,
-        instances, kinds, 1). own_times : of the benchmark, (targets, instances, 1).
+        instances, kinds, 1). benchmark_times : of the benchmark, (targets, instances, 1).
     kinds_there : time by kind on an instance over that on the anchor, (instances, 1, kinds).
     """
 
-    law: StepLaw
+    names: tuple[str, ...]
+    hosts: HostColumns
+    tails: FloatArray
+    mix_log_sd: FloatArray
+    log_sd: FloatArray
     log_speeds: FloatArray
     times: FloatArray
-    own_times: FloatArray
+    benchmark_times: FloatArray
     kinds_there: FloatArray
 
 
-class Targets(tuple[Target, ...]):
-    """Targets of many steps; values that `carry` needs are shared by all steps and cached."""
-
-    @cached_property
-    def hosts(self) -> HostColumns:
-        """Their hosts."""
-        return HostColumns.of(one.host for one in self)
-
-    @cached_property
-    def columns(self) -> FloatArray:
-        """Columns of GPU and speed, (columns, targets, 1), to broadcast over profiles."""
-        rows = [(one.tails, one.mix_log_sd, one.log_sd) for one in self]
-        return np.array(rows, float).reshape(-1, 3).T[..., None]
-
-    def speeds(self, law: StepLaw, anchor: str, names: tuple[str, ...], reference: str) -> TargetSpeeds:
-        """Speeds over `names` for steps recorded on `anchor`; both relative to the reference."""
-        key = id(law), anchor, names, reference
-        if key not in self._speeds:
-            here = law.instances[anchor]
-            times = np.exp(-kind_log_speeds(law, names, reference, self))[..., None]
-            there = np.array([kinds_there(here, law.instances[name]) for name in names])[:, None, :]
-            own_times = shares(np.array(here.benchmark_kinds_ms) * there) @ times
-            # The model is stored with the result, so that no other object reuses its id.
-            log_speeds = instance_log_speeds(law, names, reference, self)
-            self._speeds[key] = TargetSpeeds(law, log_speeds, times, own_times[..., 0], there)
-        return self._speeds[key]
-
-    @cached_property
-    def _speeds(self) -> dict[tuple[int, str, tuple[str, ...], str], TargetSpeeds]:
-        return {}
+def target_speeds(
+    law: StepLaw, anchor: str, names: tuple[str, ...], reference: str, targets: Sequence[Target]
+) -> TargetSpeeds:
+    """Speeds over `names` for steps recorded on `anchor`; `reference` is the instance that they are relative to."""
+    here = law.instances[anchor]
+    times = np.exp(-kind_log_speeds(law, names, reference, targets))[..., None]
+    there = np.array([kinds_there(here, law.instances[name]) for name in names])[:, None, :]
+    benchmark_times = shares(np.array(here.benchmark_kinds_ms) * there) @ times
+    return TargetSpeeds(
+        names=names,
+        hosts=HostColumns.of(one.host for one in targets),
+        tails=_column(one.tails for one in targets),
+        mix_log_sd=_column(one.mix_log_sd for one in targets),
+        log_sd=_column(one.log_sd for one in targets),
+        log_speeds=instance_log_speeds(law, names, reference, targets),
+        times=times,
+        benchmark_times=benchmark_times[..., 0],
+        kinds_there=there,
+    )
 
 
 def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS) -> StepsThere:
-    """Transfer steps to each target.
+    """Transfer steps to each target, whose speed is relative to the profiled instance `reference`."""
+    speeds = target_speeds(known.law, known.anchor, tuple(known.latencies), reference, targets)
+    return carry_at(known, speeds, weights)
+
+
+def carry_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights = WEIGHTS) -> StepsThere:
+    """Transfer steps to targets.
 
     Work is the weighted geometric mean of transferred work; tails, copy, start and launches are added.
 
     Parameters
     ----------
-    reference : the profiled instance that speeds are relative to; all but `known`'s anchor may lack a latency.
+    speeds : of the targets over `known.latencies`.
     """
-    law, names = known.law, tuple(known.latencies)
-    targets = targets if isinstance(targets, Targets) else Targets(targets)
-    speeds = targets.speeds(law, known.anchor, names, reference)
+    law, names, hosts = known.law, speeds.names, speeds.hosts
+    latency_ms = np.array([known.latencies[name].latency_ms for name in names])
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
-    log_carried = log_work + _log_times(known, speeds)
-    weight = _normalized_weights(known, speeds.log_speeds, weights)
-    work_ms = np.exp((weight * log_carried).sum(axis=1))
+    weight = _normalized_weights(known, latency_ms, speeds, weights)
+    work_ms = np.exp((weight * (log_work + _log_times(known, speeds))).sum(axis=1))
 
-    hosts, (tails, mix_sd, own) = targets.hosts, targets.columns
-    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * tails
+    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * speeds.tails
     fixed_ms = law.fixed_ms(known.parts, known.anchor, hosts)
     launch_ms = known.floor_ms * hosts.launch
 
     known_sd = (weight * np.array([known.latencies[name].log_sd for name in names])).sum(axis=1)
     host = host_share(gpu_ms + fixed_ms, fixed_ms, launch_ms)
     away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
-    assumed = np.hypot(hosts.log_sd * host, mix_sd * away * (1 - host))
+    assumed = np.hypot(hosts.log_sd * host, speeds.mix_log_sd * away * (1 - host))
     return StepsThere(
         free_ms=gpu_ms + fixed_ms,
         launch_ms=launch_ms,
-        log_sd=combined_sd(own, known_sd, assumed),
+        log_sd=combined_sd(speeds.log_sd, known_sd, assumed),
         weights=weight,
     )
 
@@ -257,7 +254,7 @@ def _log_times(known: KnownSteps, speeds: TargetSpeeds) -> FloatArray:
     The benchmark's work follows its speed; the mix of kinds only matters where it differs from the benchmark's.
     """
     steps = shares(known.parts.kinds_ms * speeds.kinds_there) @ speeds.times
-    return np.log(steps[..., 0] / speeds.own_times) - speeds.log_speeds[..., None]
+    return np.log(steps[..., 0] / speeds.benchmark_times) - speeds.log_speeds[..., None]
 
 
 def kinds_there(anchor: InstanceStep, other: InstanceStep) -> FloatArray:
@@ -266,19 +263,17 @@ def kinds_there(anchor: InstanceStep, other: InstanceStep) -> FloatArray:
     return times
 
 
-def _normalized_weights(known: KnownSteps, log_speeds: FloatArray, weights: KernelWeights) -> FloatArray:
-    """Normalized weights, (targets, instances, profiles); `log_speeds`: (targets, instances)."""
-    free = np.array([_free_share(known, name) for name in known.latencies])
-    found = free[None] ** weights.free_share_power * np.exp(-weights.nearness * np.abs(log_speeds))[:, :, None]
+def _normalized_weights(
+    known: KnownSteps, latency_ms: FloatArray, speeds: TargetSpeeds, weights: KernelWeights
+) -> FloatArray:
+    """Normalized weights, (targets, instances, profiles); `latency_ms`: (instances, profiles)."""
+    launch_ms = np.array([known.floor_ms * known.law.host(name).launch for name in speeds.names])
+    # The share of a step that launches don't hide.
+    free = np.clip(1 - launch_ms / latency_ms, LEAST_FREE_SHARE, 1)
+    nearness = np.exp(-weights.nearness * np.abs(speeds.log_speeds))[:, :, None]
+    found = free[None] ** weights.free_share_power * nearness
     total: FloatArray = found.sum(axis=1, keepdims=True)
     return found / total
-
-
-def _free_share(known: KnownSteps, name: str) -> FloatArray:
-    """Share of a step that launches don't hide, (profiles,)."""
-    launch_ms = known.floor_ms * known.law.host(name).launch
-    free: FloatArray = np.clip(1 - launch_ms / known.latencies[name].latency_ms, LEAST_FREE_SHARE, 1)
-    return free
 
 
 # Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start, tails and launches are

@@ -26,7 +26,7 @@ from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT, P
 from profet_core.memory.model import MemoryModel
 from profet_core.precision.model import PrecisionModel
 from profet_core.prediction.checks import TYPICAL_RATIO
-from profet_core.prediction.foreign import LAW_SHARE
+from profet_core.prediction.unprofiled_anchor import ANALYTIC_SHARE
 from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_core.transfer.carry import MOST_LAUNCHES, MOST_WORK, WEIGHTS
 from profet_core.transfer.model import TransferModel
@@ -160,7 +160,7 @@ def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: Me
         weights=WEIGHTS,
         most_launches=MOST_LAUNCHES,
         most_work=MOST_WORK,
-        law_share=LAW_SHARE,
+        law_share=ANALYTIC_SHARE,
         mix_share=MIX_SHARE,
         measured_host_log_sd=MEASURED_LOG_SD,
         assumed_host_log_sd=ASSUMED_LOG_SD,

@@ -17,7 +17,7 @@ import pandas as pd
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.ensemble.members import MEMBERS, StepInputs
 from profet_core.latency import Estimate, combined_sd, quantile
-from profet_core.prediction.foreign import carried_inputs, law_and_models
+from profet_core.prediction.unprofiled_anchor import combined_ms, mapped_inputs
 from profet_core.transfer.carry import AsRecorded, CarriedBack, ForeignSteps, carry_back
 from profet_core.transfer.law import StepLaw
 from profet_core.transfer.model import BenchmarkPoint
@@ -209,7 +209,7 @@ class FoldModels:
         found = [
             models.predict(
                 number,
-                carried_inputs(self.bank.classes, inputs, there, models.unseen[number]),
+                mapped_inputs(self.bank.classes, inputs, there, models.unseen[number]),
                 self.bank.device_classes,
             )
             for models in self.members.values()
@@ -221,7 +221,7 @@ class FoldModels:
         inputs = self.bank.inputs[held_out, known].of_rows(rows, None)
         architecture = str(self.bank.architectures[rows][0])
         return {
-            name: law_and_models(
+            name: combined_ms(
                 there.latency_ms,
                 np.array(
                     [

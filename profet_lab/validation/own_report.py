@@ -34,7 +34,7 @@ from profet_lab.validation.judged import figures, judged, mape, weights_by_other
 
 def own_report(
     dataset: Dataset,
-    transfer: TransferModel | None,
+    transfer: TransferModel,
     gpus: Gpus,
     *,
     seed: int,
@@ -43,11 +43,11 @@ def own_report(
 ) -> dict:
     """Figures of every pair that has models, in percent, and why others have none.
 
-    transfer : of the models that own data are trained beside; None, or of other instances than the data's: own data
+    transfer : of the models that own data are trained beside; if of other instances than the data's, own data
         are judged alone. gpus : those with specs.
     """
-    known = () if transfer is None else transfer.instances
-    if transfer is not None and set(known) & set(dataset.instances):
+    known = transfer.instances
+    if set(known) & set(dataset.instances):
         groups, without = pair_groups(dataset, transfer)
         asked = [(group.measurements, group.pairs) for group in groups]
     else:

@@ -244,8 +244,7 @@ def _made_gpu(cells: dict[str, str]) -> OwnGpu:
     resources = without_own_gpus()
     if own.instance in resources.catalog:
         raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
-    if resources.models.transfer is not None:
-        check_own_gpu(resources.models.transfer, own)
+    check_own_gpu(resources.models.transfer, own)
     if not step_ms:
         return own
     # With the speed that a measured step of the shown profile implies.

@@ -154,7 +154,7 @@ def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
     question = TrainingQuestion(profile=small, second=large, at_batch=64, **TRAINING)
     steps = answer_cost(context, question, SPELLING).training.steps
     alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING), SPELLING).training.steps
-    assert steps.carried and steps.latencies_ms.keys() == alone.latencies_ms.keys()
+    assert steps.scaled and steps.latencies_ms.keys() == alone.latencies_ms.keys()
     assert steps.intervals["g4dn.xlarge"].log_half_width < alone.intervals["g4dn.xlarge"].log_half_width
 
 

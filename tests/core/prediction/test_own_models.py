@@ -14,7 +14,7 @@ from profet_core.artifacts.models import LayerRecord, OwnMachine
 from profet_core.catalog import load_gpus
 from profet_core.files import manifest_checksum
 from profet_core.messages import Code
-from profet_core.prediction.unprofiled import basis_by_instance
+from profet_core.prediction.targets import basis_by_instance
 from tests.codes import codes
 
 NAME, TWIN, SHARE = "desk", "g4dn.xlarge", 0.25

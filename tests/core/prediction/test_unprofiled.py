@@ -16,7 +16,7 @@ from profet_core.cost import cost_usd
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.latency import Basis, Estimate, quantile
-from profet_core.prediction.in_precision import predict
+from profet_core.prediction.predict import predict
 from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus, other_host_log_sd
 from profet_core.transfer.law import StepParts, step_parts
@@ -184,7 +184,7 @@ def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalo
     assert without["p3.2xlarge"] == rows["p3.2xlarge"]
 
 
-def test_a_missing_transfer_file_is_an_error_unless_the_manifest_lists_none(models, tmp_path, seal, catalog, samples):
+def test_models_without_a_transfer_file_are_refused(models, tmp_path, seal, catalog, samples):
     sample = samples[SAMPLE]
     folder = Path(shutil.copytree(models.folder, tmp_path / "models", ignore=shutil.ignore_patterns("transfer.json")))
     with pytest.raises(ArtifactError, match=r"transfer\.json is missing"):
@@ -192,8 +192,8 @@ def test_a_missing_transfer_file_is_an_error_unless_the_manifest_lists_none(mode
     with pytest.raises(ArtifactError, match=r"transfer\.json is missing"):
         predict(load_models(folder), catalog, sample.profile, sample.anchor)
     seal(folder, {**models.manifest, "coefficients": ["memory.json"]})
-    prediction = predict(load_models(folder), catalog, sample.profile, sample.anchor)
-    assert set(rows_of(prediction)) == set(models.instances)
+    with pytest.raises(ArtifactError, match=r"transfer\.json is missing"):
+        predict(load_models(folder), catalog, sample.profile, sample.anchor)
 
 
 @pytest.mark.parametrize("latency_known", [True, False])

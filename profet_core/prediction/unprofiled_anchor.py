@@ -1,0 +1,154 @@
+"""The stage for profiled GPUs: estimates from the anchor's profiles, or from an unprofiled GPU's, mapped to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from profet_core.arrays import FloatArray
+from profet_core.artifacts.models import Method, Models
+from profet_core.catalog.gpus import Gpu
+from profet_core.ensemble.members import ProfileBatch, StepInputs, known_part, without_unseen
+from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
+from profet_core.features.operations import UnknownOperations
+from profet_core.latency import combined_sd, log_sd_of
+from profet_core.prediction.anchors import Anchor
+from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
+from profet_core.prediction.members import Estimates, class_estimates, class_latencies_ms, floors_ms
+from profet_core.prediction.other_gpus import MappedAnchor, RecordedSteps
+from profet_core.transfer.carry import AnchorSteps, AsRecorded, CarriedBack, ForeignSteps, carry_back
+from profet_core.transfer.law import BANDWIDTH, KINDS, kind_of_class, step_parts
+from profet_core.transfer.speed import target_of
+
+# With each of the four instances held out as anchor, the analytical model and the learned models err on different
+# steps. Their geometric mean with equal weights errs less than either (`profet validate --transfer`).
+
+#: Weight of the analytical model in the geometric mean with the learned models.
+ANALYTIC_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class MappedBatch(ProfileBatch):
+    """Profiles mapped to another instance, which is the batch's anchor.
+
+    Attributes
+    ----------
+    mapped : their class times there.
+    operations : those without a class.
+    """
+
+    mapped: StepInputs
+    operations: Sequence[UnknownOperations]
+
+    @cached_property
+    def inputs(self) -> StepInputs:
+        """Class times on that instance."""
+        return self.mapped
+
+    @property
+    def unknown(self) -> Sequence[UnknownOperations]:
+        """Operations without a class, per profile."""
+        return self.operations
+
+
+def profiled_steps(
+    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, *, tf32: bool
+) -> tuple[Estimates, RecordedSteps]:
+    """Estimates of the default method on profiled instances, and the steps as other GPUs follow from them.
+
+    Parameters
+    ----------
+    batch : the profiles; its anchor is the profiled instance whose models read them.
+    tf32 : the profiled steps of an unprofiled GPU ran in TF32.
+    """
+    if anchor.gpu is not None:
+        return _mapped_steps(models, method, batch, anchor, anchor.gpu, tf32)
+    others = [name for name in models.instances if name != anchor.instance]
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
+    steps = AnchorSteps(anchor.instance, parts, batch.latency_ms)
+    return class_estimates(models, method, batch, others), RecordedSteps(steps, unattributed_log_sd(batch.profiles))
+
+
+def _mapped_steps(
+    models: Models, method: Method, batch: ProfileBatch, anchor: Anchor, gpu: Gpu, tf32: bool
+) -> tuple[Estimates, RecordedSteps]:
+    """Estimates on every profiled instance from steps of an unprofiled GPU."""
+    transfer = models.transfer
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
+    target, speed = target_of(transfer, gpu, anchor.host, tf32)
+    back = carry_back(transfer.step, transfer.reference, ForeignSteps(target, parts, batch.latency_ms))
+    log_sd = combined_sd(transfer.anchor_spread.log_sd(speed.log_sd), back.doubt_log_sd)
+    if batch.latency_ms is None:
+        inferred = np.median([row.own_log_half_width for row in transfer.step.instances.values()])
+        log_sd = combined_sd(log_sd, log_sd_of(inferred))
+    unattributed = unattributed_log_sd(batch.profiles)
+    log_sd = log_sd + unattributed
+    estimates = _joined(models, method, batch, back, log_sd)
+    there = back.by_instance[transfer.reference]
+    return estimates, RecordedSteps(
+        steps=AnchorSteps(transfer.reference, there.parts, there.latency_ms, back.floor_ms),
+        unattributed_log_sd=unattributed,
+        mapped=MappedAnchor(anchor.name, gpu.name, back.own_ms, batch.latency_known, log_sd),
+    )
+
+
+def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, log_sd: FloatArray) -> Estimates:
+    """Combine analytical model and learned models into one estimate per profiled instance."""
+    names = list(back.by_instance)
+    batches = {name: _mapped_batch(batch, name, there) for name, there in back.by_instance.items()}
+    others = {name: [other for other in names if other != name] for name in names}
+    nearest = class_estimates(models, method, batches[batch.anchor], others[batch.anchor])
+    each = {
+        name: nearest.joined_ms if name == batch.anchor else class_latencies_ms(models, method, one, others[name])
+        for name, one in batches.items()
+    }
+    floor_ms = floors_ms(models, names)
+    lowest_ms = dict(zip(names, floor_ms, strict=True))
+    rows = []
+    for name, there in back.by_instance.items():
+        member_ms = [rows_ms[others[other].index(name)] for other, rows_ms in each.items() if other != name]
+        rows.append(combined_ms(there.latency_ms, np.maximum(member_ms, lowest_ms[name])))
+    joined_ms = np.array(rows)
+    return replace(
+        nearest,
+        targets=names,
+        member_ms={},
+        joined_ms=joined_ms,
+        floor_ms=floor_ms,
+        log_sd=np.broadcast_to(log_sd, joined_ms.shape),
+    )
+
+
+def _mapped_batch(batch: ProfileBatch, name: str, there: AsRecorded) -> MappedBatch:
+    mapped = mapped_inputs(load_operation_classes(), batch.inputs, there)
+    return MappedBatch(batch.profiles, name, there.latency_ms, mapped, batch.unknown)
+
+
+def mapped_inputs(
+    classes: OperationClasses, inputs: StepInputs, there: AsRecorded, unseen: np.ndarray | None = None
+) -> StepInputs:
+    """Network inputs of profiles mapped to another instance.
+
+    Parameters
+    ----------
+    unseen : as `ensemble.members.step_inputs` takes it.
+    """
+    device = tuple(classes.device)
+    classes_ms = inputs.classes_ms.copy()
+    classes_ms[:, : len(device)] *= there.kind_factors[[KINDS.index(kind_of_class(name)) for name in device]]
+    classes_ms[:, device.index(COPY_CLASS)] = there.parts.copy_ms
+    classes_ms[:, device.index(IDLE_CLASS)] = there.parts.idle_ms
+    unknown_ms = inputs.unknown_ms * there.kind_factors[KINDS.index(BANDWIDTH)]
+    classes_ms, unknown_ms = without_unseen(classes_ms, unknown_ms, unseen)
+    return replace(
+        inputs, classes_ms=classes_ms, unknown_ms=unknown_ms, latency_ms=known_part(there.latency_ms, unknown_ms)
+    )
+
+
+def combined_ms(analytic_ms: FloatArray, models_ms: FloatArray) -> FloatArray:
+    """Combine both latencies, (profiles,); `models_ms`: by the instance of the mapping, (instances, profiles)."""
+    mean_log: FloatArray = np.log(models_ms).mean(axis=0)
+    return np.exp(ANALYTIC_SHARE * np.log(analytic_ms) + (1 - ANALYTIC_SHARE) * mean_log)
