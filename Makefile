@@ -12,12 +12,13 @@ SIDE_BY_SIDE := --numprocesses $(shell $(PYTHON) -c 'import os; print(min(6, (os
   --dist loadfile --no-loadscope-reorder
 # These time this machine, so they run after the others.
 ALONE := tests/end_to_end
-QUICK := tests/core tests/test_imports.py --ignore tests/core/prediction --ignore tests/core/profiles --ignore tests/core/transfer
+QUICK := tests/core tests/test_imports.py tests/test_lock.py tests/test_sources.py \
+  --ignore tests/core/prediction --ignore tests/core/profiles --ignore tests/core/transfer
 
 FRAMEWORKS := torch torchvision lightning transformers accelerate timm pytorch-ignite fastai jax
 
 .DEFAULT_GOAL := help
-.PHONY: help app serve quick quick-tests test test-frameworks coverage bench train validate samples screenshots lint lock licenses bill audit image clean
+.PHONY: help app serve quick quick-tests test test-frameworks newest coverage bench train validate samples screenshots lint lock licenses bill audit image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -46,6 +47,12 @@ test: $(VENV)/all.done ## run every test; installs a headless Chromium first
 
 test-frameworks: $(VENV)/frameworks.done ## record scripts of Lightning, Transformers, accelerate, timm, fastai, ignite and JAX (6 GB)
 	$(VENV)/frameworks/bin/python -m pytest -m frameworks tests/recorder
+
+newest: $(VENV)/pip.done ## try the newest libraries that pyproject.toml allows, in an empty environment; prints what broke
+	rm -rf $(VENV)/newest
+	$(PYTHON) -m venv $(VENV)/newest
+	$(VENV)/newest/bin/python -m pip install --quiet --disable-pip-version-check ".[test]"
+	@$(VENV)/newest/bin/python -m docs.newest $(QUICK)
 
 coverage: $(VENV)/all.done ## line and branch coverage of profet_core by the tests that need no browser
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) --ignore tests/browser --ignore tests/deploy \

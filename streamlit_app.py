@@ -16,7 +16,8 @@ from profet_http.app import Api
 from profet_http.context import SharedContext
 from profet_http.headers import OwnOrigin, SecurityHeaders
 from ui.recorder import recorder_route
-from ui.server import CompressedPage, bounded_uploads, content_policy, keep_to_itself, warm_up
+from ui.server import CompressedPage, bounded_uploads, content_policy, warm_up
+from ui.streamlit_internals import keep_to_itself
 
 
 def _context() -> Context:

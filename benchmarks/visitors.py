@@ -33,19 +33,25 @@ class RunFailedError(Exception):
 
 @dataclass
 class Visitor:
-    """One browser tab; `widgets` are those of the page shown, by their key, as the server described them."""
+    """One browser tab.
+
+    Attributes
+    ----------
+    widgets : of the page shown, by their key, as the server described them.
+    pages : last part of the address -> Streamlit's name of the page; empty before the first one is open.
+    """
 
     socket: ClientConnection
     widgets: dict[str, Any] = field(default_factory=dict)
     _states: dict[str, WidgetState] = field(default_factory=dict)
     _fragments: dict[str, str] = field(default_factory=dict)
-    _pages: dict[str, str] = field(default_factory=dict)
+    pages: dict[str, str] = field(default_factory=dict)
     _page: str = ""
     _query: str = ""
 
     async def open_page(self, name: str = "") -> float:
         """Go to a page by the last part of its address; seconds until it is complete."""
-        self._page = self._pages.get(name, "")
+        self._page = self.pages.get(name, "")
         self._states.clear()
         return await self._run()
 
@@ -76,7 +82,7 @@ class Visitor:
         if kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             self._take_element(message)
         elif kind == "navigation":
-            self._pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
+            self.pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
         elif kind == "page_info_changed":
             self._query = message.page_info_changed.query_string
         elif kind == "script_finished":

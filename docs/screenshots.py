@@ -14,8 +14,14 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 IMAGES = REPOSITORY / "docs" / "images"
 #: Width and height in pixels: a large and a small laptop, and a phone.
 LAPTOP, SMALL, PHONE = (1440, 900), (1280, 800), (390, 844)
-PAGES = ("", "sizes", "compare", "scale_out", "estimate", "many_core", "accuracy", "about")
-VIEWS = ("?chart=scatter", "?chart=table", "?preset=original&per=epoch", "?predict_open=p3.2xlarge&preset=original")
+PAGES = ("", "scaler", "sizes", "compare", "scale_out", "estimate", "accuracy", "about")
+VIEWS = (
+    "?chart=scatter",
+    "?chart=table",
+    "?preset=original&per=epoch",
+    "?predict_open=p3.2xlarge&preset=original",
+    "estimate?hardware=cpus",
+)
 #: A picture of a page that a reader loads with the README.
 MAX_BYTES = 200_000
 #: A busy machine takes its time to draw a chart.

@@ -68,7 +68,7 @@ def add_question(parser: argparse.ArgumentParser, fields: Fields) -> None:
 
 
 def add_every_offer(parser: argparse.ArgumentParser) -> None:
-    """`--every-offer`: the flag that shows what `cheapest_by_gpu` hides."""
+    """`--every-offer`: the flag that shows what `print_offers` hides."""
     parser.add_argument(
         "--every-offer",
         action="store_true",
@@ -87,14 +87,10 @@ def add_models(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", metavar="DIR", help="models folder (default: PROFET_HOME or the shipped one)")
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """`--data`: the measurements, of one folder or of several."""
-    parser.add_argument(
-        "--data",
-        action="append",
-        metavar="DIR",
-        help="folder of measurements (default: PROFET_DATA, else data/); repeat to combine published ones and yours",
-    )
+def add_data(parser: argparse.ArgumentParser, several: str = "") -> None:
+    """`--data`: folders of measurements; `several`: help on giving more than one."""
+    help_ = f"folder of measurements (default: PROFET_DATA, else data/){several}"
+    parser.add_argument("--data", action="append", metavar="DIR", help=help_)
 
 
 def add_dask(parser: argparse.ArgumentParser) -> None:

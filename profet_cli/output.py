@@ -80,9 +80,9 @@ def print_notes(rows: Iterable[StepTime]) -> None:
     names: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.note:
-            names.setdefault((row.basis, row.note), []).append(row.instance)
-    for (basis, note), several in names.items():
-        print(f"{', '.join(several)}, {basis}: {note}")
+            names.setdefault((row.basis.word, row.note), []).append(row.instance)
+    for (word, note), several in names.items():
+        print(f"{', '.join(several)}, {word}: {note}")
 
 
 def print_profile_warnings(profile: Profile) -> None:

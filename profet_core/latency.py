@@ -23,11 +23,33 @@ LEVEL = 0.90
 Values: TypeAlias = Any
 
 
+class BasisWord(StrEnum):
+    """What people read for a basis, the surest first: the same word on pages, in reports and on the command line."""
+
+    MEASURED = "Measured"
+    PREDICTED = "Predicted"
+    SCALED = "Scaled"
+    ESTIMATED = "Estimated"
+
+    @property
+    def explanation(self) -> str:
+        """A few words for a legend."""
+        return _EXPLANATIONS[self]
+
+
+_EXPLANATIONS = {
+    BasisWord.MEASURED: "by you",
+    BasisWord.PREDICTED: "GPU was profiled",
+    BasisWord.SCALED: "from another size or GPU",
+    BasisWord.ESTIMATED: "from specs and benchmarks",
+}
+
+
 class Basis(StrEnum):
     """Basis of a latency; values as in documents.
 
-    >>> f"{Basis.DERIVED}", Basis("given").words
-    ('derived', 'your own measurement')
+    >>> f"{Basis.DERIVED}", f"{Basis.DERIVED.word}", Basis("transferred").words
+    ('derived', 'Scaled', 'Estimated from specs and published benchmarks')
     """
 
     GIVEN = "given"
@@ -41,8 +63,13 @@ class Basis(StrEnum):
 
     @property
     def words(self) -> str:
-        """Display text."""
+        """Its basis word, and from what."""
         return _WORDS[self]
+
+    @property
+    def word(self) -> BasisWord:
+        """The first of `words`."""
+        return BasisWord(_WORDS[self].partition(" ")[0])
 
     @property
     def is_exact(self) -> bool:
@@ -61,14 +88,14 @@ class Basis(StrEnum):
 
 
 _WORDS = {
-    Basis.GIVEN: "your own measurement",
-    Basis.MEASURED: "predicted by models that learned from profiles of this GPU",
-    Basis.DERIVED: "derived from third-party timings of this unprofiled GPU, which are biased",
-    Basis.TRANSFERRED: "estimated for this unprofiled GPU from specs and benchmarks",
-    Basis.CARRIED: "scaled to another batch or pixel size",
-    Basis.CARRIED_BACK: "predicted from a profile of a GPU that the models have no profiles of",
-    Basis.CALIBRATED: "estimated and calibrated with steps measured on this GPU",
-    Basis.SCALED_OUT: "one GPU's step, scaled out to all GPUs of the machine",
+    Basis.GIVEN: "Measured",
+    Basis.MEASURED: "Predicted by models that learned from profiles of this GPU",
+    Basis.DERIVED: "Scaled from third-party timings of this GPU, which are biased",
+    Basis.TRANSFERRED: "Estimated from specs and published benchmarks",
+    Basis.CARRIED: "Scaled from another batch or image size",
+    Basis.CARRIED_BACK: "Estimated from a profile of a GPU that the models have no profiles of",
+    Basis.CALIBRATED: "Scaled from a few steps measured on this GPU",
+    Basis.SCALED_OUT: "Scaled from one GPU to all GPUs of the machine",
 }
 
 

@@ -159,7 +159,7 @@ SENTENCES = {
         "{measured} on {instance} is far from the prediction of {predicted}: check that it is in milliseconds per step "
         "and for the same network."
     ),
-    Code.CORRECTED: "{instance} was corrected by {percent:+.1f}%, from the latency you measured there{others}.",
+    Code.CORRECTED: "Your {measured} on {gpu} is used: {change} than predicted.",
     Code.MORE_CLASSES: (
         "The measured networks have more classes at larger image sizes (10 at 32 pixels; 100 at 64 and 128; 1,000 at "
         "224 and 256), and this estimate assumes the same. A network with a fixed number of classes changes less."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 
@@ -15,9 +16,6 @@ S_PER_HOUR = 3_600.0
 #: Bounds of latencies, prices, times and counts of a training; results computed from them stay finite.
 SMALLEST_NUMBER = 1e-9
 LARGEST_NUMBER = 1e15
-
-#: Units for ranges of durations: minimum number of seconds, and seconds per unit.
-_DURATION_UNITS = ((172_800.0, 86_400.0, "d"), (3_600.0, 3_600.0, "h"), (60.0, 60.0, "min"))
 
 #: Milliseconds per latency unit that users may enter.
 MS_PER_UNIT = {"ms": 1.0, "us": 1.0 / US_PER_MS, "s": MS_PER_S}
@@ -111,14 +109,14 @@ def format_ms(latency_ms: float) -> str:
 
 
 def format_usd(amount_usd: float) -> str:
-    """Format dollars: with cents, and whole dollars from a hundred on.
+    """Format dollars: with cents, whole dollars from a hundred on, and small amounts with two significant digits.
 
-    >>> format_usd(0.0256), format_usd(0.1666), format_usd(21.957642), format_usd(222.4), format_usd(0.0021)
-    ('$0.03', '$0.17', '$21.96', '$222', '<$0.01')
+    >>> format_usd(0.1381), format_usd(21.957642), format_usd(222.4), format_usd(0.0256), format_usd(0.0066)
+    ('$0.14', '$21.96', '$222', '$0.026', '$0.0066')
     """
-    if abs(amount_usd) >= 99.995:
+    if amount_usd >= 99.995:
         return f"${amount_usd:,.0f}"
-    return f"${amount_usd:,.2f}" if amount_usd >= 0.005 or amount_usd == 0 else "<$0.01"
+    return f"${format_significant(amount_usd, 2)}" if 0 < amount_usd < 0.0995 else f"${amount_usd:,.2f}"
 
 
 def listed_price(usd_per_hour: float) -> str:
@@ -132,35 +130,13 @@ def listed_price(usd_per_hour: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration in its two largest units.
+    """Format a duration with three significant digits, from two days on in days and hours.
 
     >>> [format_duration(seconds) for seconds in (0.42, 38, 725, 12_000, 187_200)]
-    ['0.420 s', '38 s', '12 min 5 s', '3 h 20 min', '2 d 4 h']
+    ['420 ms', '38.0 s', '12.1 min', '3.33 h', '2 d 4 h']
     """
-    if seconds < 9.995:
-        return f"{format_significant(seconds)} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3_600:
-        return f"{whole // 60} min {whole % 60} s"
-    if whole < 172_800:
-        return f"{whole // 3_600} h {whole % 3_600 // 60} min"
-    return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
-
-
-def format_duration_range(low_s: float, high_s: float) -> str:
-    """Format an interval of durations in the unit of its upper endpoint, or each in its own if they are far apart.
-
-    >>> format_duration_range(243, 270), format_duration_range(13.2, 21.0), format_duration_range(3_000, 5_400)
-    ('4.0–4.5 min', '13–21 s', '0.83–1.5 h')
-    >>> format_duration_range(5, 7_200), format_duration_range(100.2, 100.4)
-    ('5.00 s – 2 h 0 min', '1.670–1.673 min')
-    """
-    seconds, unit = next(((size, unit) for least, size, unit in _DURATION_UNITS if high_s >= least), (1.0, "s"))
-    if low_s < high_s / 20:
-        return f"{format_duration(low_s)} – {format_duration(high_s)}"
-    return f"{_range(low_s / seconds, high_s / seconds)} {unit}"
+    hours = round(seconds / S_PER_HOUR)
+    return format_time(seconds) if seconds < 172_800 else f"{hours // 24:,} d {hours % 24} h"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +174,16 @@ def time_unit(seconds: float) -> TimeUnit:
     return next((unit for unit in reversed(_TIME_UNITS[1:]) if seconds >= 2 * unit.seconds), _TIME_UNITS[0])
 
 
+def shared_time_unit(seconds: Iterable[float]) -> TimeUnit:
+    """One unit for all durations of a column or a chart: the one that suits the middle one.
+
+    >>> shared_time_unit([3_000, 7_200, 1e6]).name
+    'h'
+    """
+    ordered = sorted(seconds)
+    return time_unit(ordered[len(ordered) // 2] if ordered else 1.0)
+
+
 def format_time(seconds: float) -> str:
     """Format a duration with three significant digits in a suitable unit.
 
@@ -217,12 +203,15 @@ def format_time_range(low_s: float, high_s: float) -> str:
 
 
 def format_usd_range(low_usd: float, high_usd: float) -> str:
-    """Format an interval of dollars with one dollar sign.
+    """Format an interval of dollars with one dollar sign, and enough digits to distinguish its endpoints.
 
-    >>> format_usd_range(0.131, 0.219), format_usd_range(18.2, 104.6), format_usd_range(0.021, 0.0345)
-    ('$0.13–0.22', '$18.20–105', '$0.02–0.03')
+    >>> format_usd_range(0.131, 0.219), format_usd_range(18.2, 104.6), format_usd_range(0.0054, 0.0081)
+    ('$0.13–0.22', '$18.20–105', '$0.0054–0.0081')
+    >>> format_usd_range(0.141, 0.144)
+    '$0.141–0.144'
     """
-    return f"{format_usd(low_usd)}–{format_usd(high_usd).removeprefix('$')}"
+    low, high = format_usd(low_usd), format_usd(high_usd)
+    return f"${_range(low_usd, high_usd)}" if low == high else f"{low}–{high.removeprefix('$')}"
 
 
 def format_energy(kwh: float) -> str:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from profet_core.artifacts.models import LAYERS_FOLDER, MANIFEST_NAME, OWN_PAIRS_NAME
+from profet_core.artifacts.models import MANIFEST_NAME
 from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME
 from profet_core.errors import ArtifactError
@@ -25,9 +25,6 @@ _COEFFICIENTS = (TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME)
 _CATALOG = (OWN_NAME, OWN_GPUS_NAME)
 #: Folders of your own measurements beside the models: moved as they are, since a collection may be running.
 MEASUREMENTS = ("collected", "data")
-
-#: What `profet train` adds of a user's own measurements; it belongs to the models beside it and goes with them.
-OWN_PARTS = (CALIBRATED_NAME, OWN_PAIRS_NAME, LAYERS_FOLDER)
 
 
 @contextmanager
@@ -90,7 +87,8 @@ def _keep_beside(out: Path, folder: Path) -> None:
     models = {MANIFEST_NAME, *_files_of(out / MANIFEST_NAME)}
     for path in _files_in(out):
         name = path.relative_to(out)
-        part_of_models = name.as_posix() in models or name.parts[0] in OWN_PARTS
+        # What was calibrated belongs to the models beside it, and goes with them.
+        part_of_models = name.as_posix() in models or name.name == CALIBRATED_NAME
         moved = name.parts[0] in MEASUREMENTS
         if not part_of_models and not moved and not (folder / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Train every member on all measurements, and write a models folder or pair models over one."""
+"""Train every member on all measurements, and write a models folder."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from profet_core.artifacts.models import (
-    LAYERS_FOLDER,
-    MANIFEST_NAME,
-    OWN_PAIRS_NAME,
-    OWN_PAIRS_VERSION,
-    SCHEMA_VERSION,
-    LayerRecord,
-    case_name,
-)
+from profet_core.artifacts.models import MANIFEST_NAME, SCHEMA_VERSION, case_name
 from profet_core.ensemble.fitted import Fitted
 from profet_core.ensemble.intervals import class_shares
 from profet_core.ensemble.members import MEMBERS
@@ -47,7 +39,6 @@ from profet_lab.documented.ensemble import EPOCHS, PROFET_METHOD, DocumentedFold
 from profet_lab.export import boosted_stack, dense_stack, forest_stack, line_stack, network_stack, write_fitted
 from profet_lab.measurements.tables import Measurements, Pair, check_instances, pairs
 from profet_lab.models_folder import new_models_folder, signed, write_coefficients
-from profet_lab.own_gpus.groups import PairGroup
 from profet_lab.scalers.curves import FITTED_AT, fit_scaler, latency_curves, learned_scalers
 from profet_lab.tasks import Progress, run_tasks
 
@@ -147,8 +138,6 @@ def _calibrated(
 
 
 SEED = 0
-#: Of a set of models without the documented ensemble.
-NO_FEATURES = FeatureSpec(clusters=(), host_operations=(), near=0.0)
 PUBLISHED = "PROFET measurements, github.com/ddps-lab/profet (MIT)"
 
 _VERSIONED = (
@@ -172,7 +161,6 @@ def train(
     epochs: int = EPOCHS,
     steps: int = STEPS,
     quiet: bool = False,
-    source: str = PUBLISHED,
 ) -> dict:
     """Fit all members of the pairs from `anchors` (all if None) and write them to `out`; returns the manifest.
 
@@ -180,7 +168,6 @@ def train(
     leaves the old models as they were.
 
     coefficients : file name -> signed content (`transfer.json`, `memory.json`), written beside the members.
-    source : where the measurements are from, in words.
     """
     check_instances(measurements, anchors or ())
     chosen = [name for name in measurements.instances if anchors is None or name in anchors]
@@ -202,15 +189,30 @@ def train(
         for name, content in (coefficients or {}).items():
             write_coefficients(content, folder / name)
         content = {
-            **manifest_of_default(measurements, default, folder, seed=seed, source=source),
+            "schema_version": SCHEMA_VERSION,
+            "seed": seed,
+            "versions": {
+                "python": platform.python_version(),
+                **{name: _version(name) for name in _VERSIONED},
+            },
+            "training_data": {
+                "source": PUBLISHED,
+                "sha256": measurements.sha256,
+                "rows_per_instance": len(measurements.workloads),
+                "architectures": sorted(set(measurements.architectures)),
+            },
             "features": _features(features),
+            "instances": {name: _training_range(measurements, name) for name in measurements.instances},
+            "methods": {"profet": PROFET_METHOD, "classes": default["method"]},
+            "default_method": "classes",
             "members": members,
+            "stacks": default["stacks"],
+            "intervals": default["intervals"],
             "scalers": _scaler_rows(measurements),
             "scaler_curves": learned_scalers(measurements),
-            "methods": {"profet": PROFET_METHOD, "classes": default["method"]},
             "coefficients": sorted(coefficients or ()),
+            "files": hashes(folder, [*(row["file"] for row in members), *default["files"]]),
         }
-        content["files"] = hashes(folder, [*(row["file"] for row in members), *default["files"]])
         manifest = write_manifest(content, folder)
     return manifest
 
@@ -234,38 +236,6 @@ def _train_documented(
             name = write_fitted(stack, folder, anchor, member)
             rows.append({"anchor": anchor, "member": member, "input": kind, "file": name, "targets": targets})
     return rows, fitted[0].features
-
-
-def manifest_of_default(measurements: Measurements, default: Mapping, folder: Path, *, seed: int, source: str) -> dict:
-    """What a manifest holds, unsigned, of a set of models that has the default method alone.
-
-    default : what `train_default` returned.
-    """
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "seed": seed,
-        "versions": {
-            "python": platform.python_version(),
-            **{name: _version(name) for name in _VERSIONED},
-        },
-        "training_data": {
-            "source": source,
-            "sha256": measurements.sha256,
-            "rows_per_instance": len(measurements.workloads),
-            "architectures": sorted(set(measurements.architectures)),
-        },
-        "features": _features(NO_FEATURES),
-        "instances": {name: _training_range(measurements, name) for name in measurements.instances},
-        "methods": {"classes": default["method"]},
-        "default_method": "classes",
-        "members": [],
-        "stacks": default["stacks"],
-        "intervals": default["intervals"],
-        "scalers": [],
-        "scaler_curves": [],
-        "coefficients": [],
-        "files": hashes(folder, default["files"]),
-    }
 
 
 def _features(features: FeatureSpec) -> dict:
@@ -321,63 +291,3 @@ def _scaler_rows(measurements: Measurements) -> list[dict]:
             coefficients = [fitted.intercept, fitted.linear, fitted.quadratic]
             rows.append({"instance": instance, "axis": axis, "coefficients": coefficients})
     return rows
-
-
-#: Weight of the analytical model in the geometric mean with a pair's models. From 100 shared workloads on, it errs
-#: at most 0.2 points more than either alone.
-LAW_SHARE = 0.25
-
-
-def write_pairs(
-    groups: Sequence[PairGroup],
-    folder: Path,
-    *,
-    base_checksum: str,
-    fitted_on: Mapping[str, str],
-    seed: int,
-    steps: int = STEPS,
-    quiet: bool = False,
-) -> None:
-    """Train the groups and write them over the models in `folder`.
-
-    base_checksum : of these models' manifest. fitted_on : file -> SHA-256 of what was read.
-    """
-    total = len(groups) * STACKS * steps
-    with tqdm(total=total, desc="train", unit="step", disable=True if quiet else None) as bar:
-        layers = [
-            _write_layer(group, folder, f"{LAYERS_FOLDER}/{number}", seed, steps, bar.update)
-            for number, group in enumerate(groups)
-        ]
-    content = {
-        "schema_version": OWN_PAIRS_VERSION,
-        "base_checksum": base_checksum,
-        "layers": [asdict(layer) for layer in layers],
-        "fitted_on": dict(fitted_on),
-    }
-    write_coefficients(signed(content), folder / OWN_PAIRS_NAME)
-
-
-def _write_layer(group: PairGroup, folder: Path, name: str, seed: int, steps: int, progress: Progress) -> LayerRecord:
-    there = folder / name
-    there.mkdir(parents=True)
-    default = train_default(
-        class_bank(group.measurements),
-        there,
-        group.pairs,
-        calibrated_on=group.pairs,
-        seed=seed,
-        steps=steps,
-        progress=progress,
-    )
-    manifest = write_manifest(
-        manifest_of_default(group.measurements, default, there, seed=seed, source="measurements of the user's own"),
-        there,
-    )
-    return LayerRecord(
-        folder=name,
-        checksum=manifest["checksum"],
-        machines=group.machines,
-        workloads=group.measurements.distinct_workloads,
-        networks=group.measurements.networks,
-        law_share=LAW_SHARE,
-    )

@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 #: With PROFET_REQUIRE_ALL=1 only these may skip.
 MAY_SKIP = {
     "tests/lab/test_unlicensed_profiles.py": "its file states no license, so it is not shipped",
-    "tests/end_to_end/test_own_gpus.py::test_the_prediction_is_what_is_measured": "the machine may be busy",
+    "tests/end_to_end/test_own_gpus.py::test_predictions_are_what_is_measured": "the machine may be busy",
 }
 
 

@@ -1,4 +1,4 @@
-"""Serving loads no training library, imports go one way, and one module of the repository opens pickles."""
+"""Serving loads no training library, imports go one way, and nothing in the repository opens pickles."""
 
 from __future__ import annotations
 
@@ -22,12 +22,6 @@ PAGES = [folder for folder in (ROOT / "pages").iterdir() if (folder / f"{folder.
 OPENS_PICKLES = (
     r"allow_pickle\s*=\s*True|read_pickle\(|to_pickle\(|joblib\.(load|dump)|from joblib import [^\n]*\b(load|dump)\b"
 )
-#: The one module that reads pickles, in a process of its own and building nothing that they name: PROFET's measurements
-#: are published as pickles. Its tests make some.
-PICKLES = {
-    "profet_lab/datasets/unpickler.py",
-    "tests/lab/datasets/test_sources.py",
-}
 #: What each part of the project may import of the others: pages -> ui -> profet_core <- profet_lab.
 MAY_IMPORT = {
     "profet_core": set(),
@@ -89,10 +83,15 @@ def modules_of(part: str) -> list[Path]:
 
 
 @cache
+def syntax_tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imported(path: Path) -> frozenset[str]:
     """Top-level names a file imports anywhere in it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -115,7 +114,7 @@ def import_graph() -> dict[str, set[str]]:
 
 
 def imported_modules(path: Path, known: dict[str, Path]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(syntax_tree(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
         if isinstance(node, ast.ImportFrom):
             names = [name if (name := f"{node.module}.{each}") in known else str(node.module) for each in names]
@@ -264,12 +263,10 @@ def test_serving_code_names_no_training_library_and_the_core_no_web_framework():
         assert not imported(path) & {"streamlit", "starlette", "uvicorn", "pandas", "plotly"}, path
 
 
-def test_nothing_but_the_import_of_measurements_opens_a_pickle():
+def test_nothing_opens_a_pickle():
     parts = [*MAY_IMPORT, "benchmarks", "docs", "tests"]
     for path in (path for part in parts for path in modules_of(part)):
-        allowed = {"pickle"} if path.relative_to(ROOT).as_posix() in PICKLES else set()
-        opens = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
-        assert not (imported(path) & opens) - allowed, path
+        assert not imported(path) & {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}, path
         if path != Path(__file__).resolve():
             source = path.read_text(encoding="utf-8")
             assert not re.search(OPENS_PICKLES, source), path

@@ -11,7 +11,7 @@ import plotly.io
 import streamlit as st
 from plotly.basedatatypes import BaseFigure
 
-from ui.words import DERIVED, ESTIMATED, GIVEN, MEASURED
+from profet_core.latency import BasisWord
 
 BLUE, GREEN, GRAY, ORANGE, RED = "#0f8fd1", "#12a594", "#8b95a5", "#e08a00", "#d55e00"
 GRID = "rgba(128,128,128,0.25)"
@@ -43,7 +43,7 @@ def _template() -> Part:
 
 
 def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None = None) -> None:
-    """Show a figure with its accessible name, and a button that saves it as PNG.
+    """Show a figure with its accessible name.
 
     The name holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
 
@@ -51,9 +51,6 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
     ----------
     on_pick : takes what a clicked mark carries as its `customdata`.
     """
-    # Of Plotly's own buttons only the one that saves a picture is there.
-    picture = {"format": "png", "filename": f"profet-{key}", "scale": 2}
-    config = {"modeBarButtons": [["toImage"]], "displaylogo": False, "toImageButtonOptions": picture}
 
     def picked() -> None:
         points, last = st.session_state[key].selection.points, f"{key}:picked"
@@ -65,7 +62,7 @@ def show_chart(figure: Figure, key: str, on_pick: Callable[[str], None] | None =
 
     st.plotly_chart(
         figure,
-        config=config,
+        config={"displayModeBar": False},
         key=key,
         alt=figure.to_dict()["layout"]["meta"],
         on_select="ignore" if on_pick is None else picked,
@@ -80,7 +77,7 @@ def no_markup(text: str) -> str:
 
 def name_axis(**more: object) -> Part:
     """The y axis of a horizontal chart: one name a line, with room for the longest name."""
-    return {"fixedrange": True, "ticksuffix": "  ", "automargin": True, **more}
+    return {"fixedrange": True, "ticksuffix": "  ", "automargin": True, "zeroline": False, **more}
 
 
 def value_axis(title: str, **more: object) -> Part:
@@ -148,12 +145,18 @@ def text_color() -> str:
     return "#fafafa" if st.context.theme.type == "dark" else "#31333f"
 
 
-COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: GREEN, ESTIMATED: GRAY}
+COLORS = dict(zip(BasisWord, (ORANGE, BLUE, GREEN, GRAY), strict=True))
 #: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
 _COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GRAY: "gray"}
-_ROW_PX, _FRAME_PX, _SPACE = 27, 92, "\N{NO-BREAK SPACE}"
-#: Room to the right of the longest interval, as a share of the axis, for its value.
-_LABEL_ROOM = 0.2
+_ROW_PX, _ABOVE_PX, _BELOW_PX, _SPACE = 27, 36, 28, "\N{NO-BREAK SPACE}"
+#: Room to the right of the longest interval, as a share of the axis, for its value; at most what one letter takes.
+_LABEL_ROOM, _LETTER = 0.2, 0.03
+#: Opacity of a bar that is not to be chosen.
+_DIMMED = 0.35
+#: How far beyond the axis's end for values a bar may go, and what that end is then multiplied by.
+_OVER, _STEP = 1.08, 1.5
+#: If all bars are shorter than this share of the axis, they get a shorter one.
+_SHORT = 1 / 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +168,7 @@ class Bar:
     name : in front of the bar.
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
     text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
+    mark : another value to compare with, drawn as a tick. dimmed : not to be chosen, such as over a limit.
     """
 
     key: str
@@ -175,36 +179,72 @@ class Bar:
     high: float | None = None
     text: str
     hover: str = ""
+    mark: float | None = None
+    dimmed: bool = False
+
+    @property
+    def end(self) -> float:
+        """Where bar and interval end."""
+        return self.high or self.value or 0.0
 
 
-def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> Figure:
+def bar_chart(
+    bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None, usual: float | None = None
+) -> Figure:
     """The bars from top to bottom in their order.
 
     Parameters
     ----------
-    name : what the chart shows, for screen readers. limit : where a line crosses all bars, such as a deadline.
+    name : what the chart shows, for screen readers. limit : where a line crosses the bars, such as a deadline.
+    usual : the longest bar of the usual values: the axis stays at it while values move.
     """
-    longest = max((bar.high or bar.value or 0.0 for bar in bars), default=0.0) or 1.0
-    shapes = [line_at(x=limit, line={"color": RED, "width": 1.5, "dash": "dash"})] if limit and limit <= longest else []
+    longest = max((bar.end for bar in bars), default=0.0)
+    axis_end = _axis_end(longest, usual or longest) * (1 + _LABEL_ROOM)
     rows = list(range(len(bars)))
     return framed(
-        [_drawn(bars), _labels(bars)],
-        x=value_axis("", range=[0, longest * (1 + _LABEL_ROOM)], rangemode="tozero", nticks=6, zeroline=False),
+        [_drawn(bars), *([_marks(bars)] if any(bar.mark for bar in bars) else []), _labels(bars)],
+        x=value_axis("", range=[0, axis_end], rangemode="tozero", nticks=6, zeroline=False, automargin=False),
         y=name_axis(range=[len(bars) - 0.5, -0.5], tickvals=rows, ticktext=[bar.name for bar in bars], showgrid=False),
-        height=_ROW_PX * len(bars) + _FRAME_PX,
+        height=_ROW_PX * len(bars) + _ABOVE_PX + _BELOW_PX,
         title=title,
         name=name,
-        shapes=shapes,
+        shapes=[_limit_line(bars, limit, axis_end)] if limit and limit <= longest else [],
         showlegend=False,
-        margin={"l": 8, "r": 8, "t": 36, "b": 28},
+        margin={"l": 8, "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
     )
 
 
-def legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> str:
-    """What the colors that are there mean, as small markdown with one colored square each, and `more`."""
+def _axis_end(longest: float, usual: float) -> float:
+    """The usual end, longer in steps while a bar needs it, and shorter only where all bars are too short to compare.
+
+    >>> _axis_end(90, 100), _axis_end(130, 100), _axis_end(13, 100), _axis_end(10, 100)
+    (100, 150.0, 100, 12.5)
+    """
+    end = usual or 1.0
+    while longest > end * _OVER:
+        end *= _STEP
+    while 0 < longest < end * _SHORT:
+        end *= _SHORT
+    return end
+
+
+def _limit_line(bars: Sequence[Bar], limit: float, axis_end: float) -> Part:
+    """A line down the rows, but not through their values."""
+    free = (
+        row
+        for row, bar in enumerate(bars)
+        if not bar.end <= limit <= bar.end + _LETTER * axis_end * (len(bar.text) + 1)
+    )
+    strokes = (f"M{limit},{row - 0.5}L{limit},{row + 0.5}" for row in free)
+    return {"type": "path", "path": "".join(strokes), "line": {"color": RED, "width": 1.5, "dash": "dash"}}
+
+
+def show_legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> None:
+    """What the colors that are there mean, with one colored square each, and `more`."""
     shown = {bar.color for bar in bars if bar.value is not None}
     parts = [f":{_COLOR_NAMES[color]}[■]{_SPACE}{text}" for color, text in words.items() if color in shown]
-    return f":small[{f'{_SPACE} '.join([*parts, *more])}]"
+    with st.container(key="legend"):
+        st.markdown(f":small[{f'{_SPACE} '.join([*parts, *more])}]")
 
 
 def _drawn(every: Sequence[Bar]) -> Part:
@@ -216,12 +256,28 @@ def _drawn(every: Sequence[Bar]) -> Part:
         "width": 0.72,
         "x": values,
         "y": [place for place, *_ in bars],
-        "marker": {"color": [bar.color for _, bar, _ in bars]},
+        "marker": {
+            "color": [bar.color for _, bar, _ in bars],
+            "opacity": [_DIMMED if bar.dimmed else 1 for _, bar, _ in bars],
+        },
         "unselected": {"marker": {"opacity": 1}},
         "error_x": whiskers(values, ends) if any(bar.high for _, bar, _ in bars) else {"visible": False},
         "customdata": [bar.key for _, bar, _ in bars],
         "hovertext": [bar.hover for _, bar, _ in bars],
         "hoverinfo": "text",
+    }
+
+
+def _marks(bars: Sequence[Bar]) -> Part:
+    """A faint tick across each bar at its other value."""
+    marked = [(row, bar.mark) for row, bar in enumerate(bars) if bar.mark is not None]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [mark for _, mark in marked],
+        "y": [row for row, _ in marked],
+        "marker": {"symbol": "line-ns", "size": 14, "opacity": 0.5, "line": {"width": 1.5, "color": text_color()}},
+        "hoverinfo": "skip",
     }
 
 
@@ -231,7 +287,7 @@ def _labels(bars: Sequence[Bar]) -> Part:
     return {
         "type": "scatter",
         "mode": "text",
-        "x": [bar.high or bar.value or 0.0 for bar in bars],
+        "x": [bar.end for bar in bars],
         "y": list(range(len(bars))),
         "text": [f"\N{NO-BREAK SPACE}{bar.text}" for bar in bars],
         "textposition": "middle right",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
@@ -13,50 +13,25 @@ from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.answers.sizes import SizePoint
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import is_guess
-from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.interconnects import load_interconnects
-from profet_core.catalog.naming import cloud_words, gpu_words, machine_words, price_age_years
+from profet_core.catalog.naming import cloud_words, price_age_years
 from profet_core.from_layers.model import METHODS, Regime
-from profet_core.latency import HOST_LIMITED, Basis
-from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
+from profet_core.latency import HOST_LIMITED, BasisWord
+from profet_core.memory.fit import FitAnswer, does_not_fit
 from profet_core.units import (
     MS_PER_S,
+    TimeUnit,
     format_co2e,
     format_energy,
     format_ms,
     format_significant,
-    format_time,
-    format_time_range,
     format_usd,
     format_usd_range,
-    time_unit,
+    shared_time_unit,
 )
 from ui.curves import gpu_look
 from ui.state.session import NetworkFile
 from ui.tables import DASH, MISSING, Cell, Column, Row, Value
-from ui.words import SHORT_BASIS
-
-
-def fit_sentence(answer: FitAnswer) -> str:
-    """Whether it fits, up to which batch, how sure that is, and why."""
-    sure, fits = "", answer.probability
-    if fits is not None and answer.verdict is Verdict.CANT_TELL:
-        sure = f" ({fits:.0%} that it fits)"
-    elif fits is not None:
-        sure = f" ({min(fits if answer.verdict is Verdict.FITS else 1 - fits, 0.99):.0%} sure)"
-    largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
-    return f"{answer.verdict}{largest}{sure}: {answer.why}."
-
-
-def gpu_cell(entry: Instance) -> str:
-    """'T4, AWS'; of a node 'A100 (1 of 8), GCP': the speed is that of one GPU."""
-    gpu = gpu_words(entry) if entry.gpu_count == 1 else f"{gpu_words(entry)} (1 of {entry.gpu_count})"
-    return gpu if entry.provider == OWN_PROVIDER else f"{gpu}, {cloud_words(entry.provider)}"
-
-
-def plan_gpus(plan: Plan) -> str:
-    """As `gpu_cell`; where all GPUs of a node train '8 × A100, GCP'."""
-    return plan.gpu_words if plan.gpus > 1 else gpu_cell(plan.offer)
 
 
 def price_words(offer: Instance) -> str:
@@ -90,14 +65,13 @@ def _hidden(column: Column[Row], **changes: Any) -> Column[Row]:
     return replace(column, by_default=False, **changes)
 
 
-def _machine_cell(row: PlanRow, name: str, gpus: str) -> Cell:
-    """A machine by its name, in its GPU's color; beneath it its GPUs and what is special about it."""
-    plan, said = row.plan, [gpus]
-    said += ["retired"] if plan.offer.status == "retired" else []
-    said += ["does not fit"] if does_not_fit(row.fit) else []
-    said += [SHORT_BASIS[plan.basis]] if plan.basis is Basis.CALIBRATED else []
-    said += [HOST_LIMITED] if plan.limited_by_host else []
-    return Cell(name, beneath=", ".join(said), color=gpu_look(plan.offer.gpu).color)
+def _offer_cell(row: PlanRow, code: str = "") -> Cell:
+    """GPU and cloud, in the GPU's color; beneath them the machine's code and what is special about it."""
+    plan, notes = row.plan, [code or row.plan.code]
+    notes += ["retired"] if plan.offer.status == "retired" else []
+    notes += ["does not fit"] if does_not_fit(row.fit) else []
+    notes += [HOST_LIMITED] if plan.limited_by_host else []
+    return Cell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
 
 
 Ends = tuple[float, float] | None
@@ -113,15 +87,11 @@ def _range(
     **more: Any,
 ) -> Column[Row]:
     """An interval, sorted by its upper end; `names` of both ends in exports, `beneath` the column that it is of."""
-
-    def cell(row: Row) -> str:
-        return MISSING if (found := ends(row)) is None else words(*found)
-
     return Column(
         key,
         title,
         lambda row: (found := ends(row)) and found[1],
-        cell=more.pop("cell", cell),
+        cell=lambda row: MISSING if (found := ends(row)) is None else words(*found),
         data=lambda row: dict(zip(names, ends(row) or (None, None), strict=True)),
         narrow_under=beneath,
         **{"tip": "90% prediction interval. Sorted by its upper end.", **more},
@@ -176,7 +146,7 @@ INSTANCE: Column[PlanRow] = Column(
     "instance",
     "Instance",
     lambda row: row.plan.instance,
-    cell=lambda row: _machine_cell(row, machine_words(row.plan.offer), gpu_cell(row.plan.offer)),
+    cell=_offer_cell,
     data=lambda row: {
         "instance": row.plan.instance,
         "gpu": row.plan.offer.gpu,
@@ -185,14 +155,19 @@ INSTANCE: Column[PlanRow] = Column(
     },
 )
 STEP: Column[PlanRow] = Column(
-    "latency_ms", "Step", lambda row: row.plan.latency_ms, format_ms, tip="Latency of a training step."
+    "latency_ms",
+    "Step",
+    lambda row: row.plan.latency_ms,
+    format_ms,
+    export="step_ms",
+    tip="Latency of a training step.",
 )
 STEP_RANGE: Column[PlanRow] = _range(
     "latency_range_ms",
     "Range",
     _step_ends,
     format_range_ms,
-    ("latency_low_ms", "latency_high_ms"),
+    ("step_low_ms", "step_high_ms"),
     beneath="latency_ms",
 )
 IMAGES: Column[PlanRow] = Column("images_per_s", "Images/s", lambda row: row.plan.images_per_s, format_significant)
@@ -210,14 +185,20 @@ MEMORY: Column[PlanRow] = Column(
 )
 
 
-def confidence_column(narrow_under: str) -> Column[PlanRow]:
-    """How sure time and money are, the least sure first; only the word beside the mark is read aloud."""
+def basis_column(narrow_under: str) -> Column[PlanRow]:
+    """What time and money are based on, the widest range first; only the word beside the mark is read aloud."""
     return Column(
         "confidence",
-        "Confidence",
+        "Basis",
         lambda row: int(plan_confidence(row.plan)),
-        cell=lambda row: Cell(plan_confidence(row.plan).word, mark=plan_confidence(row.plan).mark),
-        data=lambda row: {"confidence": plan_confidence(row.plan).word},
+        cell=lambda row: Cell(row.plan.basis.word, mark=plan_confidence(row.plan).mark),
+        data=lambda row: {
+            "basis": row.plan.basis.value,
+            "basis_word": row.plan.basis.word.value,
+            "basis_note": row.plan.latency_note,
+            "confidence": plan_confidence(row.plan).word,
+        },
+        tip="; ".join(f"{word}: {word.explanation}" for word in BasisWord) + ". More dots: a narrower range.",
         narrow_under=narrow_under,
     )
 
@@ -245,6 +226,15 @@ class Per(StrEnum):
         )
         return replace(plan, total_s=plan.total_s * share, total_usd=plan.total_usd * costed, interval=interval)
 
+    def unit(self, workload: Workload, plans: Iterable[Plan]) -> TimeUnit:
+        """The one unit that cards, bars, table and dialog show these plans' times in."""
+        return shared_time_unit(self.of(workload, plan).total_s for plan in plans)
+
+    @property
+    def cost_suffix(self) -> str:
+        """What a cost is for, where the view does not say it."""
+        return f" per {COSTED_STEPS:,} steps" if self is Per.STEP else ""
+
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
@@ -260,12 +250,6 @@ class TableRow:
 _MORE: tuple[Column[TableRow], ...] = (
     STEP,
     IMAGES,
-    Column(
-        "basis",
-        "Based on",
-        lambda row: row.plan.basis.words,
-        data=lambda row: {"basis": row.plan.basis.value, "rests_on": row.plan.latency_note},
-    ),
     Column("in_time", "In time", lambda row: row.plan.in_time, format_certainty, tip="Chance to keep to the deadline."),
     Column(
         "in_budget",
@@ -291,15 +275,16 @@ _PRICE: tuple[Column[TableRow], ...] = (
 )
 
 
-def _time_range(row: TableRow) -> str:
-    """In the unit of the time."""
-    return MISSING if (ends := _seconds(row)) is None else time_unit(row.plan.total_s).range_words(*ends)
+def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
+    """All columns of Predict, in their order; the first six are shown until others are chosen.
 
-
-def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
-    """All columns of Predict, in their order; the first six are shown until others are chosen."""
+    Exports name a value by what it is of and its unit: step_low_ms, epoch_s, training_high_usd.
+    """
     tip = "Time and cost move together along it."
-    names = (f"{per}_usd_low", f"{per}_usd_high")
+    cost = f"cost_per_{COSTED_STEPS}_steps" if per is Per.STEP else per.value
+    names, energy = (f"{cost}_low_usd", f"{cost}_high_usd"), cost.replace("cost", "energy")
+    ends = (f"{per}_low_s", f"{per}_high_s")
+    time_range: Column[TableRow] = _range("time_range", "Range", _seconds, unit.range_words, ends, beneath="time")
     more: tuple[Column[TableRow], ...] = (
         _range("cost_range", "Cost range", _dollars, format_usd_range, names, beneath="cost", tip=tip),
         *_MORE,
@@ -308,7 +293,7 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             "Energy",
             lambda row: row.kwh,
             format_energy,
-            export=f"{per}_kwh_at_most",
+            export=f"{energy}_kwh_at_most",
             tip="Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full "
             "load. Memory, disks and network are not counted.",
         ),
@@ -317,7 +302,7 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             "CO₂e",
             lambda row: row.co2e_kg,
             format_co2e,
-            export=f"{per}_co2e_kg_at_most",
+            export=f"{energy}_co2e_kg_at_most",
             tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "
             "2023 (Green Software Foundation, Cloud Region Metadata). No number where the region is not in it.",
         ),
@@ -328,7 +313,7 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             "plan",
             "Instance",
             lambda row: row.plan.label,
-            cell=lambda row: _machine_cell(row, row.plan.title, plan_gpus(row.plan)),
+            cell=_offer_cell,
             data=lambda row: {
                 "plan": row.plan.label,
                 "instance": row.plan.instance,
@@ -337,17 +322,15 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
                 "provider": row.plan.offer.provider,
             },
         ),
-        Column("time", "Time", lambda row: row.plan.total_s, format_time, export=f"{per}_s"),
-        _range(
-            "time_range",
-            "Range",
-            _seconds,
-            format_time_range,
-            (f"{per}_s_low", f"{per}_s_high"),
-            beneath="time",
-            cell=_time_range,
+        Column(
+            "time",
+            "Time",
+            lambda row: row.plan.total_s,
+            unit.words,
+            data=lambda row: {STEP.export: row.plan.latency_ms} if per is Per.STEP else {f"{per}_s": row.plan.total_s},
         ),
-        Column("cost", "Cost", lambda row: row.plan.total_usd, format_usd, export=f"{per}_usd"),
+        replace(time_range, data=STEP_RANGE.data) if per is Per.STEP else time_range,
+        Column("cost", "Cost", lambda row: row.plan.total_usd, format_usd, export=f"{cost}_usd"),
         Column(
             "usd_per_hour",
             "$/h",
@@ -359,7 +342,7 @@ def predict_columns(per: Per = Per.TRAINING) -> tuple[Column[TableRow], ...]:
             },
             tip="Of the whole machine, with all its GPUs. A year marks a price more than a year old.",
         ),
-        confidence_column("cost"),
+        basis_column("cost"),
         *map(_hidden, more),
     )
 
@@ -371,23 +354,25 @@ def _price_cell(row: TableRow) -> Cell:
     return Cell(price_words(offer), beneath=share)
 
 
-SIZE_COLUMNS: tuple[Column[SizePoint], ...] = (
-    INSTANCE,
-    Column("batch_size", "Batch size", lambda row: row.plan.batch_size, "{:,}".format, by_default=False),
-    STEP,
-    STEP_RANGE,
-    _hidden(IMAGES),
-    Column("training_s", "Training time", lambda row: row.plan.total_s, format_time),
-    TRAINING_COST,
-    _cost_range("training"),
-    _hidden(MEMORY),
-    confidence_column("training_usd"),
-)
+def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column[SizePoint], ...]:
+    """All columns of Sizes, in their order, with times in one unit; `with_batch`: each row has its own batch size."""
+    return (
+        INSTANCE,
+        Column("batch_size", "Batch size", lambda row: row.plan.batch_size, "{:,}".format, by_default=with_batch),
+        STEP,
+        STEP_RANGE,
+        _hidden(IMAGES),
+        Column("training_s", "Training time", lambda row: row.plan.total_s, unit.words),
+        TRAINING_COST,
+        _cost_range("training"),
+        _hidden(MEMORY),
+        basis_column("training_usd"),
+    )
 
 
 def _machines_cell(row: WholeNodePlan) -> Cell:
-    name = machine_words(row.offer)
-    return _machine_cell(row, name if row.nodes == 1 else f"{row.nodes} × {name}", row.plan.gpu_words)
+    code = row.plan.code
+    return _offer_cell(row, code if row.nodes == 1 else f"{row.nodes} × {code}")
 
 
 def _machines_price(row: WholeNodePlan) -> Cell:
@@ -401,74 +386,71 @@ def _links(row: WholeNodePlan) -> dict[str, Value]:
     return {"link": links.link.value, **numbers, "links_assumed": links.assumed}
 
 
-OUT_COLUMNS: tuple[Column[WholeNodePlan], ...] = (
-    Column(
-        "instance",
-        "Instance",
-        lambda row: row.offer.name,
-        cell=_machines_cell,
-        data=lambda row: {
-            "instance": row.offer.name,
-            "nodes": row.nodes,
-            "gpus": row.step.gpus,
-            "gpu": row.offer.gpu,
-            "provider": row.offer.provider,
-            "batch_size": row.step.batch_size,
-        },
-    ),
-    _hidden(STEP, tip="Step latency on all GPUs."),
-    _hidden(STEP_RANGE),
-    Column(
-        "speed_up",
-        "Speed-up",
-        lambda row: row.step.speed_up,
-        cell=lambda row: Cell(format_significant(row.step.speed_up), beneath=f"of {row.step.gpus}"),
-        tip="Images/s of all GPUs over images/s of one, at the same batch per GPU.",
-    ),
-    _hidden(IMAGES),
-    Column("epoch_s", "Epoch time", lambda row: row.epoch_s, format_time),
-    _range("epoch_range_s", "Range", _seconds, format_time_range, ("epoch_low_s", "epoch_high_s"), beneath="epoch_s"),
-    Column("epoch_usd", "Epoch cost", lambda row: row.epoch_usd, format_usd, tip="You pay for whole machines."),
-    _cost_range("epoch"),
-    Column(
-        "usd_per_hour",
-        "$/h",
-        lambda row: row.usd_per_hour,
-        cell=_machines_price,
-        data=lambda row: {
-            "usd_per_hour": row.usd_per_hour,
-            "node_usd_per_hour": row.offer.usd_per_hour,
-            "as_of": row.offer.as_of,
-        },
-        tip="All machines together.",
-        narrow_under="epoch_usd",
-    ),
-    confidence_column("epoch_usd"),
-    Column(
-        "strategy",
-        "Strategy",
-        lambda row: row.step.strategy.value,
-        cell=lambda row: row.step.strategy.words,
-        by_default=False,
-    ),
-    Column(
-        "links",
-        "Links",
-        lambda row: load_interconnects().of(row.offer).link_gb_per_s,
-        cell=lambda row: load_interconnects().of(row.offer).words,
-        data=_links,
-        by_default=False,
-    ),
-    Column(
-        "rests_on",
-        "Based on",
-        lambda row: row.one.basis.value,
-        cell=lambda row: row.one.basis.words,
-        data=lambda row: {"one_gpu_ms": row.step.one_gpu_ms, "basis": row.one.basis.value},
-        by_default=False,
-    ),
-    _hidden(MEMORY, data=lambda row: {"fits_in_memory": _fits(row)}),
-)
+def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
+    """All columns of Scale out, in their order, with times in one unit."""
+    return (
+        Column(
+            "instance",
+            "Instance",
+            lambda row: row.offer.name,
+            cell=_machines_cell,
+            data=lambda row: {
+                "instance": row.offer.name,
+                "nodes": row.nodes,
+                "gpus": row.step.gpus,
+                "gpu": row.offer.gpu,
+                "provider": row.offer.provider,
+                "batch_size": row.step.batch_size,
+            },
+        ),
+        _hidden(STEP, tip="Step latency on all GPUs."),
+        _hidden(STEP_RANGE),
+        Column(
+            "speed_up",
+            "Speed-up",
+            lambda row: row.step.speed_up,
+            cell=lambda row: Cell(format_significant(row.step.speed_up), beneath=f"of {row.step.gpus}"),
+            data=lambda row: {"speed_up": row.step.speed_up, "one_gpu_step_ms": row.step.one_gpu_ms},
+            tip="Images/s of all GPUs over images/s of one, at the same batch per GPU.",
+        ),
+        _hidden(IMAGES),
+        Column("epoch_s", "Epoch time", lambda row: row.epoch_s, unit.words),
+        _range(
+            "epoch_range_s", "Range", _seconds, unit.range_words, ("epoch_low_s", "epoch_high_s"), beneath="epoch_s"
+        ),
+        Column("epoch_usd", "Epoch cost", lambda row: row.epoch_usd, format_usd, tip="You pay for whole machines."),
+        _cost_range("epoch"),
+        Column(
+            "usd_per_hour",
+            "$/h",
+            lambda row: row.usd_per_hour,
+            cell=_machines_price,
+            data=lambda row: {
+                "usd_per_hour": row.usd_per_hour,
+                "node_usd_per_hour": row.offer.usd_per_hour,
+                "as_of": row.offer.as_of,
+            },
+            tip="All machines together.",
+            narrow_under="epoch_usd",
+        ),
+        basis_column("epoch_usd"),
+        Column(
+            "strategy",
+            "Strategy",
+            lambda row: row.step.strategy.value,
+            cell=lambda row: row.step.strategy.words,
+            by_default=False,
+        ),
+        Column(
+            "links",
+            "Links",
+            lambda row: load_interconnects().of(row.offer).link_gb_per_s,
+            cell=lambda row: load_interconnects().of(row.offer).words,
+            data=_links,
+            by_default=False,
+        ),
+        _hidden(MEMORY, data=lambda row: {"fits_in_memory": _fits(row)}),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,7 +476,7 @@ class EstimateRow:
         return self.plan.offer
 
 
-def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
+def estimate_columns(unit: TimeUnit, *, compared: bool) -> tuple[Column[EstimateRow], ...]:
     """All columns, in order; `compared` with a profile."""
     tip = "Step latency predicted from your profile."
     profiled: Column[EstimateRow] = Column(
@@ -508,13 +490,13 @@ def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
         *((profiled,) if compared else ()),
         MEMORY,
         Column(
-            "epoch_s", "Epoch time", lambda row: row.plan.total_s / row.epochs, format_time, narrow_under="epoch_usd"
+            "epoch_s", "Epoch time", lambda row: row.plan.total_s / row.epochs, unit.words, narrow_under="epoch_usd"
         ),
         Column("epoch_usd", "Epoch cost", lambda row: row.plan.total_usd / row.epochs, format_usd),
         _hidden(TRAINING_COST),
         Column("regime", "Case", lambda row: row.regime.value, by_default=False, tip=tip),
         *map(_by_method, METHODS),
-        confidence_column("latency_ms"),
+        basis_column("latency_ms"),
     )
 
 

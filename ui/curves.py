@@ -5,41 +5,48 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profet_core.units import format_ms, time_unit
+from profet_core.units import format_ms, shared_time_unit
 from ui.charts import GRAY, RED, Figure, Part, framed, line_at, no_markup, value_axis
 
 #: Distinct for readers of any color vision, and at least 3:1 against the light and the dark background;
 #: `tests/ui/test_charts.py` computes both.
-SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE = (
-    *("#119bdf", "#b98f03", "#589257", "#c13e80"),
-    *("#5454ee", "#915f1f", "#a54aa9"),
+SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE, SLATE, CORAL = COLORS = (
+    *("#119bdf", "#b98f03", "#589257", "#c13e80", "#5454ee"),
+    *("#915f1f", "#a54aa9", "#9090b4", "#fc3f5a"),
 )
-COLORS = (SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """By plotly's names; where two GPUs share a color, the dash differs."""
+    """By plotly's names; where two GPUs share a color, the dash differs, and the pattern of bars."""
 
     color: str
     dash: str
 
+    @property
+    def pattern(self) -> str:
+        """Of a bar; empty for a plain one."""
+        return _PATTERNS[self.dash]
 
-_DASHES = ("solid", "dash", "dot", "longdash")
-_OTHER_DASHES = ("dashdot", "longdashdot", "12px,4px")
-#: Full names of the specs. There are more GPUs than colors: forms of a model share one.
+
+_DASHES, _OTHER_DASHES = ("solid", "dash", "longdash", "dashdot", "dot"), ("longdashdot", "12px,4px", "4px,8px")
+_PATTERNS = dict(zip((*_DASHES, *_OTHER_DASHES), ("", "/", "\\", "x", ".", "-", "|", "+"), strict=True))
+#: Full names of the specs. There are more GPUs than colors: forms of a model share one, and of those that charts show
+#: together until others are chosen each has its own.
 _GPUS = {
-    SKY: ("Tesla T4", "GeForce RTX 2080 Ti", "GeForce RTX 4090", "RTX 6000 Ada Generation"),
-    OCHRE: ("A10G", "Tesla K80", "A10", "A40"),
-    GREEN: ("L4", "Tesla M60", "B200", "RTX A6000"),
-    MAGENTA: ("L40S", "Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB", "GeForce RTX 5090"),
-    INDIGO: ("A100-SXM4-40GB", "A100-SXM4-80GB", "A100-PCIE-40GB", "A100-PCIE-80GB"),
-    BROWN: ("H100-SXM5-80GB", "H200-SXM-141GB", "H100-PCIE-80GB", "H100-NVL-94GB"),
-    PURPLE: ("Tesla V100-SXM2-16GB", "GeForce RTX 3090", "Tesla V100-PCIE-16GB"),
+    SKY: ("Tesla T4", "GeForce RTX 2080 Ti"),
+    OCHRE: ("A40", "A10G", "A10"),
+    GREEN: ("RTX A6000", "L40S"),
+    MAGENTA: ("GeForce RTX 5090", "L4", "Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB"),
+    INDIGO: ("GeForce RTX 4090", "A100-SXM4-40GB", "A100-SXM4-80GB", "A100-PCIE-40GB", "A100-PCIE-80GB"),
+    BROWN: ("GeForce RTX 3090", "H100-SXM5-80GB", "H100-PCIE-80GB", "H100-NVL-94GB"),
+    PURPLE: ("Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"),
+    SLATE: ("Tesla K80", "H200-SXM-141GB"),
+    CORAL: ("Tesla M60", "B200", "RTX 6000 Ada Generation"),
 }
 _LOOKS = {gpu: Look(color, dash) for color, gpus in _GPUS.items() for gpu, dash in zip(gpus, _DASHES, strict=False)}
 
@@ -51,7 +58,7 @@ def gpu_look(gpu: str) -> Look:
     ('solid', '#b98f03')
     """
     number = zlib.crc32(gpu.encode())
-    return _LOOKS.get(gpu) or Look(COLORS[number % 7], _OTHER_DASHES[number // 7 % 3])
+    return _LOOKS.get(gpu) or Look(COLORS[number % 9], _OTHER_DASHES[number // 9 % 3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ class Shown:
         """The unit that values are drawn in, and their axis, logarithmic or from zero."""
         unit, title = 1.0, self.title
         if self.in_time and values:
-            suits = time_unit(sorted(values)[len(values) // 2])
+            suits = shared_time_unit(values)
             unit, title = suits.seconds, f"{title} ({suits.name})"
         if not log:
             return unit, value_axis(title, type="linear", rangemode="tozero", tickformat=",~r", tickprefix=self.prefix)
@@ -114,6 +121,17 @@ _SIZES = {
 _HEIGHT, _PALE = 420, 0.45
 
 Point = tuple[float, float]
+#: What the legend says of the marks of memory.
+_BEYOND: Part = {
+    "type": "scatter",
+    "name": "largest that fits; dotted: may not fit",
+    "x": [None],
+    "y": [None],
+    "mode": "lines+markers",
+    "line": {"color": GRAY, "width": 2, "dash": "dot"},
+    "marker": {"symbol": "line-ns-open", "size": 14, "color": GRAY, "line": {"width": 3}},
+    "hoverinfo": "skip",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +172,13 @@ def curves(
     x : the axis of sizes. log : both axes are logarithmic, else linear.
     at : where a line marks the size that is chosen. crossed : a point with a cross, and its name in the legend.
     """
-    unit, y = shown.axis([value for row in rows for value in row.values], log=log)
+    values = [value for row in rows for value in row.values]
+    unit, y = shown.axis(values, log=log)
+    if shown.in_time:
+        shown = replace(shown, words=shared_time_unit(values).words)
     traces = [part for row in rows for part in (*_band(row, unit), *_line(row, shown, unit))]
+    if any(trace.get("opacity") == _PALE for trace in traces):
+        traces.append(_BEYOND)
     if crossed is not None:
         (size, value), name = crossed
         traces.append(_marks(size, value / unit, {"symbol": "x", "size": 13, "color": RED}) | {"name": name})
@@ -201,11 +224,11 @@ def _line(row: Curve, shown: Shown, unit: float) -> Iterator[Part]:
     if inside:
         yield _stroke(row, [*inside, *edge], shown, unit, dash=row.look.dash)
     if outside:
-        beyond = _stroke(row, [*edge, *outside], shown, unit, dash="dot", note=" (doesn't fit)")
+        beyond = _stroke(row, [*edge, *outside], shown, unit, dash="dot", note=" (may not fit)")
         yield beyond | {"opacity": _PALE, "showlegend": not inside}
     for size, value in edge:
         marker = {"symbol": "line-ns-open", "size": 14, "color": row.look.color, "line": {"width": 3}}
-        text = f"{no_markup(row.label)}: largest that fits in memory"
+        text = f"{no_markup(row.label)}: largest that fits"
         yield _marks(size, value / unit, marker) | {"text": [text], "hovertemplate": "%{text}", "showlegend": False}
 
 
@@ -221,6 +244,7 @@ def _stroke(row: Curve, points: Sequence[Point], shown: Shown, unit: float, *, d
         "mode": "markers" if row.marks else "lines",
         "line": {"color": color, "width": 4 if row.chosen else 2, "dash": dash},
         "marker": {"symbol": "diamond-open", "size": 11, "color": color, "line": {"width": 2}},
+        "cliponaxis": not row.marks,
         "hovertemplate": "%{customdata}<extra></extra>",
     }
 

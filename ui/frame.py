@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from profet_core.catalog.collection import NoOffersError
+from ui.inputs.offers import filter_hint
 from ui.server import in_turn
 from ui.state.own import (
     carried,
@@ -23,6 +24,7 @@ from ui.state.own import (
 )
 from ui.state.resources import Resources
 from ui.state.session import EMPTY, LINKED, PARAMETER, Part, session
+from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, show_error, show_warning
 
 #: What a page's link carries: parts of the session, or single keys; asked after the page is drawn, when it is final.
@@ -35,13 +37,12 @@ _ASKED_FOR = ("view", "inspect", "open", "part")
 def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None, *, alone: bool = False) -> None:
     """Run a page.
 
-    `main`: draws what is below the title; where it is drawn `alone`, what is chosen in it draws nothing else, so that a
-    slider is followed at once.
+    `title`: empty where `main` draws its own. `main`: draws what is below the title; where it is drawn `alone`, what is
+    chosen in it draws nothing else, so that a slider is followed at once.
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
-        page = getattr(get_script_run_ctx(), "page_script_hash", "")
-        turned, session.own.link_page = page != session.own.link_page, page
+        turned, session.own.link_page = title != session.own.link_page, title
         if turned:
             _keep_fields()
         if _follow_link(linked, resources, turned=turned):
@@ -69,11 +70,12 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 with st.sidebar:
                     sidebar(resources)
             remember_recorded(session.profile)
-            st.title(title, anchor=False)
+            if title:
+                st.title(title, anchor=False)
             if alone:
                 _draw_alone(main, linked, _beside())
             else:
-                main(resources)
+                _draw_main(main, resources)
         _write_link(linked, resources)
 
 
@@ -85,15 +87,24 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
             st.rerun()
         resources = visitors_resources()
         with one_line_errors():
-            main(resources)
+            _draw_main(main, resources)
         _write_link(linked, resources)
 
 
+def _draw_main(main: Draw, resources: Resources) -> None:
+    try:
+        main(resources)
+    except NoOffersError as error:
+        if not error.without:
+            raise
+        filter_hint(resources, error)
+
+
 def _beside() -> tuple[object, ...]:
-    """What is shown outside of a page's main part: the visitor's own, the profile with its fields, and which view."""
-    own, fields = session.own, ((slot.latency, slot.unit, slot.steps) for slot in session.slots)
+    """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
+    own, fields = session.own, ((slot.source, slot.latency, slot.unit, slot.steps) for slot in session.slots)
     catalog = own.own_profiles, own.own_gpus, own.own_instances
-    return (*catalog, session.network.anchor, session.sizes.sizes_view, *fields)
+    return (*catalog, session.network.anchor, *fields)
 
 
 def _keep_fields() -> None:
@@ -114,7 +125,7 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
     A value that makes no sense counts as not given. Returns True if the URL was read.
     """
     opening = session.own.link_given is None
-    if opening or getattr(get_script_run_ctx(), "is_history_navigation", False):
+    if opening or went_back_or_forward():
         given = _given(resources)
         for key in {*(LINKED if opening else _keys(linked)), *given}:
             if key in given or not LINKED[key].follows_profile:

@@ -10,13 +10,13 @@ _PAGES = "navigation:pages"
 _GROUPS = {
     "": (
         ("predict", "Predict", "recommend"),
+        ("scaler", "Scaler", "straighten"),
         ("sizes", "Sizes", "show_chart"),
         ("compare", "Compare", "compare_arrows"),
         ("scale_out", "Scale out", "hub"),
+        ("estimate", "No profile", "schema"),
     ),
     "More": (
-        ("estimate", "Without a profile", "schema"),
-        ("many_core", "Many-core CPUs", "memory"),
         ("accuracy", "Accuracy", "rule"),
         ("about", "About", "info"),
     ),

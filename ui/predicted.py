@@ -8,13 +8,14 @@ from typing import Any
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError
 from profet_core.answers.training import NO_BATCH, PredictedTraining, predicted_training
+from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.record import ProfileMeta
 from ui.state.own import held_in
 from ui.state.resources import Held, Resources
-from ui.state.session import session
+from ui.state.session import Network, session
 
 #: The box in which a visitor says where a profile was recorded.
 ANCHOR_LABEL = "1 · Anchor"
@@ -92,6 +93,25 @@ def current_network(resources: Resources) -> Predicted:
     # Whoever asks again gets the same answer.
     question = replace(question, trust_latency=question.latency_ms is not None)
     return Predicted(question, training, held_in(resources, slot), doubt, tuple(problems))
+
+
+def shown_words(resources: Resources, network: Predicted) -> str:
+    """What the numbers are for: 'ResNet50 · 224 px · batch 64 · profiled on T4 · 90 epochs × 1,281,167 images'."""
+    sample, anchor = network.held.sample, network.training.prediction.anchor
+    batch_size, pixels = network.question.at_batch or network.batch_size, network.chosen_pixels
+    precision = Network.precision.options[network.question.precision]
+    offer = resources.catalog.get(anchor)
+    parts = (
+        network.held.name if sample is None else sample.model,
+        f"{pixels} px" if pixels else "",
+        f"batch {batch_size:,}" if batch_size else "",
+        f"profiled on {anchor if offer is None else gpu_words(offer)}",
+        precision if network.question.precision != Network.precision.default else "",
+        f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
+        if network.question.images
+        else "",
+    )
+    return " · ".join(filter(None, parts))
 
 
 def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object, ...]:

@@ -18,19 +18,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import cast
 
-import streamlit
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
-from streamlit import net_util
-from streamlit.runtime import get_instance
-from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
+from streamlit.typing import UploadedFile
 
-STATIC = Path(streamlit.__file__).parent / "static"
+from ui.streamlit_internals import STATIC, MemoryUploadedFileManager, UploadedFileRec, uploads_of_all
+
 _HERE = Path(__file__).parent
 _PAGES = _HERE.parent / "pages"
 #: Addresses of the app's pages: all of them are the one document.
@@ -45,11 +40,12 @@ _TEXTS = {
 
 @cache
 def page_html() -> str:
-    """Streamlit's page with our style, and our script before its own."""
+    """Streamlit's page with our style, and our scripts before its own."""
     before, head, after = (STATIC / "index.html").read_text(encoding="utf-8").partition("</head>")
     if not head:
         raise RuntimeError("Streamlit's page is another than ui/server.py knows.")
-    ours = f"<script>{_HERE.joinpath('assets/history.js').read_text()}</script>"
+    scripts = (_HERE.joinpath("assets", name).read_text(encoding="utf-8") for name in ("history.js", "exports.js"))
+    ours = "".join(f"<script>{script}</script>" for script in scripts)
     return f"{before}{ours}<style>{_HERE.joinpath('assets/page.css').read_text()}</style>{head}{after}"
 
 
@@ -91,21 +87,6 @@ class CompressedPage:
 def _packed(path: str) -> bytes:
     # Level 9 takes a third longer for 0.3% less.
     return gzip.compress(page_html().encode() if path in _ADDRESSES else _TEXTS[path].read_bytes(), 6)
-
-
-def keep_to_itself() -> None:
-    """Turn off what Streamlit has no option for; called once, before anything is served.
-
-    Where a browser's origin is none it knows, Streamlit asks an outside host for the machine's own address, and all
-    sessions wait for the answer. Of a checkout it tells any visitor who asks repository, branch and changed files.
-
-    RuntimeError: this Streamlit has these in another place, and serving would not be private.
-    """
-    asked = "_handle_git_information_request"
-    for owner, name in ((net_util, "get_external_ip"), (net_util, "get_internal_ip"), (AppSession, asked)):
-        if not hasattr(owner, name):
-            raise RuntimeError(f"Streamlit has no {name} any more: see ui/server.py.")
-        setattr(owner, name, lambda *_: None)
 
 
 #: A visitor gives a run's folder or a dozen traces at once; everybody together has some gigabytes of a server.
@@ -163,7 +144,7 @@ def dropped(file: UploadedFileRec) -> UploadedFileRec:
 @asynccontextmanager
 async def bounded_uploads() -> AsyncIterator[None]:
     """Bound the uploads of the app that is served, from its start to its end."""
-    manager = cast(MemoryUploadedFileManager, get_instance().uploaded_file_mgr)
+    manager = uploads_of_all()
     held = UploadsHeld(manager)
     # Streamlit makes its manager itself; its upload endpoint calls this method and no other.
     manager.add_file = held.add_file  # type: ignore[method-assign]

@@ -1,10 +1,7 @@
-"""Result tables and plain ones: columns, rows in order, and exports of just what is shown."""
+"""Result tables and plain ones: columns, and rows in order, to show and to export."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +11,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import pandas as pd
 import streamlit as st
-from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 
+from ui.exports import as_json, export_row, save_button
 from ui.state.session import Table
+from ui.streamlit_internals import component
 
 Row = TypeVar("Row")
 #: Contravariant: a column of all rows with a plan is one of any page's rows.
@@ -125,6 +122,11 @@ def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[d
     return [{name: value for column in columns for name, value in exported(column, row).items()} for row in rows]
 
 
+def exported_view(rows: Sequence[Row], columns: Sequence[Column[Row]], choices: Table) -> list[dict[str, Value]]:
+    """What `result_table` exports of these rows and choices."""
+    return exported_rows(sorted_rows(rows, columns, choices.sort), chosen_columns(columns, choices.columns))
+
+
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
     """A plain HTML table: read by screen readers, copied as text, scrolled sideways where it is too wide."""
     kept_whole = [{column: _unbroken(value) for column, value in row.items()} for row in rows]
@@ -138,49 +140,6 @@ def _unbroken(value: str) -> str:
     return f" {DASH} ".join(map(_unbroken, value.split(f" {DASH} "))) if f" {DASH} " in value else value
 
 
-def download_buttons(rows: Sequence[Mapping[str, object]], stem: str) -> None:
-    """What is on screen as CSV and as JSON, with full digits."""
-    with st.container(horizontal=True, width="content"):
-        for kind, made, mime in (("csv", as_csv, "text/csv"), ("json", as_json, "application/json")):
-            download_button(kind.upper(), partial(made, rows), f"{stem}.{kind}", mime, f"{stem}:{kind}")
-
-
-def download_button(
-    label: str, data: str | bytes | Callable[[], str], file_name: str, mime: str, key: str, **more: Any
-) -> None:
-    """A file to save; data that is made of a function is made when it is asked for."""
-    icon = more.pop("icon", ":material/download:")
-    st.download_button(label, data, file_name, mime, key=key, icon=icon, on_click="ignore", **more)
-
-
-def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows as CSV with a header; a missing value is empty, and no text is a formula to a spreadsheet."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: _no_formula(value) for key, value in row.items()} for row in rows)
-    return text.getvalue()
-
-
-def _no_formula(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
-
-
-def as_json(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows as one JSON document; a missing value is null."""
-    return json.dumps(list(rows), indent=2, allow_nan=False)
-
-
-def _mounted() -> Any:
-    """What mounts the table in the browser: `assets/result_table.js` and `.css`."""
-    name, package, manager = "result_table", "profet", get_bidi_component_manager()
-    if manager.get_component_asset_root(f"{package}.{name}") is None:
-        # Streamlit finds only components of installed packages by itself.
-        manifest = ComponentManifest(package, "1", [ComponentConfig(name, asset_dir="assets")])
-        manager.register_from_manifest(manifest, Path(__file__).parent)
-    return st.components.v2.component(f"{package}.{name}", js=f"{name}.js", css=f"{name}.css", isolate_styles=False)
-
-
 def result_table(
     rows: Sequence[Row],
     columns: Sequence[Column[Row]],
@@ -189,7 +148,8 @@ def result_table(
     stem: str,
     title: str,
     row_key: Callable[[Row], str],
-    beside: Callable[[], None] | None = None,
+    charts: bool = True,
+    exports: bool = True,
 ) -> Row | None:
     """Show the table; returns the row that the visitor opened, None without one.
 
@@ -199,7 +159,7 @@ def result_table(
     columns : all that can be shown; the first names the row and is always there.
     choices : of the visitor. stem : of the names of its exports.
     title : its name for screen readers. row_key : what tells a row from the others, in links too.
-    beside : draws more buttons beside those of the exports.
+    charts : whether the page has charts to save. exports : whether the view's row of exports is drawn here.
     """
     key = f"{choices.prefix}:table"
     shown_rows = sorted_rows(rows, columns, choices.sort)
@@ -236,13 +196,16 @@ def result_table(
         for row in shown_rows
     ]
     data = {"title": title, "columns": heads, "rows": cells}
-    _mounted()(key=key, data=data, on_sort_change=sort, on_open_change=open_row)
+    component("result_table", Path(__file__).parent / "assets")(
+        key=key, data=data, on_sort_change=sort, on_open_change=open_row
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         _column_chooser(columns, shown, choices)
         if shown_rows:
-            download_buttons(exported_rows(shown_rows, shown), stem)
-        if beside is not None:
-            beside()
+            made = partial(exported_rows, shown_rows, shown)
+            save_button("JSON", lambda: as_json(made()), f"{stem}.json", "application/json")
+            if exports:
+                export_row(stem, made, charts=charts)
     return next((row for row in rows if row_key(row) == choices.open), None)
 
 

@@ -51,35 +51,6 @@ def show_code(code: str, *, wrap_lines: bool = False) -> None:
     st.code(code, language=None, wrap_lines=wrap_lines)
 
 
-#: Short enough for a table; `Basis.words` says it in full.
-SHORT_BASIS = {
-    Basis.GIVEN: "your measurement",
-    Basis.MEASURED: "predicted",
-    Basis.DERIVED: "derived, biased",
-    Basis.TRANSFERRED: "rough estimate",
-    Basis.CARRIED: "scaled",
-    Basis.CARRIED_BACK: "from an unprofiled GPU",
-    Basis.SCALED_OUT: "scaled out",
-    Basis.CALIBRATED: "few steps measured",
-}
-#: The four words of charts and tables; `Basis` has the finer ones that documents have.
-GIVEN, MEASURED, DERIVED, ESTIMATED = "Given", "Measured", "Derived", "Estimated"
-FOUR_WORDS = {
-    Basis.GIVEN: GIVEN,
-    Basis.MEASURED: MEASURED,
-    Basis.DERIVED: DERIVED,
-    Basis.CARRIED: DERIVED,
-    Basis.SCALED_OUT: DERIVED,
-    Basis.CALIBRATED: DERIVED,
-    Basis.TRANSFERRED: ESTIMATED,
-    Basis.CARRIED_BACK: ESTIMATED,
-}
-EXPLAINED = {
-    GIVEN: "your measurement",
-    MEASURED: "models trained on this GPU",
-    DERIVED: "scaled from a measured GPU or size",
-    ESTIMATED: "from GPU specs and benchmarks",
-}
 #: Marks a latency in charts if its GPU, or the anchor's, is not in the training data.
 MARK = "*"
 
@@ -180,8 +151,3 @@ def record_link(*, hint: bool = False) -> None:
         st.caption("Record one with your training script:")
         show_code(RECORD_COMMAND)
     about_link("How to record one", "fiber_manual_record", "record")
-
-
-#: Bases of GPUs without measurements: measured steps would improve a latency.
-UNMEASURED = (Basis.TRANSFERRED, Basis.DERIVED)
-MEASURE_IT = "measure such a GPU with `profet collect --quick`"

@@ -14,7 +14,7 @@ from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
 from profet_core.prediction.targets import basis_by_instance
 from profet_core.sizes.axes import axis_range
-from profet_core.units import listed_price
+from profet_core.units import format_usd
 from profet_core.version import VERSION
 from ui.columns import price_source
 from ui.frame import run_page
@@ -24,7 +24,7 @@ from ui.recorder import recorder_address, recorder_wheel
 from ui.state.resources import Resources
 from ui.state.session import session
 from ui.tables import MISSING, show_table
-from ui.words import SHORT_BASIS, one_line_errors, plain, rule_phrase, show_code, show_text
+from ui.words import one_line_errors, plain, rule_phrase, show_code, show_text
 
 _HERE = Path(__file__)
 
@@ -98,9 +98,9 @@ def _prices(resources: Resources) -> None:
         {
             "Instance": name,
             "GPU": entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} × {entry.gpu}",
-            "Basis": SHORT_BASIS[basis[name]] if name in basis else MISSING,
+            "Basis": basis[name].word if name in basis else MISSING,
             "GPU memory": f"{entry.gpu_memory_gib:g} GiB",
-            "Price per hour": plain(listed_price(entry.usd_per_hour)),
+            "Price per hour": plain(format_usd(entry.usd_per_hour)),
             "Price from": price_source(entry),
             "Status": entry.status,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.compare.listing import add_input, choose_listed, compare, listed, show_chosen, shown_network
+from pages.compare.listing import chosen_of, compare, edit_profiles, listed, shown_network
 from pages.compare.shown import show_comparison, show_inside
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -14,19 +14,14 @@ from ui.state.session import CompareView, Part, session
 
 def main(resources: Resources) -> None:
     """Draw the page."""
-    candidates = listed(resources)
-    add_input(resources, empty=not candidates)
-    if not candidates:
-        return
-    compared = compare(resources, candidates, shown_network(resources))
-    left, right = st.columns([2, 3], gap="medium")
-    with left:
-        chosen = choose_listed(resources, compared)
-    with right:
-        show_chosen(resources, chosen)
-    choice("View", CompareView.view)
+    compared = compare(resources, listed(resources), shown_network(resources))
+    chosen = chosen_of(compared)
+    toolbar = st.container(horizontal=True, gap="small", vertical_alignment="bottom")
+    with toolbar:
+        choice("View", CompareView.view)
+    edit_profiles(resources, compared, chosen, toolbar)
     if session.compare.view == "compare":
-        show_comparison(resources, compared)
+        show_comparison(resources, compared, toolbar)
     else:
         show_inside(resources, chosen)
 
@@ -34,20 +29,10 @@ def main(resources: Resources) -> None:
 def _linked() -> tuple[Part | str, ...]:
     """What is listed and how it is shown; a visitor's own profiles can't be in a link.
 
-    What Predict shows is as it is there: where that is a sample of the list, all that its numbers depend on.
+    A sample that Predict shows is as it is there, with all that its numbers depend on.
     """
-    chosen, samples = session.compare.inspect, session.compare.compare_samples
-    # A chosen sample is listed in any case: a link to it stays as it is.
-    listing = ("inspect",) if chosen and samples == [chosen] else ("inspect", "compare_samples")
-    on_predict = session.profile.source == "sample" and session.profile.sample in samples
-    return (
-        "view",
-        *listing,
-        "compare_by",
-        "preset",
-        "drawn",
-        *(session.asked if on_predict else ("method", "precision")),
-    )
+    asked = session.asked if session.profile.source == "sample" else ("method", "precision")
+    return session.compare, "drawn", session.offers, session.compare_table, *asked
 
 
 run_page("Compare profiles", main, _linked)

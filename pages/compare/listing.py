@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InstancePrediction, Prediction, ProfetError, Profile, ProfileError
 from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
 from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms
+from ui.exports import save_button
 from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
 from ui.inputs.uploads import notes_on, upload_input
@@ -20,7 +23,6 @@ from ui.predicted import Predicted, current_network
 from ui.state.own import held_in, own_profiles, remove_own, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import session
-from ui.tables import download_button
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
 
 
@@ -54,18 +56,20 @@ class Candidate:
 
 
 def listed(resources: Resources) -> list[Candidate]:
-    """The visitor's own, in the order they came, then the samples that were picked, and the one that a link chooses."""
-    state = session.compare
-    if state.inspect is not None and state.inspect not in (ON_PREDICT, *state.compare_samples):
-        state.compare_samples = [*state.compare_samples, state.inspect]
-    shown, found = held_in(resources, session.profile), list(own_profiles().values())
-    taken = {own.name for own in found}
-    for name in state.compare_samples:
-        found.append(replace(resources.samples[name], name=f"{name} (sample)" if name in taken else name))
-    if not shown.is_own:
-        said = replace(shown, anchor=session.network.anchor, latency_ms=session.profile.usable_ms)
-        found = [replace(said, name=one.name) if one.key == shown.key else one for one in found]
-    return [Candidate(one, one.key == shown.key) for one in found]
+    """What Predict shows, the visitor's own in the order they came, samples as picked, and one that a link chooses."""
+    state, shown = session.compare, held_in(resources, session.profile)
+    predicts = [] if shown.is_own else [shown.key]
+    inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
+    own = list(own_profiles().values())
+    taken = {one.name for one in own}
+    samples = []
+    for key in dict.fromkeys((*predicts, *state.compare_samples, *inspected)):
+        one = resources.samples[key]
+        if key in predicts:
+            one = replace(shown, anchor=session.network.anchor, latency_ms=session.profile.usable_ms)
+        samples.append(replace(one, name=f"{one.name} (sample)" if one.name in taken else one.name))
+    first = len(predicts)
+    return [Candidate(one, one.key == shown.key) for one in (*samples[:first], *own, *samples[first:])]
 
 
 def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predicted | None = None) -> list[Candidate]:
@@ -99,55 +103,63 @@ def shown_network(resources: Resources) -> Predicted | None:
 
 
 _PREFIX = "compare"
-_EXAMPLES = 3
 _WIDGET, _SAMPLE_WIDGET = "inspected", "profiles:sample"
 
 
-def add_input(resources: Resources, *, empty: bool) -> None:
-    """Where profiles come from: files and samples; in sight while there is none."""
-    state = session.compare
-    if empty:
-        st.markdown("No profiles yet. Upload profiles, or try samples.")
-        first = list(resources.samples)[:_EXAMPLES]
-        add = partial(setattr, state, "compare_samples", first)
-        st.button("Add three samples", key="profiles:examples", icon=":material/science:", on_click=add)
+def chosen_of(compared: Sequence[Candidate]) -> Candidate:
+    """The profile that is edited and looked into."""
+    every = {one.held.key: one for one in compared}
+    wanted = session.compare.inspect or session.compare.inspect_own
+    return every[wanted if wanted in every else _usual(compared)]
 
+
+def edit_profiles(
+    resources: Resources, compared: Sequence[Candidate], chosen: Candidate, toolbar: DeltaGenerator
+) -> None:
+    """The list, the chosen one's fields, and where more come from; folded until something is to be done."""
+    notes, inside = notes_on(_PREFIX), session.compare.view == "inside"
+    waiting = any(one.prediction is None for one in compared) or bool(notes.errors or notes.infos)
+    panel = st.expander(f"Profiles ({len(compared)})", expanded=waiting, icon=":material/list:")
+    left, right = panel.columns(2, gap="medium")
+    every = {one.held.key: one for one in compared}
+    st.session_state[_WIDGET] = chosen.held.key
+    known: dict[str, Any] = {
+        "options": tuple(every),
+        "format_func": lambda key: every[key].name if key in every else "",
+        "key": _WIDGET,
+        "on_change": lambda: _choose(st.session_state[_WIDGET]),
+    }
+    if inside:
+        toolbar.selectbox("Profile", **known, width=320)
+    else:
+        known["format_func"] = lambda key: plain(every[key].name) if key in every else ""
+        captions = [" · ".join(filter(None, _facts(resources, one))) for one in compared]
+        left.radio("Profile", **known, captions=captions)
+    with left if inside else right:
+        _show_chosen(resources, chosen)
+    with right:
+        _add_input(resources, every)
+
+
+def _add_input(resources: Resources, every: Collection[str]) -> None:
     def add_sample() -> None:
         name = st.session_state[_SAMPLE_WIDGET]
         if name is not None:
-            state.compare_samples = [*state.compare_samples, name]
+            session.compare.compare_samples = [*session.compare.compare_samples, name]
             st.session_state[_SAMPLE_WIDGET] = None
             _choose(name)
 
-    notes = notes_on(_PREFIX)
-    with st.expander("Add profiles", expanded=empty or bool(notes.errors or notes.infos), icon=":material/add:"):
-        upload_input(resources, _PREFIX, lambda own: _choose(own.key))
-        st.selectbox(
-            "Sample",
-            [name for name in resources.samples if name not in state.compare_samples],
-            index=None,
-            format_func=lambda name: resources.samples[name].name,
-            key=_SAMPLE_WIDGET,
-            placeholder="Choose a sample",
-            on_change=add_sample,
-        )
-        record_link()
-
-
-def choose_listed(resources: Resources, compared: Sequence[Candidate]) -> Candidate:
-    """The list; returns the chosen one."""
-    every = {one.held.key: one for one in compared}
-    wanted = session.compare.inspect or session.compare.inspect_own
-    st.session_state[_WIDGET] = wanted if wanted in every else _usual(compared)
-    st.radio(
-        f"{len(every)} profile{'s' if len(every) > 1 else ''}",
-        tuple(every),
-        format_func=lambda key: plain(every[key].name) if key in every else "",
-        captions=[" · ".join(filter(None, _facts(resources, one))) for one in compared],
-        key=_WIDGET,
-        on_change=lambda: _choose(st.session_state[_WIDGET]),
+    upload_input(resources, _PREFIX, lambda own: _choose(own.key))
+    st.selectbox(
+        "Sample",
+        [name for name in resources.samples if name not in every],
+        index=None,
+        format_func=lambda name: resources.samples[name].name,
+        key=_SAMPLE_WIDGET,
+        placeholder="Add a sample",
+        on_change=add_sample,
     )
-    return every[st.session_state[_WIDGET]]
+    record_link()
 
 
 def _usual(compared: Sequence[Candidate]) -> str:
@@ -158,8 +170,12 @@ def _usual(compared: Sequence[Candidate]) -> str:
 
 
 def _choose(key: str) -> None:
-    sample = key in session.compare.compare_samples
-    session.compare.inspect, session.compare.inspect_own = (key, None) if sample else (None, key)
+    state, left = session.compare, session.compare.inspect
+    if left is not None and left not in (ON_PREDICT, session.profile.sample, *state.compare_samples):
+        # Listed until now only because a link chose it.
+        state.compare_samples = [*state.compare_samples, left]
+    own = key in own_profiles()
+    state.inspect, state.inspect_own = (None, key) if own else (key, None)
 
 
 def _facts(resources: Resources, one: Candidate) -> tuple[str, ...]:
@@ -179,7 +195,7 @@ def _facts(resources: Resources, one: Candidate) -> tuple[str, ...]:
     )
 
 
-def show_chosen(resources: Resources, chosen: Candidate) -> None:
+def _show_chosen(resources: Resources, chosen: Candidate) -> None:
     """Fields of an own profile, or a sample's description; buttons below."""
     held = chosen.held
     with st.container(border=True, gap="small"):
@@ -191,8 +207,9 @@ def show_chosen(resources: Resources, chosen: Candidate) -> None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             _use_button(chosen)
             _download_button(held)
-            remove = partial(remove_own if held.is_own else _drop_sample, held.key)
-            st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
+            if held.is_own or not chosen.on_predict:
+                remove = partial(remove_own if held.is_own else _drop_sample, held.key)
+                st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
             if held.is_own:
                 remove_all_button(_PREFIX, type="tertiary")
 
@@ -242,7 +259,7 @@ def _download_button(held: Held) -> None:
         show_error(str(error))
         return
     name = held.sample.path.name if held.sample else "profile.json"
-    download_button("PROFET JSON", data, name, "application/json", f"{_PREFIX}:json", type="tertiary")
+    save_button("PROFET JSON", data, name, "application/json")
 
 
 def as_said(own: Held) -> Profile:

@@ -2,51 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from itertools import cycle
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from textwrap import wrap
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
-from profet_core import Catalog, InstancePrediction, Profile
-from profet_core.advice.advise import OfferRow, lowest_to_rent
+from profet_core import InstancePrediction, Profile
+from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
 from profet_core.answers.predict import Side, answer_inside
+from profet_core.answers.questions import market_offers, narrowed_rows
+from profet_core.catalog import Instance
+from profet_core.catalog.naming import offer_name
+from profet_core.cost import cost_usd
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
-from profet_core.units import US_PER_MS, format_ms, format_significant, format_usd
+from profet_core.units import US_PER_MS, format_ms, format_usd
 from ui.charts import (
     BLUE,
     GRAY,
     ORANGE,
-    WIDE,
     Bar,
     Figure,
     Part,
     bar_chart,
     framed,
-    legend,
     name_axis,
     no_markup,
     show_chart,
+    show_legend,
+    text_color,
     value_axis,
     whiskers,
 )
-from ui.columns import gpu_cell
-from ui.curves import COLORS
+from ui.columns import COSTED_STEPS, INSTANCE, price_words
+from ui.curves import gpu_look
+from ui.exports import export_row
 from ui.inputs.fields import choice
-from ui.inputs.offers import chosen_rows, drawn_rows, preset_choice
-from ui.inputs.profile import steps_words
+from ui.inputs.offers import (
+    chosen_narrowing,
+    chosen_rows,
+    drawn_rows,
+    offer_buttons,
+    offer_values,
+    preset_choice,
+)
+from ui.inputs.profile import price_line, steps_words
 from ui.state.resources import Resources
 from ui.state.session import CompareView, session
-from ui.tables import MISSING, download_buttons, show_table
+from ui.tables import MISSING, Column, Value, result_table, show_table
 from ui.words import marked, plain, show_warning
 
 _TITLES = {"latency": "Latency (ms/step)", "cost": "Cost per 1,000 steps ($)"}
-#: Profiles in the chart, and letters of their names; operations in the other chart, the others are one bar.
-_MOST_PROFILES, _PROFILE_LETTERS = 8, 26
-_MOST_OPERATIONS, _OPERATION_LETTERS = 12, 24
-_BAR_PX, _FRAME_PX = 15, 110
+#: Profiles in the chart, and letters of a line of their names; operations in the other chart, the others are one bar.
+_MAX_PROFILES, _PROFILE_LETTERS = 8, 24
+_MAX_OPERATIONS, _OPERATION_LETTERS = 12, 23
+#: Of a bar's row and what is around all; the share of a profile's place that its bars take.
+_BAR_PX, _FRAME_PX, _GROUP = 17, 110, 0.86
+#: A bar's row, the place of its profile, where it is drawn, its value and both ends.
+_Drawn = tuple["CompareRow", int, float, tuple[float, float, float]]
 #: Labels of what the file says that are not just its field in words.
 _LABELS = {
     "gpu": "GPU",
@@ -56,160 +73,183 @@ _LABELS = {
 }
 
 
-def show_comparison(resources: Resources, compared: Sequence[Candidate]) -> None:
+@dataclass(frozen=True, slots=True)
+class CompareRow:
+    """One offer, with what is predicted from each profile there; `plan` is that of the first that has a number.
+
+    `found`: one per profile, None without a number.
+    """
+
+    plan: Plan
+    found: tuple[InstancePrediction | None, ...]
+    is_anchor: bool
+    fit: None = None
+
+    @property
+    def offer(self) -> Instance:
+        """What is rented."""
+        return self.plan.offer
+
+    def ends(self, place: int, metric: str) -> tuple[float, float, float] | None:
+        """Of that profile: milliseconds or US dollars per 1,000 steps, and both ends of its interval."""
+        one = self.found[place]
+        if one is None or one.latency_ms is None:
+            return None
+        low_ms, high_ms = (one.interval.low_ms, one.interval.high_ms) if one.interval else (one.latency_ms,) * 2
+        if metric == "latency":
+            return one.latency_ms, low_ms, high_ms
+        usd = partial(cost_usd, usd_per_hour=self.offer.usd_per_hour)
+        return usd(COSTED_STEPS * one.latency_ms), usd(COSTED_STEPS * low_ms), usd(COSTED_STEPS * high_ms)
+
+
+def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar: DeltaGenerator) -> None:
     """What can't be predicted and why, warnings, a chart, a table and downloads."""
+    with toolbar:
+        choice("Value", CompareView.compare_by)
+        preset_choice()
+        offer_buttons(resources)
+        gpus_place = st.container(width="content")
     refused = [one for one in compared if one.refusal]
     if refused:
         lines = "\n".join(f"- **{plain(one.name)}**: {plain(one.refusal)}" for one in refused)
         st.error(f"No prediction for these profiles:\n{lines}", icon=":material/error:")
     waiting = [one.name for one in compared if one.prediction is None and not one.refusal]
     if waiting:
-        st.warning(f"Choose the anchor of {plain(', '.join(waiting))} above.", icon=":material/help:")
+        st.info(f"Choose the anchor of {plain(', '.join(waiting))} under *Profiles*.", icon=":material/help:")
+    known = [one for one in compared if one.prediction is not None]
+    if not known:
+        return
+    rows = chosen_rows(compare_rows(resources, known), keep=session.compare_table.open)
+    with gpus_place:
+        drawn = drawn_rows(rows, keep=session.compare_table.open)
+    metric = session.compare.compare_by
+    show_chart(bars(known[:_MAX_PROFILES], drawn, metric), "compare-bars")
+    if len(known) > _MAX_PROFILES:
+        st.caption(f"The chart shows the first {_MAX_PROFILES} profiles. The table has all {len(known)}.")
+    result_table(
+        sorted(rows, key=lambda row: row.plan.total_usd),
+        [INSTANCE, _PRICE, *(_column(place, one, metric) for place, one in enumerate(known))],
+        choices=session.compare_table,
+        stem="profet-compare",
+        title=f"{_TITLES[metric]} on every instance, one column per profile",
+        row_key=lambda row: row.offer.label,
+    )
+    st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs. {price_line(row.offer for row in rows)}")
     warned = [one for one in compared if one.warnings and not one.refusal]
     if warned:
         count = f"{len(warned)} profile{'s' if len(warned) > 1 else ''}"
-        with st.expander(f"Warnings for {count}", expanded=True, icon=":material/warning:"):
+        with st.expander(f"Warnings for {count}", icon=":material/warning:"):
             for one in warned:
                 lines = "\n".join(f"- {plain(line)}" for line in one.warnings)
                 st.markdown(f"**{plain(one.name)}**\n{lines}")
-    known = [one for one in compared if one.prediction is not None]
-    if known:
-        _on_every_instance(resources, known)
 
 
-def _on_every_instance(resources: Resources, known: Sequence[Candidate]) -> None:
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("Show", CompareView.compare_by)
-        preset_choice()
-        rows = chosen_rows(offer_rows(resources.catalog, known))
-        drawn = drawn_rows(rows)
-    metric = session.compare.compare_by
-    show_chart(bars(known[:_MOST_PROFILES], drawn, metric), "compare-bars")
-    if len(known) > _MOST_PROFILES:
-        st.caption(f"The chart shows the first {_MOST_PROFILES} profiles. The table has all {len(known)}.")
-    instances = [row.offer.name for row in rows]
-    heads = {found.instance: marked(found.instance, found.basis) for one in known for found in one.predictions}
-    form = "$%.4f" if metric == "cost" else None
-    st.dataframe(
-        [table_row(one, metric, instances) for one in known],
-        hide_index=True,
-        column_config={
-            "Profile": st.column_config.TextColumn(pinned=True, width=150),
-            **{name: st.column_config.NumberColumn(heads[name], format=form) for name in instances},
-        },
-        key="compare-table",
-    )
-    st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs, less certain.")
-    download_buttons([line for one in known for line in _data_rows(one)], "profet-compare")
-
-
-def offer_rows(catalog: Catalog, known: Iterable[Candidate]) -> list[OfferRow]:
-    """Every instance that one of them is predicted on."""
-    names = {found.instance: None for one in known for found in one.predictions}
+def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[CompareRow]:
+    """Every offer that the filter leaves and one of them is predicted on, at the visitor's prices."""
+    values, narrowing = offer_values(resources), chosen_narrowing(resources)
+    more = {name: values[name] for name in ("price", "spot_discount")}
+    offers, names = market_offers(resources, narrowing, values["market"], **more)
     anchors = {one.prediction.anchor for one in known if one.prediction is not None}
-    offers = [catalog[name] for name in names]
-    return [OfferRow(offer, None, None, "", bool(anchors & {offer.name, offer.gpu})) for offer in offers]
+    sure = {row.instance for one in known[:1] for row in narrowed_rows(one.predictions, narrowing, names, "")}
+    by_name = [{row.instance: row for row in one.predictions} for one in known]
+    training, batch_size = session.training, known[0].held.profile.meta.batch_size or 1
+    request = Request(Workload(training.images, batch_size, training.epochs), Limits())
+    rows = []
+    for offer in offers:
+        found = tuple(each.get(offer.name) for each in by_name)
+        step = next((one for one in found if one is not None and one.latency_ms is not None), None)
+        if step is not None and offer.name in sure:
+            rows.append(CompareRow(plan_of(request, step, offer), found, bool(anchors & {offer.name, offer.gpu})))
+    return rows
 
 
-def bars(known: Sequence[Candidate], rows: Sequence[OfferRow], metric: str) -> Figure:
-    """One group of bars per profile, the first on top; one bar per instance, with its prediction interval."""
-    # Colors of their own: a GPU's usual color may be another one's too.
-    colors = dict(zip([row.label for row in rows], cycle(COLORS), strict=False))
-    traces = [trace for row in rows if (trace := _trace(row, known, metric, colors[row.label]))]
-    values = [value for trace in traces for value in trace["x"]]
-    low, high = min(values, default=1.0), max(values, default=1.0)
-    # Networks may differ by orders of magnitude.
-    wide = high > WIDE * low
-    axis: Part = {"type": "log", "tickformat": ",~r", "dtick": "D2"} if wide else {"rangemode": "tozero"}
-    # Files often differ at the end: "resnet50-run-b64.json".
-    names = [no_markup(_cut(one.name, _PROFILE_LETTERS, _PROFILE_LETTERS // 2)) for one in known]
+_PRICE: Column[CompareRow] = Column(
+    "usd_per_hour", "$/h", lambda row: row.offer.usd_per_hour, cell=lambda row: price_words(row.offer)
+)
+
+
+def _column(place: int, one: Candidate, metric: str) -> Column[CompareRow]:
+    """One profile's values; exports have both ends and what they are based on."""
+    words = format_ms if metric == "latency" else format_usd
+    unit = "latency_ms" if metric == "latency" else "cost_per_1000_steps_usd"
+
+    def value(row: CompareRow) -> float | None:
+        return (ends := row.ends(place, metric)) and ends[0]
+
+    def cell(row: CompareRow) -> str:
+        found, known = row.found[place], value(row)
+        return MISSING if known is None or found is None else marked(words(known), found.basis)
+
+    def data(row: CompareRow) -> dict[str, Value]:
+        ends, found = row.ends(place, metric) or (None, None, None), row.found[place]
+        names = (unit, f"low_{unit}", f"high_{unit}")
+        return {f"{one.name}: {name}": end for name, end in zip(names, ends, strict=True)} | {
+            f"{one.name}: basis": None if found is None else found.basis.value
+        }
+
+    return Column(f"profile_{place + 1}", _cut(one.name, 2 * _PROFILE_LETTERS), value, cell=cell, data=data)
+
+
+def bars(known: Sequence[Candidate], rows: Sequence[CompareRow], metric: str) -> Figure:
+    """One group of bars per profile, the first on top; one bar per instance, with its interval and its value."""
+    step = _GROUP / max(len(rows), 1)
+    found = [
+        (row, place, place + (number - (len(rows) - 1) / 2) * step, ends)
+        for number, row in enumerate(rows)
+        for place in range(len(known))
+        if (ends := row.ends(place, metric))
+    ]
+    traces = [_trace([one for one in found if one[0] is row], known, metric, step) for row in rows]
+    longest = max((high for *_, (_, _, high) in found), default=1.0)
+    words = format_ms if metric == "latency" else format_usd
+    labels = {
+        "type": "scatter",
+        "mode": "text",
+        "x": [high for *_, (_, _, high) in found],
+        "y": [y for _, _, y, _ in found],
+        "text": [f"\N{NO-BREAK SPACE}{words(value)}" for *_, (value, _, _) in found],
+        "textposition": "middle right",
+        "textfont": {"color": text_color(), "size": 11},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    # On two lines at most.
+    names = ["<br>".join(map(no_markup, wrap(_cut(one.name, 2 * _PROFILE_LETTERS), _PROFILE_LETTERS))) for one in known]
     return framed(
-        traces,
-        x=value_axis(_TITLES[metric], **axis),
+        [*traces, labels],
+        x=value_axis(_TITLES[metric], rangemode="tozero", range=[0, longest * 1.15]),
         y=name_axis(range=[len(known) - 0.5, -0.5], tickvals=[*range(len(known))], ticktext=names, showgrid=False),
-        height=_BAR_PX * max(len(rows), 2) * len(known) + _FRAME_PX,
+        height=_BAR_PX * max(len(rows), 3) * len(known) + _FRAME_PX,
         name=f"{_TITLES[metric]} per instance, one group per profile",
-        barmode="group",
-        bargap=0.2,
+        barmode="overlay",
     )
 
 
-def _trace(row: OfferRow, known: Sequence[Candidate], metric: str, color: str) -> Part | None:
+def _trace(found: Sequence[_Drawn], known: Sequence[Candidate], metric: str, step: float) -> Part:
     """The bars of one instance."""
-    offer, words = row.offer, format_ms if metric == "latency" else format_usd
-    found = [
-        (place, one.name, predicted, value)
-        for place, one in enumerate(known)
-        if (predicted := one.on(offer.name)) is not None and (value := _value_of(predicted, metric)) is not None
-    ]
-    if not found:
-        return None
-    values, ends = [value for *_, value in found], []
-    for *_, predicted, value in found:
-        # Both ends in the unit of the value.
-        share = value / predicted.latency_ms if predicted.latency_ms else 1.0
-        interval = predicted.interval
-        ends.append((interval.low_ms * share, interval.high_ms * share) if interval else (value, value))
+    row, words = found[0][0], format_ms if metric == "latency" else format_usd
+    look, values = gpu_look(row.offer.gpu), [value for *_, (value, _, _) in found]
     return {
         "type": "bar",
         "orientation": "h",
-        "name": no_markup(marked(gpu_cell(offer), found[0][2].basis)),
+        "name": no_markup(offer_name(row.offer)),
+        "width": 0.85 * step,
         "x": values,
-        "y": [place for place, *_ in found],
-        "error_x": whiskers(values, ends),
-        "marker": {"color": color},
-        "hovertext": [f"{no_markup(name)}<br>{offer.name}: {words(value)}" for _, name, _, value in found],
+        "y": [y for _, _, y, _ in found],
+        "error_x": whiskers(values, [(low, high) for *_, (_, low, high) in found]),
+        "marker": {"color": look.color, "pattern": {"shape": look.pattern}},
+        "hovertext": [
+            f"{no_markup(known[place].name)}<br>{row.offer.name}: {words(value)}"
+            for _, place, _, (value, _, _) in found
+        ],
         "hoverinfo": "text",
     }
 
 
-def _cut(name: str, most: int, half: int) -> str:
+def _cut(name: str, most: int) -> str:
+    """Files often differ at the end: 'resnet50-run-b64.json'."""
+    half = (most - 1) // 2
     return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
-
-
-def table_row(one: Candidate, metric: str, instances: Sequence[str]) -> dict[str, object]:
-    """Numbers as numbers of three significant digits, so that a click on a column sorts it."""
-    meta, prediction = one.held.profile.meta, one.prediction
-    similarity = None if prediction is None else prediction.similarity
-    lowest = lowest_to_rent(one.predictions, lambda found: _value_of(found, metric))
-    values = {name: (found := one.on(name)) and _value_of(found, metric) for name in instances}
-    return {
-        "Profile": one.name,
-        "Anchor": prediction and prediction.anchor,
-        "Lowest": "" if lowest is None else marked(lowest.instance, lowest.basis),
-        **{name: value and float(format_significant(value).replace(",", "")) for name, value in values.items()},
-        "Batch size": meta.batch_size,
-        "Image size": meta.pixels,
-        "Similarity": "" if similarity is None else similarity.words,
-    }
-
-
-def _data_rows(one: Candidate) -> list[dict[str, object]]:
-    """One row per instance, with full digits."""
-    meta, prediction = one.held.profile.meta, one.prediction
-    return [
-        {
-            "profile": one.name,
-            "anchor": prediction and prediction.anchor,
-            "anchor_latency_ms": prediction and prediction.anchor_latency_ms,
-            "batch_size": meta.batch_size,
-            "pixels": meta.pixels,
-            "instance": found.instance,
-            "latency_ms": found.latency_ms,
-            "low_ms": found.interval and found.interval.low_ms,
-            "high_ms": found.interval and found.interval.high_ms,
-            "cost_per_1000_steps_usd": found.cost_per_1000_steps_usd,
-            "usd_per_hour": found.usd_per_hour,
-            "status": found.status,
-            "basis": found.basis,
-            "warnings": len(one.warnings),
-        }
-        for found in one.predictions
-    ]
-
-
-def _value_of(found: InstancePrediction, metric: str) -> float | None:
-    return found.latency_ms if metric == "latency" else found.cost_per_1000_steps_usd
 
 
 def show_inside(resources: Resources, candidate: Candidate) -> None:
@@ -220,7 +260,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     _diagnosis(answer.diagnosis)
     shown = _time_bars(answer.operations)
     show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
-    st.markdown(legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"}))
+    show_legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
     st.caption(_busy_and_idle_words(answer.host, answer.gpu))
     with st.expander("Profile facts", icon=":material/description:"):
         show_table(_fact_rows(answer.profile), "Profile facts")
@@ -234,7 +274,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
             key="operation-table",
         )
         st.caption("Class: used by the default method. Cluster: used by the PROFET method. –: not used by itself.")
-        download_buttons([asdict(row) for row in answer.operations], "profet-operations")
+    export_row("profet-operations", lambda: [asdict(row) for row in answer.operations])
 
 
 def _diagnosis(found: Diagnosis) -> None:
@@ -254,11 +294,11 @@ def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
     """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
     busy = [row for row in rows if not row.idle and row.time_us > 0]
     found = []
-    for row in busy[:_MOST_OPERATIONS]:
+    for row in busy[:_MAX_OPERATIONS]:
         # Short enough that a phone keeps room for the bars.
-        name = _cut(row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS, 11)
+        name = _cut(row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS)
         found.append(_bar(name, row.operation, BLUE if row.on_device else ORANGE, [row]))
-    if rest := busy[_MOST_OPERATIONS:]:
+    if rest := busy[_MAX_OPERATIONS:]:
         name = f"{len(rest)} others" if len(rest) > 1 else "1 other"
         found.append(_bar(name, name, GRAY, rest))
     return found
@@ -288,10 +328,9 @@ def _fact_rows(profile: Profile) -> list[dict[str, str]]:
 
 def _busy_and_idle_words(host: Side, gpu: Side) -> str:
     """Busy and idle time in a sentence or two."""
-    sentences = ["There are no GPU rows."]
-    if gpu.total_us:
-        total, share = format_ms(gpu.total_us / US_PER_MS), gpu.idle_us / gpu.total_us
-        sentences = [f"GPU: {total} per step, {share:.0%} of it idle."]
+    sentences = (
+        [f"GPU: {format_ms(gpu.busy_us / US_PER_MS)} busy per step."] if gpu.total_us else ["There are no GPU rows."]
+    )
     if host.total_us:
         busy, idle = format_ms(host.busy_us / US_PER_MS), format_ms(host.idle_us / US_PER_MS)
         sentences.append(f"Host threads together: {busy} busy and {idle} idle. Most threads are idle, as expected.")

@@ -1,4 +1,4 @@
-"""Without a profile: step latency, memory, and cost of a network on every offer, from its layers."""
+"""No profile: latency, memory, and cost of a network on every offer, from its layers; or time on many-core CPUs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages.estimate.many_core import show_many_core
 from profet_core import ProfetError
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question, other_sizes
@@ -15,6 +16,7 @@ from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words
 from profet_core.layers.networks import measured_networks, named_networks
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
+from profet_core.units import shared_time_unit
 from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, precision_input, select, validation_input, workload_input
@@ -23,9 +25,9 @@ from ui.inputs.uploads import network_file
 from ui.predicted import current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import NetworkFile, session
+from ui.state.session import NetworkFile, Part, session
 from ui.tables import result_table
-from ui.words import plain, show_error, show_warning
+from ui.words import plain, sentence, show_error, show_warning
 
 _FILE_TIP = (
     f"{FORMATS[0].upper()}{FORMATS[1:]}. Only its layers are read, and the file is not kept. Too big with its weights? "
@@ -76,13 +78,17 @@ def _of_file() -> EstimateQuestion | None:
 
 def main(resources: Resources) -> None:
     """Draw the page."""
+    choice("Hardware", NetworkFile.hardware, label_visibility="collapsed")
+    if session.file.hardware == "cpus":
+        show_many_core()
+        return
     with st.sidebar:
         question = _network_question()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         preset_choice()
         offer_buttons(resources)
     if question is None:
-        st.info("Upload a network file.")
+        st.info("Upload a network file in the sidebar: Keras, ONNX, or a layer table.", icon=":material/info:")
         return
     found = _estimated(resources, question)
     network = found.network
@@ -100,7 +106,7 @@ def main(resources: Resources) -> None:
         for text in said:
             show_warning(text)
     _table(rows, f"profet-without-profile-{question.batch_size}", compared=profiled is not None)
-    st.caption("A profile of one training step gives better predictions. See Predict and Accuracy.")
+    st.caption("A profile of one training step gives better predictions: see *Predict*.")
 
 
 def _estimated(resources: Resources, question: EstimateQuestion) -> NetworkEstimate:
@@ -161,23 +167,28 @@ def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | N
 
 def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
     """Draw the result table; `stem` of the names of exports, `compared` with a profile."""
+    shown = chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count))
+    unit = shared_time_unit(row.plan.total_s / row.epochs for row in shown)
     opened = result_table(
-        chosen_rows(rows, keep=session.estimate_table.open, every_node=bool(session.offers.gpu_count)),
-        estimate_columns(compared=compared),
+        shown,
+        estimate_columns(unit, compared=compared),
         choices=session.estimate_table,
         stem=stem,
         title="Estimates without a profile",
         row_key=lambda row: row.offer.label,
+        charts=False,
     )
     if opened is not None:
-        fit = "" if opened.fit is None else f" Memory: {opened.fit.verdict}, {opened.fit.why}."
+        fit = "" if opened.fit is None else f" Memory: {opened.fit.words}."
         plan = opened.plan
-        st.markdown(plain(f"{plan.title}: {plan.basis}, {plan.latency_note}.{fit}"))
+        st.markdown(plain(f"{plan.name}: {plan.basis.words}. {sentence(plan.latency_note)}.{fit}"))
 
 
-# A network's file can't be in a link.
-run_page(
-    "Without a profile",
-    main,
-    lambda: (session.file, "precision", session.training, session.offers, session.estimate_table),
-)
+def _linked() -> tuple[Part | str, ...]:
+    """What the chosen hardware depends on; a network's file can't be in a link."""
+    if session.file.hardware == "cpus":
+        return "hardware", session.manycore
+    return session.file, "precision", session.training, session.offers, session.estimate_table
+
+
+run_page("Time and cost without a profile", main, _linked)

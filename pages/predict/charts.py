@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from profet_core.advice.advise import OfferRow
 from profet_core.advice.plans import Limits, Plan, Workload
-from profet_core.advice.recommend import Recommendation, format_certainty, frontier, recommendations, within
-from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
+from profet_core.advice.recommend import Goal, Recommendation, Recommended, format_certainty, frontier
+from profet_core.advice.words import alternative_sentence, card_title, closest_sentence, skipped_sentence
+from profet_core.catalog.naming import gpu_words, machine_words, offer_name
+from profet_core.latency import BasisWord
 from profet_core.memory.fit import does_not_fit
-from profet_core.units import format_time, format_usd, format_usd_range, listed_price, time_unit
-from ui.charts import COLORS, GRAY, RED, Bar, Figure, Part, bar_chart, framed, legend, line_at, no_markup, show_chart
-from ui.columns import COSTED_STEPS, Per, plan_gpus
+from profet_core.sizes.axes import axis_range
+from profet_core.units import TimeUnit, format_significant, format_usd, format_usd_range, shared_time_unit
+from ui.charts import (
+    COLORS,
+    GRAY,
+    RED,
+    Bar,
+    Figure,
+    Part,
+    bar_chart,
+    framed,
+    line_at,
+    no_markup,
+    show_chart,
+    show_legend,
+)
+from ui.columns import COSTED_STEPS, Per
 from ui.curves import Shown
 from ui.state.session import session
-from ui.words import EXPLAINED, FOUR_WORDS, plain
+from ui.words import plain, sentence
 
-_TIME_SHOWN, _COST_SHOWN = Shown("Time", format_time, in_time=True), Shown("Cost", format_usd, prefix="$")
 #: A limit this many times beyond all plans is not drawn: it would leave no room for them.
 _IN_SIGHT = 3.0
 
@@ -42,8 +57,10 @@ def trade_off(
     spans = [plan.interval for plan in plans if plan.interval]
     ends += [end for span in spans for end in ((span.low_s, span.low_usd), (span.high_s, span.high_usd))]
     times, dollars = [end[0] for end in ends], [end[1] for end in ends]
-    seconds, x = _TIME_SHOWN.axis(times)
-    _, y = _COST_SHOWN.axis(dollars)
+    unit = shared_time_unit(plan.total_s for plan in plans)
+    seconds = unit.seconds
+    _, x = Shown(f"Time ({unit.name})", format_significant).axis([time_s / seconds for time_s in times])
+    _, y = Shown("Cost", format_usd, prefix="$").axis(dollars)
     # Labels of the frontier stand to the left of their marks.
     x["range"] = [math.log10(min(times) / seconds) - 0.2, math.log10(max(times) / seconds) + 0.1]
     frontier = sorted((plan for plan in plans if plan.label in best), key=lambda plan: plan.total_s)
@@ -59,9 +76,9 @@ def trade_off(
         name = "Pareto frontier: nothing is both faster and cheaper"
         time, cost = [plan.total_s / seconds for plan in frontier], [plan.total_usd for plan in frontier]
         lines.append(_line(name, time, cost, {"color": GRAY, "width": 1.5, "dash": "dot"}))
-    by_basis = {word: [plan for plan in plans if FOUR_WORDS[plan.basis] == word] for word in COLORS}
+    by_basis = {word: [plan for plan in plans if plan.basis.word is word] for word in COLORS}
     return framed(
-        [*lines, *(_marks(found, seconds, word, best, named) for word, found in by_basis.items() if found)],
+        [*lines, *(_marks(found, unit, word, best, named) for word, found in by_basis.items() if found)],
         x=x,
         y=y,
         height=440,
@@ -97,13 +114,15 @@ def _line(name: str, x: Sequence[float | None], y: Sequence[float | None], line:
     return {"type": "scatter", "name": name, "x": x, "y": y, "mode": "lines", "line": line, "hoverinfo": "skip"}
 
 
-def _marks(plans: Sequence[Plan], seconds: float, word: str, best: Collection[str], named: Collection[str]) -> Part:
+def _marks(
+    plans: Sequence[Plan], unit: TimeUnit, word: BasisWord, best: Collection[str], named: Collection[str]
+) -> Part:
     """Nothing lies below and left of the frontier: there is room for its labels; others' would hide each other."""
-    shorts = [no_markup(f"{plan.gpus} × " * (plan.gpus > 1) + gpu_words(plan.offer)) for plan in plans]
+    shorts = [no_markup(plan.name.partition(" · ")[0]) for plan in plans]
     return {
         "type": "scatter",
         "name": word,
-        "x": [plan.total_s / seconds for plan in plans],
+        "x": [plan.total_s / unit.seconds for plan in plans],
         "y": [plan.total_usd for plan in plans],
         "text": [short if plan.label in {*best, *named} else "" for plan, short in zip(plans, shorts, strict=True)],
         "textposition": ["bottom left" if plan.label in best else "top right" for plan in plans],
@@ -117,47 +136,57 @@ def _marks(plans: Sequence[Plan], seconds: float, word: str, best: Collection[st
         "cliponaxis": False,
         "customdata": [plan.label for plan in plans],
         "hovertext": [
-            f"{no_markup(f'{plan.title} ({plan_gpus(plan)})')}<br>{format_time(plan.total_s)}<br>"
-            f"{format_usd(plan.total_usd)}"
+            f"{no_markup(plan.name_and_code)}<br>{unit.words(plan.total_s)}<br>{format_usd(plan.total_usd)}"
             for plan in plans
         ],
         "hoverinfo": "text",
     }
 
 
-def show_cards(plans: Sequence[Plan], limits: Limits, workload: Workload, per: Per) -> None:
-    """One card per recommendation among the plans that are shown."""
-    if not plans:
+def show_cards(found: Recommended, workload: Workload, per: Per) -> None:
+    """One card per recommended plan, and which plans were skipped."""
+    if found.none_meets:
+        st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
+    limited, unit = found.limits.given and not found.none_meets, per.unit(workload, found.plans)
+    for column, card in zip(st.columns(len(found.cards), border=True), found.cards, strict=True):
+        help_text = "Lowest time × cost." if Goal.BALANCE in card.goals else None
+        column.markdown("  \n".join(_lines(card, workload, per, unit, limited=limited)), help=help_text)
+    if found.skipped:
+        st.caption(plain(" ".join(skipped_sentence(plan, found.limits) for plan in found.skipped)))
+
+
+def _lines(card: Recommendation, workload: Workload, per: Per, unit: TimeUnit, *, limited: bool) -> list[str]:
+    plan, shown = card.plan, per.of(workload, card.plan)
+    ends, likely = shown.interval, plan.within_limits
+    spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
+    numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
+    small = []
+    if card.alternative is not None:
+        other = per.of(workload, card.alternative)
+        cheaper = card.goals[0] is Goal.CHEAPEST
+        small.append(alternative_sentence(card, unit.words(other.total_s) if cheaper else format_usd(other.total_usd)))
+    if limited and likely is not None:
+        small.append(f"Meets your limits: {format_certainty(likely)} likely")
+    if plan.fit_note:
+        small.append(sentence(plan.fit_note))
+    return [
+        f"{card_title(card, limited=limited)}: **{plain(plan.name)}** :small[{plain(plan.code)}]",
+        f"**{plain(numbers)}** {spread}",
+        *(f":small[{plain(line)}]" for line in small),
+    ]
+
+
+def show_none(rows: Sequence[OfferRow], batch_size: int | None) -> None:
+    """Why no row has a number; where memory is the reason, the largest batch that fits and a button that sets it."""
+    batches = [row.fit.largest_batch or 0 for row in rows if row.fit is not None and does_not_fit(row.fit)]
+    largest = max(batches, default=0)
+    if len(batches) < len(rows) or batch_size is None or largest < axis_range("batch")[0]:
         st.info("No instance here has a number. Choose another preset or widen the filter.", icon=":material/info:")
         return
-    limited = limits.deadline_h is not None or limits.budget_usd is not None
-    kept = within(plans, limits)
-    if limited and not kept:
-        st.warning("No instance here meets your deadline and budget.", icon=":material/timer_off:")
-    found = recommendations(kept or plans)
-    for column, card in zip(st.columns(len(found), border=True), found, strict=True):
-        column.markdown("  \n".join(_lines(card, workload, per, limited=limited and bool(kept))))
-
-
-def _lines(card: Recommendation, workload: Workload, per: Per, *, limited: bool) -> list[str]:
-    plan, shown = card.plan, per.of(workload, card.plan)
-    goals, ends = " and ".join(card.goals).capitalize(), shown.interval
-    spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
-    lines = [
-        f"{goals}: **{plain(plan_gpus(plan))}** :small[{plain(machine_words(plan.offer))}]",
-        f"**{plain(_cost_and_time(shown))}** {spread}",
-    ]
-    if card.runner_up is not None:
-        other = card.runner_up
-        lines.append(f":small[{plain(f'or {plan_gpus(other)}: {_cost_and_time(per.of(workload, other))}')}]")
-    if limited and plan.within_limits is not None:
-        lines.append(f":small[{plain(f'Meets your limits: {format_certainty(plan.within_limits)} likely')}]")
-    return lines
-
-
-def _cost_and_time(plan: Plan) -> str:
-    """'$44.10 · 13.2 h'."""
-    return f"{format_usd(plan.total_usd)} · {format_time(plan.total_s)}"
+    gpus = dict.fromkeys(gpu_words(row.offer) for row in rows if row.fit and row.fit.largest_batch == largest)
+    text = f"At batch {batch_size:,} nothing here fits in memory; the largest is {largest:,} ({', '.join(gpus)})."
+    st.info(plain(text), icon=":material/memory:")
+    st.button(f"Use batch {largest:,}", on_click=partial(setattr, session.training, "batch", largest))
 
 
 _TIME = {Per.STEP: "Latency per step", Per.EPOCH: "Time per epoch", Per.TRAINING: "Training time"}
@@ -166,38 +195,68 @@ _COST = {
     Per.EPOCH: "Cost per epoch",
     Per.TRAINING: "Training cost",
 }
-#: Letters of an instance's name in front of its bars.
-_NAME_LETTERS = 26
+#: Letters of a machine's code in front of its bars.
+_CODE_LETTERS = 26
+#: What an anchor's latency is, whoever measured it.
+_ANCHOR = f"{BasisWord.MEASURED} (anchor)"
 
 
-def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits, level: float) -> None:
-    """Two charts side by side: the same rows in the same order."""
-    shown = [row.plan and per.of(workload, row.plan) for row in rows]
-    seconds = sorted(plan.total_s for plan in shown if plan is not None)
-    # One unit for the whole chart, which suits the row in the middle.
-    unit, whole = time_unit(seconds[len(seconds) // 2] if seconds else 1.0), per is Per.TRAINING
+def show_bars(
+    rows: Sequence[OfferRow],
+    workload: Workload,
+    per: Per,
+    limits: Limits,
+    level: float,
+    profiled: Mapping[str, Plan] | None = None,
+) -> None:
+    """Two charts side by side: the same rows in the same order.
+
+    `profiled`: label -> plan at the profiled size, where another one is shown.
+    """
+    plans = [row.plan for row in rows if row.plan is not None]
+    if not plans:
+        return
+    unit, whole = per.unit(workload, plans), per is Per.TRAINING
     times, costs = [], []
-    for row, name, plan in zip(rows, _names(rows), shown, strict=True):
-        if plan is None:
+    for row, name in zip(rows, _names(rows), strict=True):
+        if row.plan is None:
             times.append(Bar(key=row.label, name=name, text=why_not(row)))
             costs.append(times[-1])
             continue
-        bar = partial(_bar, key=row.label, name=name, plan=plan)
+        plan, dimmed = per.of(workload, row.plan), limits.excess(row.plan) > 1
+        bar = partial(_bar, key=row.label, name=name, plan=plan, basis=_basis(row), dimmed=dimmed)
         ends = plan.interval
         ends_s, ends_usd = ends and (ends.low_s, ends.high_s), ends and (ends.low_usd, ends.high_usd)
         times.append(bar(plan.total_s, ends_s, unit.words, unit.range_words, unit=unit.seconds))
         costs.append(bar(plan.total_usd, ends_usd, format_usd, format_usd_range))
+    shown_before = {label: per.of(workload, plan) for label, plan in (profiled or {}).items()}
+    usual_s = usual_usd = None
+    if before := [shown_before[row.label] for row in rows if row.label in shown_before]:
+        usual_s = max(plan.interval.high_s if plan.interval else plan.total_s for plan in before) / unit.seconds
+        usual_usd = max(plan.interval.high_usd if plan.interval else plan.total_usd for plan in before)
+        times = [_marked(bar, shown_before, lambda plan: plan.total_s / unit.seconds) for bar in times]
+        costs = [_marked(bar, shown_before, lambda plan: plan.total_usd) for bar in costs]
     time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
     charts = (
-        ("latency-bars", times, _TIME[per], unit.name, time_limit),
-        ("cost-bars", costs, _COST[per], "$", limits.budget_usd),
+        ("latency-bars", times, _TIME[per], unit.name, time_limit, usual_s),
+        ("cost-bars", costs, _COST[per], "$", limits.budget_usd, usual_usd),
     )
-    for column, (key, bars, title, name, limit) in zip(st.columns(2, gap="small"), charts, strict=True):
-        chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit if whole else None)
+    for column, (key, bars, title, name, limit, usual) in zip(st.columns(2, gap="small"), charts, strict=True):
+        limit = limit if whole else None
+        chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit, usual=usual)
         with column:
             show_chart(chart, key, session.predict_table.choose)
-    words = {color: f"{basis}: {EXPLAINED[basis]}" for basis, color in COLORS.items()}
-    st.markdown(legend(times, words, f"├─┤ {level:.0%} prediction interval".replace(" ", "\N{NO-BREAK SPACE}")))
+    words = {color: f"{word}: {word.explanation}" for word, color in COLORS.items()}
+    if all(row.is_anchor for row in rows if row.plan is not None and row.plan.basis.is_exact):
+        words[COLORS[BasisWord.MEASURED]] = _ANCHOR
+    more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if before else [])]
+    show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
+
+
+def _basis(row: OfferRow) -> str:
+    """Its basis word; a sample's latency on its anchor was measured by others than the visitor."""
+    word = "" if row.plan is None else row.plan.basis.word
+    return _ANCHOR if row.is_anchor and word is BasisWord.MEASURED else word
 
 
 def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits) -> None:
@@ -211,24 +270,24 @@ def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits:
         show_chart(figure, "trade-off", session.predict_table.choose)
 
 
+def _marked(bar: Bar, plans: Mapping[str, Plan], value: Callable[[Plan], float]) -> Bar:
+    """The bar, if there is one, with the value of its row's plan among `plans` as its mark."""
+    return replace(bar, mark=value(plans[bar.key])) if bar.key in plans and bar.value is not None else bar
+
+
 def _names(rows: Sequence[OfferRow]) -> list[str]:
-    """GPU and cloud; the instance too where that would not tell two rows apart."""
-    short = [_short(row) for row in rows]
-    names = (
-        no_markup(name if short.count(name) == 1 else f"{machine_words(row.offer)[:_NAME_LETTERS]} · {name}")
-        for row, name in zip(rows, short, strict=True)
-    )
-    return [f"<b>{name} (anchor)</b>" if row.is_anchor else name for row, name in zip(rows, names, strict=True)]
+    """GPU and cloud; the machine's code too, small, where that would not tell two rows apart."""
+    short = [offer_name(row.offer, 1 if row.plan is None else row.plan.gpus) for row in rows]
+    names = []
+    for row, name in zip(rows, short, strict=True):
+        code = "" if short.count(name) == 1 else f" <span style='font-size:10px'>{_code(row)}</span>"
+        text = f"{no_markup(name)}{code}"
+        names.append(f"<b>{text} (anchor)</b>" if row.is_anchor else text)
+    return names
 
 
-def _short(row: OfferRow) -> str:
-    offer = row.offer
-    gpu = gpu_words(offer) if offer.gpu_count == 1 else f"{gpu_words(offer)} (1 of {offer.gpu_count})"
-    if row.plan is not None and row.plan.gpus > 1:
-        gpu = f"{row.plan.gpus} × {gpu_words(offer)}"
-    who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
-    market = "" if offer.market == ON_DEMAND or offer.provider == OWN_PROVIDER else f" {offer.market}"
-    return f"{gpu} · {who}{market}"
+def _code(row: OfferRow) -> str:
+    return no_markup(machine_words(row.offer)[:_CODE_LETTERS])
 
 
 def _bar(
@@ -240,27 +299,29 @@ def _bar(
     key: str,
     name: str,
     plan: Plan,
+    basis: str,
+    dimmed: bool,
     unit: float = 1.0,
 ) -> Bar:
     offer, spread = plan.offer, "" if ends is None else f" ({range_words(*ends)})"
     date = f" ({offer.as_of}, {offer.market})" if offer.as_of else f" ({offer.market})"
-    said = [f"{words(value)}{spread}", f"{listed_price(offer.usd_per_hour)}/h{date}", FOUR_WORDS[plan.basis], plan.note]
-    head = f"<b>{no_markup(plan.title)}</b> · {no_markup(plan_gpus(plan))}"
+    lines = [f"{words(value)}{spread}", f"{format_usd(offer.usd_per_hour)}/h{date}", basis, plan.note]
+    head = f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}"
     return Bar(
         key=key,
         name=name,
-        color=COLORS[FOUR_WORDS[plan.basis]],
+        color=COLORS[plan.basis.word],
         value=value / unit,
         low=ends and ends[0] / unit,
         high=ends and ends[1] / unit,
         text=words(value),
-        hover="<br>".join([head, *(no_markup(line) for line in said if line)]),
+        dimmed=dimmed,
+        hover="<br>".join([head, *(no_markup(line) for line in lines if line)]),
     )
 
 
 def why_not(row: OfferRow) -> str:
-    """Why a row has no number: 'does not fit, max batch 48'."""
-    if does_not_fit(row.fit):
-        most = row.fit.largest_batch if row.fit else None
-        return f"doesn't fit; largest batch {most:,}" if most else "doesn't fit in memory"
-    return "latency not given (step 3)" if row.is_anchor else row.reason
+    """Why a row has no number: "doesn't fit; largest batch 48"."""
+    if row.fit is not None and does_not_fit(row.fit):
+        return row.fit.words
+    return "enter step time in 3 to see it" if row.is_anchor else row.reason

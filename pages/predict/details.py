@@ -12,46 +12,71 @@ from profet_core.advice.plans import Plan, Request
 from profet_core.advice.recommend import compare, others_of_gpus
 from profet_core.advice.words import comparison_sentences
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words
+from profet_core.catalog.naming import cloud_words, machine_words, offer_name
+from profet_core.messages import Code
 from profet_core.precision.names import is_half
-from profet_core.units import format_ms, format_usd, listed_price
-from ui.columns import fit_sentence, plan_gpus, price_source, price_words
+from profet_core.units import TimeUnit, format_ms, format_usd, format_usd_range
+from ui.columns import Per, price_source, price_words
 from ui.inputs.fields import choice, number_field, select
 from ui.predicted import Predicted
 from ui.state.resources import Resources
 from ui.state.session import DEFAULT_METHOD, USUAL_PLAN, Field, Network, Offers, PredictView, session
-from ui.words import FOUR_WORDS, MEASURE_IT, UNMEASURED, custom_gpu_link, joined_phrase, plain, unbroken
+from ui.words import joined_phrase, plain, sentence, unbroken
 
 #: Other offers of the same GPU that are named; the table has them all.
 _ALSO_NAMED = 8
 
 
 def show_details(
-    resources: Resources, network: Predicted, request: Request, rows: Sequence[OfferRow], row: OfferRow
+    resources: Resources, network: Predicted, request: Request, rows: Sequence[OfferRow], row: OfferRow, per: Per
 ) -> None:
-    """Open the dialog of one row; closing it draws the page with what was corrected."""
-    title = f"{row.label} · {plan_gpus(row.plan) if row.plan else row.offer.gpu}"
+    """Open the dialog of one row. A number typed in it draws the page and the dialog again, and changes the link."""
+    name = row.plan.name if row.plan else offer_name(row.offer)
+    typed = _typed()
 
-    @st.dialog(title, width="large", on_dismiss=session.predict_table.choose)
+    @st.dialog(name, width="large", on_dismiss=session.predict_table.choose)
     def dialog() -> None:
+        if _typed() != typed:
+            st.rerun()
+        plans = [one.plan for one in rows if one.plan is not None]
+        st.caption(plain(machine_words(row.offer)))
         if row.plan is None:
             st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")
         else:
-            plans = [one.plan for one in rows if one.plan is not None]
-            st.markdown("\n".join(f"- {line}" for line in _facts(resources, network, plans, row, row.plan)))
-            if row.plan.basis in UNMEASURED:
-                custom_gpu_link()
+            facts = _facts(network, plans, row, row.plan)
+            unit = per.unit(request.workload, plans)
+            facts = {PredictView.per.options[per]: _totals(per.of(request.workload, row.plan), per, unit)} | facts
+            st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
         _corrections(resources, row)
         if row.plan is not None:
             _against(request, plans, row.plan)
+            with st.expander("How was this computed?"):
+                st.markdown("\n".join(f"- {line}" for line in _computed(resources, network, row, row.plan)))
 
     dialog()
+
+
+def _typed() -> tuple[dict[str, float], dict[str, float], str]:
+    """What can be typed in the dialog."""
+    return dict(session.offers.price), dict(session.network.measured), session.network.measured_at
+
+
+def _totals(shown: Plan, per: Per, unit: TimeUnit) -> str:
+    """Time and cost as on its card and its bars, with their ranges."""
+    ends, cost = shown.interval, f"{format_usd(shown.total_usd)}{per.cost_suffix}"
+    time = unit.words(shown.total_s)
+    if ends is None:
+        return plain(f"{time}, {cost}")
+    return plain(
+        f"{time} ({unit.range_words(ends.low_s, ends.high_s)}), {cost} "
+        f"({format_usd_range(ends.low_usd, ends.high_usd)})"
+    )
 
 
 def _corrections(resources: Resources, row: OfferRow) -> None:
     """A price of the visitor's own, and a latency they measured there."""
     price, measured = st.columns(2, gap="medium")
-    name, listed = row.offer.name, listed_price(resources.catalog[row.offer.name].usd_per_hour)
+    name, listed = row.offer.name, format_usd(resources.catalog[row.offer.name].usd_per_hour)
     tip = "Replaces the list price. Empty: the list price."
     with price:
         _number_there("Your price ($/h)", Offers.price, name, f"list price: {listed}", tip)
@@ -75,30 +100,36 @@ def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, 
     number_field(label, key, empty=empty, tip=tip, on_change=take)
 
 
-def _facts(resources: Resources, network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> list[str]:
-    offer, prediction = plan.offer, network.training.prediction
+def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan) -> dict[str, str]:
+    offer = plan.offer
     retired = ", retired" if offer.status == "retired" else ""
     each = "" if offer.gpu_count == 1 else f" for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
-    price = f"{listed_price(offer.usd_per_hour)}/h{each}"
     step = format_ms(plan.latency_ms)
     if network.batch_size is not None:
         step += f" at batch size {plan.batch_size}, {plan.images_per_s:,.0f} images/s"
-    note = f": {plan.latency_note}" if plan.latency_note else ""
-    rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
-    members = ", ".join(f"{name} {format_ms(ms)}" for one in rows for name, ms in one.members.items())
-    joined = joined_phrase(resources.models, prediction)
-    found = {
-        "Price": f"{plain(price)} ({price_source(offer)}{retired})",
+    corrected = (note for note in network.training.warnings if note.code is Code.CORRECTED)
+    return {
+        "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)}{retired})",
         "Step": plain(step),
-        "Basis": plain(f"{FOUR_WORDS[plan.basis].lower()}, {plan.basis.words}{note}"),
-        "More accurate": MEASURE_IT if plan.basis in UNMEASURED else "",
-        "Memory": "" if row.fit is None else plain(fit_sentence(row.fit)),
-        "Also at": plain(_also_at(plans, plan)),
-        "Note": plain(plan.note),
-        "Members, at the profile's size": f"{plain(members)} ({joined})" if members else "",
+        "Basis": plain(f"{plan.basis.words}."),
         "Measured there": _measured_line(network, plan.instance),
+        "Corrected": " ".join(plain(note) for note in corrected if note.values["instance"] == plan.instance),
+        "Memory": "" if row.fit is None else plain(sentence(row.fit.words)),
+        "Also at": plain(_also_at(plans, plan)),
+        "Note": plain(plan.node_note),
     }
-    return [f"**{name}**: {words}" for name, words in found.items() if words]
+
+
+def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Plan) -> list[str]:
+    """What the step and the memory verdict are computed from."""
+    prediction = network.training.prediction
+    lines = [sentence(part) for part in plan.latency_note.split("; ") if part]
+    rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
+    if members := ", ".join(f"{name} {format_ms(ms)}" for one in rows for name, ms in one.members.items()):
+        lines.append(f"Models, at the profile's size: {members} ({joined_phrase(resources.models, prediction)})")
+    if row.fit is not None:
+        lines.append(f"Memory: {row.fit.why}")
+    return [plain(f"{line}.") for line in [*lines, f"{prediction.anchor} is the anchor"]]
 
 
 def _also_at(plans: Sequence[Plan], plan: Plan) -> str:
@@ -141,9 +172,9 @@ def _against(request: Request, plans: Sequence[Plan], plan: Plan) -> None:
     if session.predict.against not in others:
         session.predict.against = USUAL_PLAN
     usual = min(others.values(), key=lambda one: one.total_usd)
-    names = {label: f"{one.title} ({one.gpu_words})" for label, one in others.items()}
+    names = {label: one.name_and_code for label, one in others.items()}
     labels = {USUAL_PLAN: names[usual.label]} | {label: names[label] for label in others if label != usual.label}
     select("Compare with", PredictView.against, labels)
     chosen = others.get(session.predict.against, usual)
-    for line in comparison_sentences(compare(plan, chosen, request.interval_level)):
-        st.markdown(unbroken(line))
+    lines = comparison_sentences(compare(plan, chosen, request.interval_level))
+    st.markdown("\n".join(f"- {unbroken(line)}" for line in lines))

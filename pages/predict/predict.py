@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
-from pages.predict.charts import show_bars, show_cards, show_scatter
+from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import show_details
 from profet_core import ProfetError
-from profet_core.advice.advise import OfferRow, Sort, sorted_rows
+from profet_core.advice.advise import OfferRow, Preset, Sort, advice_on, sorted_rows
+from profet_core.advice.plans import Plan, Workload
+from profet_core.advice.words import headline
 from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.cost import training_energy
 from profet_core.documents.report import report_html, report_source
+from profet_core.messages import Code
 from ui.columns import COSTED_STEPS, Per, TableRow, predict_columns
+from ui.exports import export_row
 from ui.frame import run_page
 from ui.inputs.fields import (
     choice,
     method_input,
     number_field,
     precision_input,
+    recorded_sizes,
     select,
     size_sliders,
     toggle,
@@ -30,17 +37,17 @@ from ui.inputs.fields import (
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
-from ui.predicted import PAGE, Predicted, current_network
+from ui.predicted import PAGE, Predicted, current_network, shown_words
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import PredictView, Training, session
-from ui.tables import download_button, result_table
+from ui.tables import exported_view, result_table
+from ui.words import plain
 
-TITLE = "Training time and cost on every cloud GPU, from one profiled step"
-_BOUNDARY = (
-    "Time counts training and validation steps, not start-up, checkpoints or downloads. Cost is time × hourly price, "
-    "without storage, egress, minimum billing or spot interruptions."
-)
+TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
+#: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
+_PROFILED, _DETAILS = "predict:profiled", "predict:details"
+_BOUNDARY = "Training steps only: no start-up, data, storage or egress."
 
 
 def sidebar(resources: Resources) -> None:
@@ -48,105 +55,165 @@ def sidebar(resources: Resources) -> None:
     network_input(resources)
     workload_input()
     precision_input()
-    deadline, budget = st.columns(2, gap="small")
-    number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
-    number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
     with st.expander("More options"):
-        validation_input()
-        second_input(resources)
-        whole_nodes_input(held_in(resources, session.profile).profile.meta)
+        deadline, budget = st.columns(2, gap="small")
+        number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
+        number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
         number_field(
             "Confidence for deadline and budget (%)",
             Training.certainty,
             tip="Cards recommend an instance only if it meets both with this probability.",
         )
+        validation_input()
+        second_input(resources)
+        whole_nodes_input(held_in(resources, session.profile).profile.meta)
         toggle("Add data loading", Training.loading, "Adds the 6% to 9% that measured epochs took beyond their steps.")
         method_input(resources)
 
 
 def main(resources: Resources) -> None:
-    """Draw sliders, cards, and bars, scatter or table."""
-    size_sliders(resources)
+    """Draw what is shown, the recommendation, sliders, and bars, scatter or table."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
+        st.title(TITLE, anchor=False, width="content")
+        exports = st.container(width="content", key="exports")
     try:
         network = current_network(resources)
-        latency_question(network)
+        _strip(resources, network)
         answer = answer_advise(resources, with_offers(resources, network.question), PAGE, network.training)
     except ProfetError:
-        # The way out may be a wider filter, or an anchor of the visitor's own.
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            offer_buttons(resources)
+        # The way out may be another size or filter, or an anchor of the visitor's own.
+        size_sliders(resources)
+        _toolbar(resources)
         raise
     # Without a batch size only a step is known.
     per = Per.STEP if network.batch_size is None else Per(session.predict.per)
     rows = sorted_rows(chosen_rows(answer.rows, keep=session.predict_table.open), Sort(session.predict.sort))
-    cards = st.container()
-    _choices(resources, network)
-    request = answer.advice.request
-    with cards:
-        show_notices(network)
-        plans = [row.plan for row in rows if row.plan is not None]
-        show_cards(plans, request.limits, request.workload, per)
-    view = session.predict.chart
+    plans = [row.plan for row in rows if row.plan is not None]
+    advice = advice_on(answer.advice.request, plans, answer.advice.excluded) if plans else answer.advice
+    request, prediction, view = advice.request, network.training.prediction, session.predict.chart
+    if plans and per is Per.TRAINING:
+        st.markdown(plain(headline(advice.recommended)))
+    latency_question(network)
+    if plans:
+        show_cards(advice.recommended, request.workload, per)
+    else:
+        show_none(rows, answer.training.steps.batch_size if network.batch_size else None)
+    size_sliders(resources)
+    _toolbar(resources)
+    show_notices(network, besides=(Code.MORE_CLASSES,))
+    table = partial(_table_rows, resources, request.workload, rows, per)
+    columns = predict_columns(per, per.unit(request.workload, plans))
+    if plans:
+        source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+        with exports:
+            export_row(
+                "profet-predict",
+                lambda: exported_view(table(), columns, session.predict_table),
+                charts=view != "table",
+                report=partial(report_html, advice, source),
+            )
     if view == "bars":
-        level = answer.training.prediction.interval_level or request.interval_level
-        show_bars(rows, request.workload, per, request.limits, level)
+        level = prediction.interval_level or request.interval_level
+        show_bars(rows, request.workload, per, request.limits, level, _profiled_plans(resources, network, answer))
     elif view == "scatter":
         show_scatter(rows, request.workload, per, request.limits)
     else:
-        _table(resources, network, answer, rows, per)
-    st.caption(f"{_BOUNDARY} {price_line(row.offer for row in rows)}")
+        result_table(
+            table(),
+            columns,
+            choices=session.predict_table,
+            stem="profet-predict",
+            title=f"{PredictView.per.options[per]}: time and cost",
+            row_key=lambda row: row.plan.label,
+            exports=False,
+        )
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.caption(f"{_BOUNDARY} {price_line(row.offer for row in rows)}", width="content")
+        if view != "table":
+            _details_choice(rows)
     opened = next((row for row in rows if row.label == session.predict_table.open), None)
     if opened is not None:
-        show_details(resources, network, request, rows, opened)
+        show_details(resources, network, request, rows, opened, per)
 
 
-def _choices(resources: Resources, network: Predicted) -> None:
+def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
+    """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
+    asked = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
+    sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
+    is_profiled = sizes == (network.batch_size, network.training.pixels)
+    question, plans = st.session_state.get(_PROFILED, (None, {}))
+    if is_profiled or question != asked:
+        found = answer if is_profiled else answer_advise(resources, asked, PAGE)
+        plans = {row.label: row.plan for row in found.rows if row.plan is not None}
+        st.session_state[_PROFILED] = asked, plans
+    return {} if is_profiled else plans
+
+
+def _details_choice(rows: list[OfferRow]) -> None:
+    """What a click on a bar does, for who has no mouse."""
+    names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
+    st.session_state[_DETAILS] = None
+
+    def choose() -> None:
+        session.predict_table.choose(st.session_state[_DETAILS] or "")
+
+    st.selectbox(
+        "Details of an instance",
+        tuple(names),
+        index=None,
+        format_func=names.__getitem__,
+        key=_DETAILS,
+        placeholder="Details of …",
+        label_visibility="collapsed",
+        on_change=choose,
+        width=250,
+    )
+
+
+def _strip(resources: Resources, network: Predicted) -> None:
+    """Which network and training the numbers are for."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(width="content", key="shown"):
+            st.markdown(plain(shown_words(resources, network)))
+        if not network.held.is_own:
+            st.badge("Sample", color="primary")
+            st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=_ask_for_upload)
+
+
+def _ask_for_upload() -> None:
+    session.profile.source = "upload"
+
+
+def _toolbar(resources: Resources) -> None:
     """What is shown, and how."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="choices"):
-        preset_choice()
+    batch_size = recorded_sizes(resources)["batch"]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
-            "Per",
+            "Show for",
             PredictView.per,
-            disabled=network.batch_size is None,
-            help="Epochs need the batch size of the profile." if network.batch_size is None else None,
+            disabled=batch_size is None,
+            help="Epochs need the batch size of the profile." if batch_size is None else None,
         )
+        preset_choice()
         choice("View", PredictView.chart)
-        if session.predict.chart == "bars":
-            select("Sort", PredictView.sort, width=105)
+        if session.predict.chart == "bars" and session.offers.preset != Preset.ORIGINAL:
+            select("Sort by", PredictView.sort, width=95)
         offer_buttons(resources)
 
 
-def _table(resources: Resources, network: Predicted, answer: AdviseAnswer, rows: list[OfferRow], per: Per) -> None:
-    workload, shown = answer.advice.request.workload, []
+def _table_rows(resources: Resources, workload: Workload, rows: list[OfferRow], per: Per) -> list[TableRow]:
+    found = []
     for row in rows:
         if row.plan is not None:
             plan = per.of(workload, row.plan)
             total_s = plan.total_s * (COSTED_STEPS if per is Per.STEP else 1)
             energy = training_energy(total_s, plan.offer, resources.gpus, plan.gpus)
-            shown.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
-
-    def report_button() -> None:
-        """One page, which is made when it is asked for."""
-        prediction = network.training.prediction
-        advice = replace(answer.advice, plans=tuple(row.plan for row in rows if row.plan is not None))
-        source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
-        made, tip = partial(report_html, advice, source), "One page to print or send."
-        name, icon = "profet-report.html", ":material/print:"
-        download_button("Report", made, name, "text/html", "report", icon=icon, help=tip)
-
-    result_table(
-        shown,
-        predict_columns(per),
-        choices=session.predict_table,
-        stem="profet-predict",
-        title=f"{PredictView.per.options[per]}: time and cost",
-        row_key=lambda row: row.plan.label,
-        beside=report_button,
-    )
+            found.append(TableRow(plan, row.fit, *((energy.kwh, energy.co2e_kg) if energy else (None, None))))
+    return found
 
 
 run_page(
-    TITLE,
+    "",
     main,
     lambda: (*session.asked, session.training, session.offers, session.predict, session.predict_table),
     sidebar,

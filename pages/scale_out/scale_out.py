@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,13 +10,13 @@ import streamlit as st
 
 from profet_core.advice.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
-from profet_core.catalog.naming import machine_words
+from profet_core.catalog.naming import offer_name
 from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import Strategy
-from profet_core.units import format_significant, format_time, format_usd
+from profet_core.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import GRAY, show_chart
-from ui.columns import OUT_COLUMNS
+from ui.columns import out_columns
 from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
 from ui.frame import run_page
 from ui.inputs.fields import (
@@ -24,6 +25,7 @@ from ui.inputs.fields import (
     number_field,
     parameters_input,
     select,
+    toggle,
     typed_network,
     validation_input,
 )
@@ -61,6 +63,7 @@ def sidebar(resources: Resources) -> None:
     number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="GPUs of whole machines together.", at=left)
     number_field("Images", Training.images, tip="Training images per epoch.", at=right)
     with st.expander("More options"):
+        toggle("Compare gradient exchanges", ScaleOut.exchanges, "All of them in the chart.")
         validation_input()
 
 
@@ -77,13 +80,14 @@ _STRATEGIES = {
     Strategy.PS_CPU: ("server on CPU (2017)", Look(OCHRE, "dashdot")),
     Strategy.PS_GPU: ("server on GPUs (2017)", Look(MAGENTA, "longdash")),
 }
+_LAST_PAYING = "More GPUs than this cost more than they save"
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def main(resources: Resources) -> None:
     """Draw the page."""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("Show", ScaleOut.out_shows)
+        choice("Value", ScaleOut.out_shows)
         preset_choice()
         offer_buttons(resources)
     question = _question(resources)
@@ -94,21 +98,23 @@ def main(resources: Resources) -> None:
         raise InputError(_why_none(question))
     rows = _shown(answering.plans)
     if not rows:
-        st.info("No instance here has these GPUs. Choose another preset.", icon=":material/info:")
+        st.info("No machine here has these GPUs. Choose *All offers*.", icon=":material/info:")
         return
     chosen = next((row for row in rows if row.label == session.scale_out_table.open), rows[0])
     _chart(answering.on(chosen.label), chosen)
     gpus = question.total_gpus
     result_table(
         rows,
-        OUT_COLUMNS,
+        out_columns(shared_time_unit(row.epoch_s for row in rows)),
         choices=session.scale_out_table,
         stem="profet-scale-out",
         title="Machines with several GPUs" if gpus is None else f"Machines with {gpus} GPUs together",
         row_key=lambda row: row.label,
     )
-    st.caption(f"Select a row to see its curve. {price_line(row.offer for row in rows)}")
-    st.caption("Multi-GPU results come from formulas fitted to published benchmarks.")
+    st.caption(
+        "Select a row to see its curve. Formulas fitted to published benchmarks give these numbers. "
+        f"{price_line(row.offer for row in rows)}"
+    )
     st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "scaleout"})
 
 
@@ -168,13 +174,18 @@ def _why_none(question: ScaleoutQuestion) -> str:
 
 
 def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
-    """Every strategy on one offer, over the number of GPUs; the chosen one with its interval."""
-    state, links = session.scale_out, answer.interconnect
-    assumed = f"; assumed: {links.assumed}" if links.assumed else ""
-    machine = f"{machine_words(chosen.offer)}: {chosen.offer.gpu_count} × {chosen.offer.gpu}"
-    st.markdown(f"**{plain(machine)}** :small[{plain(f'{links.words}{assumed}. You pay for whole machines.')}]")
+    """One offer over the number of GPUs, with its interval; other exchanges of gradients where they are asked for."""
+    state, links, offer = session.scale_out, answer.interconnect, chosen.offer
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        # 'PCIe' of 'PCIe through host memory'.
+        link = re.split(" through | between ", links.link.words)[0]
+        st.markdown(f"**{plain(f'{offer_name(offer, offer.gpu_count)}, {link}')}**", width="content")
+        with st.popover("Link assumptions", type="tertiary"):
+            assumed = f" Assumed: {links.assumed}." if links.assumed else ""
+            st.markdown(plain(f"{links.words}.{assumed} You pay for whole machines."))
     shows = state.out_shows
-    rows = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in STRATEGIES]
+    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.strategy]
+    rows = [_curve(answer.curve, each, shows, chosen=each == answer.strategy) for each in drawn]
     counts = rows[0].sizes
     if shows == "speed_up":
         rows.append(Curve(label="perfect", look=Look(GRAY, "dot"), sizes=counts, values=counts))
@@ -185,12 +196,9 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
         _SHOWN[shows],
         count_axis("GPUs", counts[0], counts[-1], _TICKS),
         at=state.gpus if state.gpus in counts else None,
-        crossed=((last, paying), "cost rises faster beyond") if last and paying else None,
+        crossed=((last, paying), _LAST_PAYING) if last and paying else None,
     )
     show_chart(figure, "scale-out")
-    if answer.last_paying is not None:
-        gpus = "1 GPU" if answer.last_paying == 1 else f"{answer.last_paying} GPUs"
-        st.caption(f"× Beyond {gpus}, cost rises faster than speed.")
 
 
 def _curve(rows: Sequence[CurveRow], strategy: Strategy, shows: str, *, chosen: bool) -> Curve:

@@ -1,4 +1,4 @@
-"""Sizes: latency and cost over batch and image size, and the scaler between two measured latencies."""
+"""Sizes: latency and cost over batch and image size."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.advice.plans import Plan
-from profet_core.answers.sizes import ScaleQuestion, SizeCurve, SizePoint, SizesAnswer, answer_scale, answer_sizes
+from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
+from profet_core.messages import Code
 from profet_core.sizes.axes import KNOTS, axis_range
-from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
+from profet_core.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import show_chart
-from ui.columns import SIZE_COLUMNS, plan_gpus
+from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
 from ui.inputs.fields import (
     SIZE_LABELS,
     choice,
-    number_field,
-    select,
     size_sliders,
-    size_stops,
     validation_input,
     workload_input,
 )
@@ -35,42 +33,6 @@ from ui.state.resources import Resources
 from ui.state.session import SizesView, session
 from ui.tables import result_table
 from ui.words import plain
-
-
-def show_scaler(resources: Resources, axis: str, *, log: bool) -> None:
-    """Two latencies in, the latency at the slider's size out."""
-    smallest, largest = axis_range(axis)
-    min_key, max_key, at_key = (f"scaler_{name}_{axis}" for name in ("min", "max", "at"))
-    instance, low, high, method = st.columns([3, 2, 2, 3], gap="small", vertical_alignment="bottom")
-    with instance:
-        names = {name: resources.instance_label(name) for name in SizesView.scaler_instance.options}
-        select("Target instance", SizesView.scaler_instance, names)
-    number_field(f"Latency at {smallest} (ms)", min_key, empty="measured", at=low)
-    number_field(f"Latency at {largest} (ms)", max_key, empty="measured", at=high)
-    with method:
-        choice("Method", SizesView.scaler_method)
-    min_ms, max_ms, at = (getattr(session.sizes, key) for key in (min_key, max_key, at_key))
-    st.select_slider(SIZE_LABELS[axis], size_stops(axis, at, log=log), key=at_key, persist_state="session")
-    if min_ms is None or max_ms is None:
-        words = SIZE_LABELS[axis].lower().removesuffix(" (pixels)")
-        st.info(f"Enter the measured latency at {words} {smallest} and at {words} {largest}.", icon=":material/info:")
-        return
-    question = ScaleQuestion(
-        instance=session.sizes.scaler_instance,
-        axis=axis,
-        min_ms=min_ms,
-        max_ms=max_ms,
-        at=at,
-        method=session.sizes.scaler_method,
-    )
-    answer = answer_scale(resources, question, range(smallest, largest + 1))
-    st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {question.at}", f"{format_ms(answer.scaled.latency_ms)}/step")
-    offer = resources.catalog[question.instance]
-    look = gpu_look(offer.gpu)
-    line = Curve(label=question.instance, look=look, sizes=answer.sizes, values=answer.curve_ms)
-    show_chart(curves([line], LATENCY, size_axis(axis, answer.sizes, log=log), log=log, at=question.at), "scaler")
-    st.caption("The curve is fitted on the measured networks. `profet scale` prints the same number.")
-
 
 #: Where curves are computed beside the chosen size: evenly in the logarithm, and at every measured size.
 _GRID = {axis: {*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 17))} for axis in KNOTS}
@@ -83,41 +45,32 @@ _SHOWN = {
 
 
 def sidebar(resources: Resources) -> None:
-    """What the curves depend on; the scaler asks in its own place."""
-    if session.sizes.sizes_view != "scaler":
-        network_input(resources)
-        workload_input()
-        with st.expander("More options"):
-            validation_input()
-            second_input(resources)
+    """What the curves depend on."""
+    network_input(resources)
+    workload_input()
+    with st.expander("More options"):
+        choice("Scale of the chart", SizesView.scale)
+        validation_input()
+        second_input(resources)
 
 
 def main(resources: Resources) -> None:
-    """Draw sliders, curves and table, or the scaler."""
-    scaler, axis = session.sizes.sizes_view == "scaler", session.sizes.axis
-    log = session.sizes.scale == "log"
-    if not scaler:
-        size_sliders(resources, log=log)
+    """Draw sliders, curves and table."""
+    axis, log = session.sizes.axis, session.sizes.scale == "log"
+    size_sliders(resources, log=log)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        choice("View", SizesView.sizes_view)
-        choice("Curve over", SizesView.axis)
-        if not scaler:
-            choice("Show", SizesView.shows)
-        choice("Scale", SizesView.scale)
-        if not scaler:
-            preset_choice()
-            offer_buttons(resources)
-            gpus_place = st.container(width="content")
-    if scaler:
-        show_scaler(resources, axis, log=log)
-    else:
-        _show_curves(resources, axis, gpus_place, log=log)
+        choice("Along", SizesView.axis)
+        choice("Value", SizesView.shows)
+        preset_choice()
+        offer_buttons(resources)
+        gpus_place = st.container(width="content")
+    _show_curves(resources, axis, gpus_place, log=log)
 
 
 def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *, log: bool) -> None:
     network = current_network(resources)
     latency_question(network)
-    show_notices(network)
+    show_notices(network, besides=(Code.MORE_CLASSES,))
     at = _chosen_size(network, axis)
     smallest, largest = axis_range(axis)
     answer = answer_sizes(
@@ -132,18 +85,17 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     )
     known = {curve.row.label: curve for curve in answer.curves}
     if not known:
-        st.info("No instance here has a number. Choose another preset or widen the filter.", icon=":material/info:")
+        st.info(
+            "Nothing to show for these instances. Choose *All offers*, or clear the filter.", icon=":material/info:"
+        )
         return
     with gpus_place:
         drawn = drawn_rows([curve.row for curve in answer.curves], keep=session.sizes_table.open)
     shows = session.sizes.shows
-    lines = [_curve(known[row.label], answer.sizes, shows) for row in drawn]
+    lines = [_curve(known[row.label], answer.sizes, shows, axis) for row in drawn]
     show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
     if axis == "pixels":
-        st.caption(
-            "The measured networks have more classes at larger images (32 pixels: 10; 64 and 128: 100; 224 and 256: "
-            "1,000), and so do these curves."
-        )
+        st.caption("Assumes more classes at larger images, as in the measured data (10 at 32 pixels, 1,000 at 224).")
     _table(answer, axis, at)
 
 
@@ -154,13 +106,17 @@ def _chosen_size(network: Predicted, axis: str) -> int | None:
 def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
     """Every instance at the chosen size, or each at its largest batch that fits."""
     if axis == "batch":
-        choice("Table at", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+        choice("Table for", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+    largest = axis == "batch" and session.sizes.each_at == "largest"
+    columns = size_columns(shared_time_unit(row.plan.total_s for row in answer.rows), with_batch=largest)
     result_table(
         sorted(answer.rows, key=_by_cost),
-        SIZE_COLUMNS,
+        columns,
         choices=session.sizes_table,
-        stem=f"profet-{axis}-{at}",
-        title=f"{SIZE_LABELS[axis]} {at}: every instance",
+        stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",
+        title="Every instance at its largest batch that fits"
+        if largest
+        else f"{SIZE_LABELS[axis]} {at}: every instance",
         row_key=lambda row: row.plan.label,
     )
     without = [curve.row.offer.name for curve in answer.curves if does_not_fit(curve.row.fit)]
@@ -174,18 +130,23 @@ def _by_cost(row: SizePoint) -> tuple[float, float]:
     return row.plan.total_usd, row.plan.total_s
 
 
-def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
+def _largest_fit(curve: SizeCurve, axis: str) -> int | None:
+    """The largest batch is the one that table and details name."""
+    return curve.row.fit.largest_batch if axis == "batch" and curve.row.fit is not None else curve.largest_fit
+
+
+def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, axis: str) -> Curve:
     row, plans = curve.row, [point.plan for point in curve.points]
     found = [_value(plan, shows) for plan in plans]
     ends = [each for _, each in found if each is not None]
-    label = plan_gpus(plans[0])
+    label = plans[0].name
     return Curve(
         label=f"{label} (anchor)" if row.is_anchor else label,
         look=gpu_look(row.offer.gpu),
         sizes=sizes,
         values=[value for value, _ in found],
         ends=ends if len(ends) == len(found) else None,
-        largest_fit=curve.largest_fit,
+        largest_fit=_largest_fit(curve, axis),
         chosen=row.label == session.sizes_table.open,
     )
 

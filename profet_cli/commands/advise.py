@@ -13,7 +13,6 @@ from profet_cli.output import (
     Column,
     cell,
     fit_words,
-    gpus_cell,
     print_json,
     print_offers,
     print_old_prices,
@@ -33,7 +32,7 @@ from profet_core.documents.report import report_html, report_source
 from profet_core.errors import InputError
 from profet_core.fields.questions import ADVISE, AdviseQuestion
 from profet_core.multi_gpu.step import CHECKED_ON, ScaledStep
-from profet_core.units import format_duration, format_ms, format_significant, format_usd
+from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 
 
 def add_advise(parser: argparse.ArgumentParser) -> None:
@@ -71,10 +70,10 @@ def _print_advice(advice: Advice, comparison: Comparison | None, *, every: bool)
     named |= {plan.instance for plan in (comparison.a, comparison.b)} if comparison else set()
     print("\n".join(answer_sentences(advice)), end="\n\n")
     shown = print_offers(advice.plans, _columns(advice), every=every, keep=named)
-    _print_list("Basis:", [f"{basis}: {basis.words}" for basis in dict.fromkeys(plan.basis for plan in shown)])
+    _print_list("Basis:", [basis.words for basis in dict.fromkeys(plan.basis for plan in shown)])
     _print_list("Sources:", _grouped((plan.instance, plan.latency_note) for plan in shown if plan.latency_note))
     picks = {"cheapest": advice.cheapest, "fastest": advice.fastest}
-    lines = {name: filter(None, (pick.plan.label, pick_line(pick))) for name, pick in picks.items()}
+    lines = {name: filter(None, (pick.plan.name_and_code, pick_line(pick))) for name, pick in picks.items()}
     _print_list("Recommendations:", [f"{name}: {', '.join(line)}" for name, line in lines.items()])
     _print_list("Faster for more money:", [upgrade_line(upgrade) for upgrade in advice.upgrades])
     # Spot versus on-demand of one instance is omitted.
@@ -83,15 +82,17 @@ def _print_advice(advice: Advice, comparison: Comparison | None, *, every: bool)
     _print_list("Not shown:", _grouped((one.instance, one.reason) for one in advice.excluded))
     print_old_prices(shown)
     if comparison:
-        _print_list(f"{comparison.a.label} vs. {comparison.b.label}:", comparison_sentences(comparison))
+        a, b = comparison.a.name_and_code, comparison.b.name_and_code
+        _print_list(f"{a} vs. {b}:", comparison_sentences(comparison))
 
 
 def _columns(advice: Advice) -> list[Column[Plan]]:
     limits, times, costs, chances = advice.request.limits, [], [], []
+    unit = shared_time_unit(plan.total_s for plan in advice.plans)
     if any(plan.interval for plan in advice.plans):
         times = [
-            ("from", lambda plan: cell(plan.interval and plan.interval.low_s, format_duration)),
-            ("to", lambda plan: cell(plan.interval and plan.interval.high_s, format_duration)),
+            ("from", lambda plan: cell(plan.interval and plan.interval.low_s, unit.words)),
+            ("to", lambda plan: cell(plan.interval and plan.interval.high_s, unit.words)),
         ]
         costs = [
             ("from", lambda plan: cell(plan.interval and plan.interval.low_usd, format_usd)),
@@ -103,15 +104,15 @@ def _columns(advice: Advice) -> list[Column[Plan]]:
         chances.append(("in budget", lambda plan: cell(plan.in_budget, format_certainty)))
     return [
         ("offer", lambda plan: plan.label),
-        ("GPU", lambda plan: gpus_cell(plan.offer)),
-        ("time", lambda plan: format_duration(plan.total_s)),
+        ("GPU", lambda plan: plan.name),
+        ("time", lambda plan: unit.words(plan.total_s)),
         *times,
         ("cost", lambda plan: format_usd(plan.total_usd)),
         *costs,
         *chances,
         ("$/h", lambda plan: format_usd(plan.offer.usd_per_hour)),
         ("$/GPU/h", lambda plan: format_usd(plan.offer.usd_per_gpu_hour)),
-        ("basis", lambda plan: plan.basis),
+        ("basis", lambda plan: plan.basis.word),
         ("note", lambda plan: plan.note or MISSING),
     ]
 
@@ -158,6 +159,7 @@ def _print_curve(answer: ScaledTraining) -> None:
     print(f"{network}, on {where}: {answer.interconnect.words}{assumed}\n")
     strong = any(row.over_one for row in answer.curve)
     over_one = ("vs. 1 GPU",) if strong else ()
+    unit = shared_time_unit(row.epoch_s for row in answer.curve)
     print_table(
         (
             "GPUs",
@@ -184,7 +186,7 @@ def _print_curve(answer: ScaledTraining) -> None:
                 f"{row.step.speed_up:.2f}x",
                 _speed_up_range(row.step),
                 *((cell(row.over_one, lambda times: f"{times:.2f}x"),) if strong else ()),
-                format_duration(row.epoch_s),
+                unit.words(row.epoch_s),
                 cell(row.epoch_usd, format_usd),
                 fit_words(row.fit),
             )
@@ -229,14 +231,15 @@ def _print_nodes(answer: ScaledTraining, *, every: bool) -> None:
         print("\nno multi-GPU offer has a known step latency")
         return
     print("\nwhole machines, all GPUs training")
+    unit = shared_time_unit(plan.epoch_s for plan in answer.plans)
     columns: list[Column[WholeNodePlan]] = [
         ("instance", lambda plan: plan.offer.name),
-        ("GPUs", lambda plan: gpus_cell(plan.offer)),
+        ("GPUs", lambda plan: plan.plan.name),
         ("step", lambda plan: format_ms(plan.step.latency_ms)),
         ("images/s", lambda plan: format_significant(plan.step.images_per_s)),
         ("speed-up", lambda plan: f"{plan.step.speed_up:.2f}x"),
         ("90%", lambda plan: _speed_up_range(plan.step)),
-        ("time/epoch", lambda plan: format_duration(plan.epoch_s)),
+        ("time/epoch", lambda plan: unit.words(plan.epoch_s)),
         ("$/epoch", lambda plan: format_usd(plan.epoch_usd)),
         ("$/h", lambda plan: format_usd(plan.usd_per_hour)),
         ("memory", lambda plan: fit_words(plan.fit)),

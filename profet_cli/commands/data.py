@@ -77,13 +77,13 @@ def _several(what: str, count: int) -> str:
 
 #: Action -> its line in `profet data --help`.
 ACTIONS = {
-    "import": "convert collections, PROFET pickles or tables to a folder in the data layout",
+    "import": "convert collections or PROFET's tables to a folder in the data layout",
     "check": "show a folder's contents, missing cells per pair of instances, and anomalies",
     "merge": "merge folders in the data layout into a new one",
 }
 #: Action -> its folders, and what they are.
 _FOLDERS = {
-    "import": ("SOURCE", "folder of `profet collect`, PROFET pickles or tables; or pickles of one release"),
+    "import": ("SOURCE", "folder of `profet collect`, or of PROFET's tables"),
     "check": ("FOLDER", "folder that `profet data` wrote or can import"),
     "merge": ("FOLDER", "folders that `profet data` wrote"),
 }

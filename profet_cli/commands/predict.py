@@ -15,7 +15,6 @@ from profet_cli.output import (
     Column,
     cell,
     fit_words,
-    gpus_cell,
     print_json,
     print_notes,
     print_offers,
@@ -23,6 +22,7 @@ from profet_cli.output import (
     print_warnings,
 )
 from profet_core.answers.predict import answer_predict
+from profet_core.catalog.naming import offer_name
 from profet_core.cost import CostRow
 from profet_core.documents.answers import COSTS, PREDICTION, SCALED
 from profet_core.errors import InputError
@@ -31,7 +31,7 @@ from profet_core.latency import LEVEL
 from profet_core.prediction.checks import input_wait_note
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.records import InstancePrediction
-from profet_core.units import format_duration, format_ms, format_significant, format_usd
+from profet_core.units import format_ms, format_significant, format_usd, shared_time_unit
 
 if TYPE_CHECKING:
     from profet_core.answers.estimate import EstimateQuestion
@@ -53,14 +53,14 @@ def run_predict(options: argparse.Namespace) -> None:
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in answer.profile.ignored)))
     columns: list[Column[InstancePrediction]] = [
         ("instance", lambda row: row.instance),
-        ("GPU", lambda row: gpus_cell(row.offer)),
+        ("GPU", lambda row: offer_name(row.offer)),
         ("ms/step", lambda row: "not given" if row.latency_ms is None else format_ms(row.latency_ms)),
         *([] if level is None else _bounds(level)),
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
         ("$/GPU/h", lambda row: format_usd(row.offer.usd_per_gpu_hour)),
-        ("basis", lambda row: row.basis),
+        ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.status),
     ]
     every, keep = options.every_offer or question.narrowing.is_narrow, {prediction.anchor, *(question.targets or ())}
@@ -68,7 +68,7 @@ def run_predict(options: argparse.Namespace) -> None:
     print_notes(shown)
     print_old_prices(shown)
     bases = dict.fromkeys(row.basis for row in shown)
-    print("Basis: " + "; ".join(f"{basis}: {basis.words}" for basis in bases) + ".")
+    print("Basis: " + "; ".join(basis.words for basis in bases) + ".")
     similarity = prediction.similarity
     if similarity and not similarity.warned_of:
         print(
@@ -104,17 +104,18 @@ def run_cost(options: argparse.Namespace) -> None:
     training, table = answer.training, answer.table
     print_warnings(training.warnings)
     steps = {row.instance: row for row in training.steps.step_times}
+    epoch, total = (shared_time_unit(getattr(row, name) for row in table.rows) for name in ("epoch_s", "total_s"))
     columns: list[Column[CostRow]] = [
         ("instance", lambda row: row.instance),
-        ("GPU", lambda row: gpus_cell(row.offer)),
+        ("GPU", lambda row: offer_name(row.offer)),
         ("memory fit (batch)", lambda row: fit_words(answer.fits.get(row.instance))),
-        ("time/epoch", lambda row: format_duration(row.epoch_s)),
+        ("time/epoch", lambda row: epoch.words(row.epoch_s)),
         ("$/epoch", lambda row: format_usd(row.epoch_usd)),
-        (f"{table.epochs} epochs", lambda row: format_duration(row.total_s)),
+        (f"{table.epochs} epochs", lambda row: total.words(row.total_s)),
         ("total $", lambda row: format_usd(row.total_usd)),
         ("images/s", lambda row: format_significant(row.images_per_s)),
         ("speed-up", lambda row: cell(row.speedup, lambda times: f"{times:.2f}x")),
-        ("basis", lambda row: steps[row.instance].basis),
+        ("basis", lambda row: steps[row.instance].basis.word),
         ("status", lambda row: row.status),
     ]
     every = options.every_offer or question.narrowing.is_narrow
@@ -186,17 +187,18 @@ def run_estimate(options: argparse.Namespace) -> None:
         f"method: {found.method}."
     )
     costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+    epoch = shared_time_unit(row.epoch_s for row in costs.values())
     by_profile = {row.instance: row.profiled_ms for row in answer.disagreements}
     compared: list[Column[InstancePrediction]] = [
         ("by profile", lambda row: cell(by_profile.get(row.instance), format_ms)),
     ]
     per_epoch: list[Column[InstancePrediction]] = [
-        ("time/epoch", lambda row: format_duration(costs[row.instance].epoch_s)),
+        ("time/epoch", lambda row: epoch.words(costs[row.instance].epoch_s)),
         ("$/epoch", lambda row: format_usd(costs[row.instance].epoch_usd)),
     ]
     columns: list[Column[InstancePrediction]] = [
         ("instance", lambda row: row.instance),
-        ("GPU", lambda row: gpus_cell(row.offer)),
+        ("GPU", lambda row: offer_name(row.offer)),
         ("ms/step", lambda row: cell(row.latency_ms, format_ms)),
         *_bounds(LEVEL),
         *(compared if by_profile else ()),
@@ -204,7 +206,7 @@ def run_estimate(options: argparse.Namespace) -> None:
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         *(per_epoch if costs else ()),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
-        ("basis", lambda row: row.basis),
+        ("basis", lambda row: row.basis.word),
         ("status", lambda row: row.status),
     ]
     every = options.every_offer or question.narrowing.is_narrow or bool(question.targets)

@@ -1,4 +1,4 @@
-"""`profet train`: fit all models, one file of coefficients, or custom models."""
+"""`profet train`: fit all models, one file of coefficients, or calibrate custom GPUs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from profet_core.catalog import Gpus
     from profet_lab.datasets.dataset import Dataset
     from profet_lab.measurements.tables import Measurements
-    from profet_lab.own_gpus.groups import PairGroup
 
 #: What `--format json` prints, and the lines that are printed without it.
 Trained = tuple[Document, Sequence[str]]
@@ -89,43 +88,23 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
     }
 
 
-def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Sequence[str]) -> Trained:
-    """What cells of other GPUs tell; `parts`: options that own data go without."""
+def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Sequence[str]) -> Trained:
+    """What measured cells of other GPUs tell; `parts`: options that are about the published models."""
     with training_set():
-        from profet_lab.own_gpus.calibrate_gpus import calibrate_gpus, calibrated_file, check_out, read_files, write_own
-        from profet_lab.own_gpus.groups import pair_groups, read_data
+        from profet_lab.custom_gpus import calibrate_gpus, calibrated_file, check_out, read_data, write_calibrated
     out = _out(options, parts)
     check_out(out)
     dataset = read_data(folders)
     base = Path(options.models) if options.models else shipped_folder("models")
     models = load_models(base)
-    known = models.transfer
-    if not set(known.instances) & set(dataset.instances):
-        raise InputError(
-            f"Your measurements add to those of {', '.join(known.instances)}: give these too, with --data."
-        )
     models.verify()
-    transfer = with_own_gpus(known, read_own_gpus(own_gpus_path(), known.gpus))
+    transfer = with_own_gpus(models.transfer, read_own_gpus(own_gpus_path(), models.transfer.gpus))
     found, without = calibrate_gpus(dataset, transfer)
-    groups, pairs_without = pair_groups(dataset, transfer)
-    if not found and not groups:
-        said = "; ".join(f"{name}: {why}" for name, why in without.items()) or "the models already cover all instances"
-        raise InputError(f"These measurements add nothing: {said}.")
-
-    def write_pairs(folder: Path) -> None:
-        with training_set():
-            from profet_lab import train as training
-        checksum, files = str(models.manifest["checksum"]), read_files(dataset)
-        training.write_pairs(groups, folder, base_checksum=checksum, fitted_on=files, seed=options.seed)
-
-    write_own(
-        base,
-        out,
-        calibrated=calibrated_file(found, transfer, dataset) if found else None,
-        write_pairs=write_pairs if groups else None,
-    )
-    machines = [one.instance for one in found] + [one.instance for group in groups for one in group.machines]
-    without = {name: why for name, why in without.items() if name not in machines}
+    if not found:
+        why = "; ".join(f"{name}: {why}" for name, why in without.items()) or "the models already cover all instances"
+        raise InputError(f"These measurements add nothing: {why}.")
+    write_calibrated(base, out, calibrated_file(found, transfer, dataset))
+    without = {name: why for name, why in without.items() if name not in {one.instance for one in found}}
     document: Document = {
         "out": str(out),
         "gpus": [
@@ -139,34 +118,15 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
             }
             for one in found
         ],
-        "pairs": [
-            {
-                "anchor": anchor,
-                "target": target,
-                "workloads": group.measurements.distinct_workloads,
-                "networks": group.measurements.networks,
-            }
-            for group in groups
-            for anchor, target in group.pairs
-        ],
-        "pairs_without": [
-            {"anchor": anchor, "target": target, "why": why} for (anchor, target), why in pairs_without.items()
-        ],
-        "without": _reasons(without),
+        "without": [{"instance": name, "why": why} for name, why in without.items()],
     }
     lines = (
         *(_calibrated_line(one) for one in found),
-        *(_group_line(group) for group in groups),
-        *still_to_price(machines, dataset),
-        *(f"{anchor} to {target}: no models: {why}" for (anchor, target), why in pairs_without.items()),
+        *still_to_price([one.instance for one in found], dataset),
         *(f"{name}: nothing learned: {why}" for name, why in without.items()),
         f"written to {out}",
     )
     return document, lines
-
-
-def _reasons(without: Mapping[str, str]) -> list[Document]:
-    return [{"instance": name, "why": why} for name, why in without.items()]
 
 
 def _calibrated_line(one: CalibratedGpu) -> str:
@@ -174,15 +134,6 @@ def _calibrated_line(one: CalibratedGpu) -> str:
         f"{one.instance} ({one.gpu}{', TF32' if one.tf32 else ''}): {one.cells} workloads of {one.networks} "
         f"networks; 90% prediction interval for new networks: +{100 * math.expm1(quantile() * one.log_sd):.0f}%"
     )
-
-
-def _group_line(group: PairGroup) -> str:
-    by_anchor: dict[str, list[str]] = {}
-    for anchor, target in group.pairs:
-        by_anchor.setdefault(anchor, []).append(target)
-    pairs = "; ".join(f"{anchor} to {', '.join(targets)}" for anchor, targets in by_anchor.items())
-    workloads, networks = group.measurements.distinct_workloads, group.measurements.networks
-    return f"models of {workloads} common workloads of {networks} networks: {pairs}"
 
 
 def _out(options: argparse.Namespace, parts: Sequence[str]) -> Path:
@@ -235,7 +186,7 @@ PARTS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The measurements, the folder to write, and which part of it."""
     add_format(parser)
-    add_data(parser)
+    add_data(parser, "; repeat to add your own, which calibrate your GPUs")
     parser.add_argument(
         "--out", metavar="DIR", help="folder to write (default: models; with your own measurements: PROFET_HOME)"
     )
@@ -252,10 +203,10 @@ def run(options: argparse.Namespace) -> None:
     """Train and write the models folder, or one of its files of coefficients alone."""
     folders = [Path(one) for one in options.data or ()]
     with training_set():
-        from profet_lab.own_gpus.groups import is_own_data
+        from profet_lab.custom_gpus import is_custom_data
     parts = [part for part in PARTS if getattr(options, part)]
-    if is_own_data(folders):
-        document, lines = train_own(options, folders, parts)
+    if is_custom_data(folders):
+        document, lines = calibrate(options, folders, parts)
     else:
         options.data = options.data[0] if options.data else None
         options.out = options.out or "models"

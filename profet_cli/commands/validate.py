@@ -5,26 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
 from profet_cli.inputs import open_models
 from profet_cli.lab import on_dask, open_measurements, training_set, validation_progress
-from profet_cli.output import MISSING, cell, print_json, print_markdown, print_table
-from profet_core.artifacts.models import load_models
-from profet_core.catalog import load_gpus
-from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
+from profet_cli.output import print_json, print_markdown, print_table
 from profet_core.errors import InputError
-from profet_core.files import models_folder, shipped_folder
+from profet_core.files import models_folder
 from profet_core.manycore.answer import check_rows, speedup_row
-from profet_core.transfer.own_gpu import with_own_gpus
 from profet_core.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from profet_core.catalog import Gpus
-    from profet_core.transfer.model import TransferModel
-    from profet_lab.datasets.dataset import Dataset
     from profet_lab.measurements.tables import Measurements
     from profet_lab.validation.real_profiles import MeasuredTruth, RealIndex
 
@@ -131,8 +123,6 @@ def _print_scaler(report: Report) -> None:
 #: Header of a column -> its figure and decimals.
 _COLUMNS = {
     "n": ("n", 0),
-    "workloads": ("workloads", 0),
-    "networks": ("networks", 0),
     "MAPE %": ("mape", 2),
     "proportional %": ("proportional", 1),
     "MAPE with %": ("mape_with_latency", 2),
@@ -144,7 +134,6 @@ _COLUMNS = {
     "R2": ("r2", 4),
     "RMSE ms": ("rmse_ms", 2),
     "covered %": ("coverage_90", 1),
-    "missed %": ("missed_90", 1),
     "half-width %": ("median_interval_pct", 1),
 }
 
@@ -176,57 +165,6 @@ def _manycore(options: argparse.Namespace) -> None:
         print_json({"rows": [asdict(row) for row in rows], "speedup": asdict(speedup)})
     else:
         print_markdown(card)
-
-
-_LATENCY_SAID = {"with_latency": "given", "without_latency": "not given"}
-
-
-def _own_question(options: argparse.Namespace) -> tuple[Dataset, TransferModel, Gpus] | None:
-    """Measurements of a machine that the models were not trained on, the models' transfer, and GPUs with specs."""
-    folders = [Path(one) for one in options.data or ()]
-    with training_set():
-        from profet_lab.own_gpus.groups import is_own_data, read_data
-    if not is_own_data(folders):
-        return None
-    dataset, gpus = read_data(folders), load_gpus()
-    own = read_own_gpus(own_gpus_path(), gpus)
-    transfer = load_models(options.models or shipped_folder("models")).transfer
-    if len(folders) == 1 and set(dataset.instances) <= set(transfer.instances):
-        return None
-    return dataset, with_own_gpus(transfer, own), gpus.with_own(one.gpu for one in own)
-
-
-def _own(options: argparse.Namespace, dataset: Dataset, transfer: TransferModel, gpus: Gpus) -> None:
-    """Judge and print."""
-    with training_set():
-        from profet_lab.validation.own_report import own_report
-    with validation_progress() as progress:
-        report = own_report(dataset, transfer, gpus, seed=options.seed, progress=progress)
-    if options.format == "json":
-        print_json(report)
-    else:
-        _print_own(report)
-
-
-def _print_own(report: Report) -> None:
-    """A table of machines, one of pairs, and a line for each pair that can't be judged."""
-    print_table(
-        ("machine", "GPU", "workloads", "runs differ by %"),
-        [
-            (one["instance"], one["gpu"] or MISSING, str(one["workloads"]), cell(one["noise_percent"], "{:.1f}".format))
-            for one in report["instances"]
-        ],
-    )
-    print("\nError on held-out networks; 90% intervals: missed, and half-width\n")
-    rows = [
-        ((pair["anchor"], pair["target"], said), {**pair, **pair["models"][case]})
-        for pair in report["pairs"]
-        for case, said in _LATENCY_SAID.items()
-    ]
-    _print_rows(("anchor", "target", "anchor's latency"), rows)
-    for one in report["without"]:
-        pair = " to ".join(name for name in (one["anchor"], one["target"]) if name)
-        print(f"{pair}: not judged: {one['why']}")
 
 
 def _part(options: argparse.Namespace, name: str) -> None:
@@ -317,14 +255,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @on_dask
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
-    question = _own_question(options)
+    if len(options.data or ()) > 1:
+        raise InputError("Validation takes one folder of measurements: give --data once.")
     options.data = options.data[0] if options.data else None
     given = [part for part in sorted([*PARTS, "real"]) if getattr(options, part)]
-    if question is not None:
-        card = ["card"] if options.card else []
-        _check_alone(options, "Your own measurements are validated on all pairs at once", [*given, *card])
-        _own(options, *question)
-    elif not given:
+    if not given:
         _methods(options)
     else:
         part, *others = given

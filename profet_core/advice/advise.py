@@ -9,16 +9,7 @@ from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
-from profet_core.advice.recommend import (
-    Criterion,
-    Pick,
-    Within,
-    certainty_of,
-    cheapest_of,
-    frontier,
-    pick_of,
-    within_limits,
-)
+from profet_core.advice.recommend import Criterion, Pick, Recommended, Within, certainty_of, frontier, recommend
 from profet_core.catalog.collection import is_ones_own
 from profet_core.catalog.instance import Instance
 from profet_core.errors import InputError
@@ -94,18 +85,33 @@ class ExcludedInstance:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The full result of one request: plans, cheapest first, and those that no other plan dominates, fastest first.
-
-    `within` are the best under the limits; None if there are none.
-    """
+    """The full result of one request: plans, cheapest first, and those that no other plan dominates, fastest first."""
 
     request: Request
     plans: tuple[Plan, ...]
-    fastest: Pick
-    cheapest: Pick
-    within: Within | None
+    recommended: Recommended
     frontier: tuple[Plan, ...]
     excluded: tuple[ExcludedInstance, ...]
+
+    @property
+    def fastest(self) -> Pick:
+        """The fastest plan."""
+        return self.recommended.fastest
+
+    @property
+    def cheapest(self) -> Pick:
+        """The cheapest plan."""
+        return self.recommended.cheapest
+
+    @property
+    def within(self) -> Within | None:
+        """The best under the limits; None if there are none."""
+        return self.recommended.within
+
+    @property
+    def answer(self) -> Plan:
+        """The plan to rent."""
+        return self.recommended.answer
 
     @property
     def upgrades(self) -> tuple[Upgrade, ...]:
@@ -130,13 +136,6 @@ class Advice:
                 certainty, by = max(chances, key=lambda one: -1.0 if one[0] is None else one[0])
                 found.append(Dominated(plan, by, certainty))
         return tuple(found)
-
-    @property
-    def answer(self) -> Plan:
-        """The plan to rent: it meets the limits with the requested confidence, else by the estimate, else nearly."""
-        if self.within is None:
-            return self.cheapest.plan
-        return self.within.sure or self.within.expected or self.within.nearest
 
     @property
     def excluded_by_reason(self) -> dict[str, list[str]]:
@@ -183,24 +182,26 @@ def advise(
         elif fit is not None and fit.verdict is Verdict.DOES_NOT_FIT:
             reason = f"does not fit in memory: {fit.why}"
         else:
-            doubt = f"may not fit in memory: {fit.why}" if fit and fit.verdict is Verdict.CANT_TELL else ""
+            doubt = f"memory: {fit.words}" if fit and fit.verdict is Verdict.CANT_TELL else ""
             plans += [plan_of(request, row, offer, doubt) for offer in rentable]
             continue
         excluded.append(ExcludedInstance(row.instance, reason))
     if not plans:
         reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
         raise InputError(f"There is no offer to choose from ({reasons}).")
-    plans.sort(key=lambda plan: (plan.total_usd, plan.total_s))
+    return advice_on(request, plans, excluded)
+
+
+def advice_on(request: Request, plans: Iterable[Plan], excluded: Iterable[ExcludedInstance] = ()) -> Advice:
+    """Recommend among these plans, at least one."""
+    plans = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))
     # Skip eight-GPU offers for one-GPU training where one GPU can be rented alone.
     sensible = without_larger_nodes(plans) if all(plan.gpus == 1 for plan in plans) else plans
-    best = frontier(sensible)
     return Advice(
         request=request,
         plans=tuple(plans),
-        fastest=pick_of(best[0], sensible, Criterion.FASTER),
-        cheapest=pick_of(cheapest_of(sensible), sensible, Criterion.CHEAPER),
-        within=within_limits(sensible, request.limits),
-        frontier=tuple(best),
+        recommended=recommend(sensible, request.limits),
+        frontier=tuple(frontier(sensible)),
         excluded=tuple(excluded),
     )
 

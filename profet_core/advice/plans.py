@@ -10,7 +10,7 @@ from statistics import NormalDist
 from typing import final
 
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
-from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
+from profet_core.catalog.naming import machine_words, offer_name
 from profet_core.cost import MEASURED_EPOCH_FACTOR, epoch_steps
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, Basis, Interval, Relative, StepTime, log_sd_of
@@ -155,22 +155,38 @@ class Plan:
     step_interval: Interval | None = None
 
     @property
-    def note(self) -> str:
-        """Caveats: several GPUs paid for or used, memory; empty if there are none."""
-        node = ""
+    def node_note(self) -> str:
+        """That several GPUs are paid for or used; empty for one."""
         if self.gpus > 1:
-            node = f"all {self.gpus} GPUs train: {self.batch_size:,} images per step"
-        elif self.whole_node:
-            node = f"price of the whole machine with {self.offer.gpu_count} GPUs, speed of one GPU"
-        return "; ".join(part for part in (node, self.fit_note) if part)
+            return f"all {self.gpus} GPUs train: {self.batch_size:,} images per step"
+        return (
+            f"price of the whole machine with {self.offer.gpu_count} GPUs, speed of one GPU" if self.whole_node else ""
+        )
 
     @property
-    def gpu_words(self) -> str:
-        """'A100, GCP'; if all GPUs of a node train, '8 × A100, GCP'."""
-        several = f"{self.gpus} × " if self.gpus > 1 else ""
-        # You chose the name of custom hardware too.
-        cloud = "" if self.offer.provider == OWN_PROVIDER else f", {cloud_words(self.offer.provider)}"
-        return f"{several}{gpu_words(self.offer)}{cloud}"
+    def note(self) -> str:
+        """Caveats: several GPUs, memory; empty if there are none."""
+        return "; ".join(part for part in (self.node_note, self.fit_note) if part)
+
+    @property
+    def name(self) -> str:
+        """'A100 · GCP'; if all GPUs of a node train, '8 × A100 · GCP'."""
+        return offer_name(self.offer, self.gpus)
+
+    @property
+    def phrase(self) -> str:
+        """The name in a sentence: 'A100 at GCP'."""
+        return offer_name(self.offer, self.gpus, joined=" at ")
+
+    @property
+    def code(self) -> str:
+        """The machine as its cloud writes it: 'a2-highgpu-1g' for 'gcp/a2-highgpu-1g'."""
+        return machine_words(self.offer)
+
+    @property
+    def name_and_code(self) -> str:
+        """'A100 · GCP (a2-highgpu-1g)', what a command line can name and a person can read."""
+        return self.name if self.offer.provider == OWN_PROVIDER else f"{self.name} ({self.code})"
 
     @property
     def instance(self) -> str:
@@ -186,11 +202,6 @@ class Plan:
     def images_per_s(self) -> float:
         """Training images per second on all its GPUs."""
         return self.batch_size / self.latency_ms * MS_PER_S
-
-    @property
-    def title(self) -> str:
-        """`label` as the cloud writes it, without the cloud's name as a prefix."""
-        return machine_words(self.offer) + self.label.removeprefix(self.offer.name)
 
     @property
     def whole_node(self) -> bool:

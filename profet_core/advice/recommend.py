@@ -25,8 +25,6 @@ CLOSE_CALL = 0.80
 CLOSE_CALL_OF_ESTIMATES = (1 + LEVEL) / 2
 #: In percent: 100 times 0.29 is 28.999999999999996.
 _ROUNDING = 1e-9
-#: Costs this close are tied: prices differ by more between regions.
-COST_TIE = 1.05
 
 
 class Criterion(StrEnum):
@@ -221,11 +219,13 @@ class Pick:
     ----------
     rival : runner-up: the plan on another GPU that it beats with the least confidence, statistically tied plans first;
         None without intervals or another GPU.
+    alternative : the cheapest offer of a tied GPU that is better by the other criterion; None if there is none.
     """
 
     plan: Plan
     criterion: Criterion
-    rival: Rival | None
+    rival: Rival | None = None
+    alternative: Plan | None = None
 
     @property
     def close_rival(self) -> Rival | None:
@@ -243,12 +243,16 @@ def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
             continue
         certainty = certainty_of(plan, other, criterion)
         if certainty is None:
-            return Pick(plan, criterion, None)
-        rivals.append((is_claimed(certainty, plan, other), certainty, criterion.total(other), other))
+            return Pick(plan, criterion)
+        rivals.append((is_claimed(certainty, plan, other), certainty, criterion.total(other), other.total_usd, other))
     if not rivals:
-        return Pick(plan, criterion, None)
-    _, certainty, _, other = min(rivals, key=lambda rival: rival[:3])
-    return Pick(plan, criterion, Rival(other, certainty))
+        return Pick(plan, criterion)
+    rivals.sort(key=lambda rival: rival[:4])
+    trade = criterion.other.total
+    tied = [other for claimed, *_, other in rivals if not claimed and trade(other) < trade(plan)]
+    alternatives = [other for other in tied if same_speed(other, tied[0])]
+    alternative = min(alternatives, key=lambda other: other.total_usd, default=None)
+    return Pick(plan, criterion, Rival(rivals[0][-1], rivals[0][1]), alternative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,32 +283,6 @@ class Within:
         return self.sure_pick and self.sure_pick.plan
 
 
-def within_limits(plans: Sequence[Plan], limits: Limits) -> Within | None:
-    """Plans that meet `limits` with at least their certainty; None if there are no limits."""
-    if not limits.given:
-        return None
-    criterion = Criterion.FASTER if limits.deadline_h is None else Criterion.CHEAPER
-    best_first = sorted(plans, key=lambda plan: (criterion.total(plan), criterion.other.total(plan)))
-    sure = [plan for plan in best_first if (plan.within_limits or 0) >= limits.certainty]
-    nearest = min(plans, key=limits.excess)
-    known = [(chance, -limits.excess(plan), plan) for plan in plans if (chance := plan.within_limits) is not None]
-    return Within(
-        limits=limits,
-        sure_pick=pick_of(sure[0], sure, criterion) if sure else None,
-        expected=next((plan for plan in best_first if limits.excess(plan) <= 1), None),
-        surest=max(known, key=lambda one: one[:2])[2] if known else None,
-        nearest=nearest,
-        over_s=0.0 if limits.deadline_s is None else max(0.0, nearest.total_s - limits.deadline_s),
-        over_usd=0.0 if limits.budget_usd is None else max(0.0, nearest.total_usd - limits.budget_usd),
-    )
-
-
-def within(plans: Sequence[Plan], limits: Limits) -> list[Plan]:
-    """Plans that meet the limits with the required confidence, else by the estimate; may be empty."""
-    sure = [plan for plan in plans if limits.given and (plan.within_limits or 0.0) >= limits.certainty]
-    return sure or [plan for plan in plans if limits.excess(plan) <= 1]
-
-
 def shortlist(plans: Iterable[Plan], keep: Collection[Plan], most: int) -> list[Plan]:
     """At most so many plans: `keep`, custom offers, and the cheapest plan of each GPU; cheapest first."""
     every = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))
@@ -329,43 +307,107 @@ def _gpus(plan: Plan) -> tuple[str, int]:
 
 
 class Goal(StrEnum):
-    """Goal of a recommendation."""
+    """What a plan is the best for."""
 
     CHEAPEST = "cheapest"
     FASTEST = "fastest"
-    BEST_VALUE = "best value"
+    BALANCE = "best balance of time and cost"
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A plan, the goals it is best for, and a plan on another GPU that is statistically tied for the first goal."""
+    """A plan, the goals it is best for, and a tied plan on another GPU that is better by the other criterion."""
 
     goals: tuple[Goal, ...]
     plan: Plan
-    runner_up: Plan | None
+    alternative: Plan | None
 
 
-def cheapest_of(plans: Sequence[Plan]) -> Plan:
-    """Cheapest plan; the fastest of those within `COST_TIE` of it."""
-    least_usd = min(plan.total_usd for plan in plans)
-    tied = [plan for plan in plans if plan.total_usd <= COST_TIE * least_usd]
-    return min(tied, key=lambda plan: (plan.total_s, plan.total_usd))
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """What to rent, of these plans under these limits: the one answer of pages, command line and HTTP.
 
-
-def recommendations(plans: Sequence[Plan]) -> tuple[Recommendation, ...]:
-    """One recommendation per distinct plan, in the order of `Goal`; empty without plans.
-
-    The best value has the lowest product of time and cost: being twice as fast offsets twice the cost.
+    Attributes
+    ----------
+    cheapest, fastest : of all plans, whatever the limits.
+    within : the best under the limits; None without limits.
+    cards : one per recommended plan, in the order of `Goal`: of the plans that meet the limits, if any does.
+    skipped : plans that meet the limits by the estimate and are cheaper or faster than the cards', but not likely
+        enough to meet them.
     """
-    if not plans:
-        return ()
-    value = min(plans, key=lambda plan: (plan.total_s * plan.total_usd, plan.total_s))
-    best = (cheapest_of(plans), Criterion.CHEAPER), (frontier(plans)[0], Criterion.FASTER), (value, None)
+
+    plans: tuple[Plan, ...]
+    limits: Limits
+    cheapest: Pick
+    fastest: Pick
+    within: Within | None
+    cards: tuple[Recommendation, ...]
+    skipped: tuple[Plan, ...]
+
+    @property
+    def answer(self) -> Plan:
+        """The plan to rent: it meets the limits with the requested confidence, else by the estimate, else nearly."""
+        if self.within is None:
+            return self.cheapest.plan
+        return self.within.sure or self.within.expected or self.within.nearest
+
+    @property
+    def none_meets(self) -> bool:
+        """Whether there are limits that no plan meets."""
+        return self.within is not None and self.within.sure is None and self.within.expected is None
+
+
+def recommend(plans: Iterable[Plan], limits: Limits | None = None) -> Recommended:
+    """Recommend some of the plans, of which there must be one.
+
+    The best balance has the lowest product of time and cost: being twice as fast offsets twice the cost.
+    """
+    every, limits = sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), limits or Limits()
+    expected = [plan for plan in every if limits.excess(plan) <= 1]
+    sure = [plan for plan in every if limits.given and (plan.within_limits or 0.0) >= limits.certainty]
+    kept = sure or expected or every
+    balanced = min(kept, key=lambda plan: (plan.total_s * plan.total_usd, plan.total_s))
+    cheapest, fastest = _pick(kept, Criterion.CHEAPER), _pick(kept, Criterion.FASTER)
     found: dict[Plan, Recommendation] = {}
-    for goal, (plan, criterion) in zip(Goal, best, strict=True):
+    for goal, plan, other in (
+        (Goal.CHEAPEST, cheapest.plan, cheapest.alternative),
+        (Goal.FASTEST, fastest.plan, fastest.alternative),
+        (Goal.BALANCE, balanced, None),
+    ):
         if plan in found:
             found[plan] = replace(found[plan], goals=(*found[plan].goals, goal))
         else:
-            close = criterion and pick_of(plan, plans, criterion).close_rival
-            found[plan] = Recommendation((goal,), plan, close.plan if close else None)
-    return tuple(found.values())
+            found[plan] = Recommendation((goal,), plan, other)
+    bolder = {_best(expected, criterion): None for criterion in Criterion} if sure and expected else {}
+    return Recommended(
+        plans=tuple(every),
+        limits=limits,
+        cheapest=_pick(every, Criterion.CHEAPER),
+        fastest=_pick(every, Criterion.FASTER),
+        within=_within(every, sure, expected, limits) if limits.given else None,
+        cards=tuple(found.values()),
+        skipped=tuple(plan for plan in bolder if plan not in sure),
+    )
+
+
+def _best(plans: Iterable[Plan], criterion: Criterion) -> Plan:
+    return min(plans, key=lambda plan: (criterion.total(plan), criterion.other.total(plan)))
+
+
+def _pick(plans: Sequence[Plan], criterion: Criterion) -> Pick:
+    return pick_of(_best(plans, criterion), plans, criterion)
+
+
+def _within(plans: Sequence[Plan], sure: Sequence[Plan], expected: Sequence[Plan], limits: Limits) -> Within:
+    criterion = Criterion.FASTER if limits.deadline_h is None else Criterion.CHEAPER
+    nearest = min(plans, key=limits.excess)
+    known = [(chance, -limits.excess(plan), plan) for plan in plans if (chance := plan.within_limits) is not None]
+    return Within(
+        limits=limits,
+        sure_pick=_pick(sure, criterion) if sure else None,
+        expected=_best(expected, criterion) if expected else None,
+        surest=max(known, key=lambda one: one[:2])[2] if known else None,
+        nearest=nearest,
+        over_s=0.0 if limits.deadline_s is None else max(0.0, nearest.total_s - limits.deadline_s),
+        over_usd=0.0 if limits.budget_usd is None else max(0.0, nearest.total_usd - limits.budget_usd),
+    )

@@ -245,13 +245,13 @@ def question_anchor(context: Context, question: ProfileQuestion, field_names: Fi
     the profile's GPU is unknown.
     """
     models = context.models
+    # No anchor could help.
+    if reason := refusal(question.profile):
+        raise NoPredictionError(reason)
     if question.anchor is not None:
         return find_anchor(models, context.catalog, question.anchor).name
     recorded, option = question.profile.meta.gpu, field_names.option("anchor")
     if recorded is None:
-        # No anchor could help.
-        if reason := refusal(question.profile):
-            raise NoPredictionError(reason)
         raise InputError(
             f"{field_names.profile} does not name the GPU it was recorded on: give it with {option}, an instance or a "
             "GPU name."

@@ -158,7 +158,7 @@ class ScaleQuestion:
     ----------
     instance : an instance, or a GPU by its name.
     axis : "batch" or "pixels". min_ms, max_ms : latency at its smallest and at its largest size.
-    method : one of `scaling.scale.SCALE_METHODS`.
+    method : one of `scaler.SCALE_METHODS`.
     other_size : pixels along batch, batch size along pixels. largest : a profile at the largest size.
     fixed_classes : along pixels, the number of classes stays fixed.
     """

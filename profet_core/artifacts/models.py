@@ -202,7 +202,7 @@ class Models:
         return tuple(self.ranges)
 
     def profiled(self, instance: str) -> str | None:
-        """`instance` if it was profiled, else None, as `scaling.scale` takes it."""
+        """`instance` if it was profiled, else None, as `scaler.scale` takes it."""
         return instance if instance in self.ranges else None
 
     def method(self, name: str) -> Method:

@@ -131,9 +131,18 @@ def _check_same(one: Instance, other: Instance, columns: Sequence[str]) -> None:
 
 
 class NoOffersError(InputError):
-    """The catalog has no offer in that market and region."""
+    """The catalog has no offer that passes the filter.
+
+    Attributes
+    ----------
+    without : field of `Narrowing` -> number of offers that pass without it, where there are some.
+    """
 
     code = "no_offers"
+
+    def __init__(self, message: str, without: Mapping[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.without = without or {}
 
 
 def offers_in_market(
@@ -286,17 +295,18 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
     found = passing(conditions)
     if not every or (found and not unknown):
         return found
+    left = {name: count for name in conditions if (count := len(passing(conditions.keys() - {name})))}
     for name in conditions:
         if name in unknown or not passing([name]):
-            raise NoOffersError(f"No offer has {_words(name, narrowing)}: {_what_there_is(name, narrowing, every)}.")
-    left = {name: len(passing(conditions.keys() - {name})) for name in conditions}
+            there_is = _what_there_is(name, narrowing, every)
+            raise NoOffersError(f"No offer has {_words(name, narrowing)}: {there_is}.", left)
     ways = [
         f"{_words(name, narrowing)} ({count} offer{'s' if count > 1 else ''} without it)"
         for name, count in left.items()
-        if count
     ]
     asked = ", ".join(_words(name, narrowing) for name in conditions)
-    raise NoOffersError(f"No offer matches all of {asked}: relax {' or '.join(ways) or 'more than one of them'}.")
+    ways_out = " or ".join(ways) or "more than one of them"
+    raise NoOffersError(f"No offer matches all of {asked}: relax {ways_out}.", left)
 
 
 def narrowed_catalog(

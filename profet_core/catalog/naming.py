@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from profet_core.catalog.instance import OWN_PROVIDER, Instance
+from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER, Instance
 
 #: Names as the clouds write them; others stay as written.
 _CLOUDS = {
@@ -60,6 +60,22 @@ def gpu_words(offer: Instance) -> str:
     memory = re.search(r"-(\d+)GB$", offer.gpu) if offer.gpu_model in _BY_MEMORY else None
     parts = (short, f"{memory[1]} GB" if memory else "", _FORMS[form[1]] if form else "")
     return " ".join(part for part in parts if part)
+
+
+def offer_name(offer: Instance, gpus: int = 1, *, joined: str = " · ") -> str:
+    """The name that people see: 'B200 · Verda', 'A100 (1 of 8) · GCP', with all GPUs of a node '8 × A100 · GCP spot'.
+
+    Custom hardware has its own name in place of a cloud's. `joined` : " at " in a sentence.
+    """
+    gpu = gpu_words(offer)
+    if gpus > 1:
+        gpu = f"{gpus} × {gpu}"
+    elif offer.gpu_count > 1:
+        gpu = f"{gpu} (1 of {offer.gpu_count})"
+    if offer.provider == OWN_PROVIDER:
+        return f"{gpu}{joined}{offer.name}"
+    market = "" if offer.market == ON_DEMAND else f" {offer.market}"
+    return f"{gpu}{joined}{cloud_words(offer.provider)}{market}"
 
 
 def price_age_years(as_of: str, today: date | None = None) -> int:

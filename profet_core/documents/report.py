@@ -14,17 +14,16 @@ from profet_core.advice.plans import MEASURED_ERRORS_PCT, Confidence, Plan, Work
 from profet_core.advice.recommend import format_certainty, shortlist
 from profet_core.advice.words import answer_sentences, named_plans
 from profet_core.artifacts.models import Models
-from profet_core.catalog.instance import OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, gpu_words
+from profet_core.catalog.naming import gpu_words
 from profet_core.latency import Basis
 from profet_core.prediction.records import Prediction
 from profet_core.units import (
+    TimeUnit,
     format_duration,
-    format_duration_range,
     format_ms,
     format_usd,
     format_usd_range,
-    listed_price,
+    shared_time_unit,
 )
 from profet_core.version import VERSION
 
@@ -74,7 +73,7 @@ def report_html(advice: Advice, source: ReportSource) -> str:
         title=escape(answer),
         sentences="\n".join(f"<p>{escape(line)}</p>" for line in others),
         inputs="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _inputs(advice, source)),
-        plans="\n".join(_plan_row(advice, plan) for plan in _shown(advice)),
+        plans=_plan_rows(advice),
         notes=_notes(advice, source),
         versions=escape(f"PROFET {VERSION}, models {source.models_digest[:_DIGEST_LETTERS]}, {source.made}."),
     )
@@ -107,27 +106,29 @@ def _training(work: Workload) -> str:
     return f"{work.images:,} images{validation} per epoch, {epochs}, batch size {work.batch_size:,}{loading}"
 
 
-def _plan_row(advice: Advice, plan: Plan) -> str:
+def _plan_rows(advice: Advice) -> str:
+    shown = _shown(advice)
+    unit = shared_time_unit(plan.total_s for plan in shown)
+    return "\n".join(_plan_row(plan, unit, chosen=plan == advice.answer) for plan in shown)
+
+
+def _plan_row(plan: Plan, unit: TimeUnit, *, chosen: bool) -> str:
     offer, ends = plan.offer, plan.interval
-    several = f" (1 of {offer.gpu_count})" if plan.whole_node and plan.gpus == 1 else ""
-    of_all = f"{plan.gpus} × " if plan.gpus > 1 else ""
-    cloud = "" if offer.provider == OWN_PROVIDER else f", {cloud_words(offer.provider)}"
-    retired = ", retired" if offer.status == "retired" else ""
-    step = plan_confidence(plan)
+    code = plan.code + (", retired" if offer.status == "retired" else "")
     price_of = ", ".join(part for part in (offer.region, offer.as_of) if part) or offer.market
     cells = (
-        ("", of_all + gpu_words(offer) + several + cloud + retired),
-        (_NUMBER, format_duration(plan.total_s)),
-        (_NUMBER, "–" if ends is None else format_duration_range(ends.low_s, ends.high_s)),
+        (_NUMBER, unit.words(plan.total_s)),
+        (_NUMBER, "–" if ends is None else unit.range_words(ends.low_s, ends.high_s)),
         (_NUMBER, format_usd(plan.total_usd)),
         (_NUMBER, "–" if ends is None else format_usd_range(ends.low_usd, ends.high_usd)),
-        (_NUMBER, listed_price(offer.usd_per_hour)),
+        (_NUMBER, format_usd(offer.usd_per_hour)),
         ("", price_of),
-        ("", f"{step.mark} {step.word}"),
+        ("", f"{plan_confidence(plan).mark} {plan.basis.word}"),
     )
-    marked = ' class="answer"' if plan == advice.answer else ""
+    marked = ' class="answer"' if chosen else ""
     row = "".join(f"<td{kind}>{escape(text)}</td>" for kind, text in cells)
-    return f'<tr{marked}><th scope="row">{escape(plan.label)}</th>{row}</tr>'
+    name = f"{escape(plan.name)}<br><small>{escape(code)}</small>"
+    return f'<tr{marked}><th scope="row">{name}</th>{row}</tr>'
 
 
 def _notes(advice: Advice, source: ReportSource) -> str:
@@ -135,11 +136,10 @@ def _notes(advice: Advice, source: ReportSource) -> str:
     good, fair = MEASURED_ERRORS_PCT[Confidence.GOOD], MEASURED_ERRORS_PCT[Confidence.FAIR]
     sure = (
         f"Ranges are {100 * advice.request.interval_level:.0f}% prediction intervals. On held-out networks, the "
-        f"mean error of good predictions was {good:.0f}%, of fair ones {fair:.0f}%; rough ones "
-        "give the order of magnitude."
+        f"mean error of predictions with ●●● was {good:.0f}%, with ●●○ {fair:.0f}%; ●○○ gives the order of magnitude."
     )
     bases = dict.fromkeys(plan.basis for plan in advice.plans)
-    rests = "; ".join(f"{_names(advice.plans, basis)}: {basis.words}" for basis in bases)
+    groups = "; ".join(f"{_names(advice.plans, basis)}: {basis.words}" for basis in bases)
     sources = dict.fromkeys(plan.offer.source for plan in advice.plans if plan.offer.source)
     more = len(advice.plans) - len(_shown(advice))
     left_out = "; ".join(f"{_first(names)}: {reason}" for reason, names in advice.excluded_by_reason.items())
@@ -147,7 +147,7 @@ def _notes(advice: Advice, source: ReportSource) -> str:
         f"{more} more plans are not shown." if more > 0 else "",
         *source.warnings,
         sure,
-        f"Basis of the times: {rests}.",
+        f"Basis of the times: {groups}.",
         f"Prices from: {'; '.join(sources)}." if sources else "",
         f"Not shown: {left_out}." if left_out else "",
     ]

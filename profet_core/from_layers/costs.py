@@ -115,7 +115,7 @@ class GpuCosts:
     Attributes
     ----------
     gpu : its full name. host : name of the host CPU.
-    work_ms : milliseconds per unit of each kind, in the order of `amounts.WORK`.
+    work_ms : milliseconds per unit of each kind, in the order of `WORK`.
     layer_ms, convolution_ms : launches per step, for each layer and for each convolution.
     start_ms : per step. value_ms : copy, per value of the batch.
     log_speed : log speedup over the reference on the benchmark's work.

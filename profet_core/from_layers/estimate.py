@@ -147,8 +147,8 @@ class NetworkEstimate:
     Attributes
     ----------
     name : of the network or its file; empty if unknown.
-    rows : one per instance; its `members` are the latencies by each method. splits : instance -> the unmeasured part of
-        the question. method : of the latencies.
+    rows : one per instance; its `members` are the latencies by each method. method : of the latencies.
+    regimes : instance -> what of the question was measured on it.
     fits : instance -> whether the step fits in its memory.
     """
 
@@ -230,7 +230,7 @@ def estimate(
     network : counts per image of its size.
     name : as in `layers.named_networks`; empty for a custom network.
     targets : instances of the catalog. method : one of `METHODS`, or "default".
-    optimizer : one of `memory.OPTIMIZERS`; its state counts in memory.
+    optimizer : one of `OPTIMIZERS`; its state counts in memory.
     precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.
 
     Raises

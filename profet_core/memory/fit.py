@@ -215,6 +215,16 @@ class FitAnswer:
     largest_batch: int | None
     why: str
 
+    @property
+    def words(self) -> str:
+        """'fits; sure up to batch 512', '78% likely to fit; sure up to batch 109', "doesn't fit; largest batch 48"."""
+        largest, verdict, chance = self.largest_batch, str(self.verdict), self.probability
+        if self.verdict is Verdict.DOES_NOT_FIT:
+            return f"doesn't fit; largest batch {largest:,}" if largest else "doesn't fit in memory"
+        if self.verdict is Verdict.CANT_TELL:
+            verdict = "can't tell if it fits" if chance is None else f"{chance:.0%} likely to fit"
+        return f"{verdict}; sure up to batch {largest:,}" if largest else verdict
+
 
 def verdict_of(model: MemoryModel, chance: float) -> Verdict:
     """What a probability that it fits means."""

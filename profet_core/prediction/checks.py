@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from profet_core.artifacts.models import Models
+from profet_core.catalog.gpus import is_cpu
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError
 from profet_core.features.operations import kind_of, load_operation_kinds
 from profet_core.latency import log_sd_of
@@ -180,6 +181,8 @@ def refusal(profile: Profile) -> str:
         return profile.refusal
     if profile.device_busy_us <= 0:
         return NO_DEVICE
+    if profile.meta.gpu is not None and is_cpu(profile.meta.gpu):
+        return f"This profile was recorded on a CPU ({profile.meta.gpu}): record the step on a GPU."
     if profile.meta.compiled and "torch" not in (profile.meta.framework or "").lower():
         return (
             "XLA fused this step's operations, and the models need single operations: record it again with "

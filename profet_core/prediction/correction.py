@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from profet_core.catalog.naming import gpu_words
 from profet_core.errors import InputError
 from profet_core.messages import Code, Note
 from profet_core.prediction.records import Prediction
@@ -63,12 +64,14 @@ def correct_by_measurement(
         for target, error in errors.items()
         if not 1 / SLIP_FACTOR <= error <= SLIP_FACTOR
     )
+    gpus = {row.instance: gpu_words(row.offer) for row in prediction.predictions}
     notes = tuple(
         Note(
             Code.CORRECTED,
             instance=target,
-            percent=100 * (factor - 1),
-            others=", and so were other offers of its GPU" if target in (same_gpu or {}).values() else "",
+            gpu=gpus[target],
+            measured=format_ms(measured_ms[target]),
+            change=f"{abs(100 * (1 - factor)):.0f}% {'faster' if factor <= 1 else 'slower'}",
         )
         for target, factor in factors.items()
     )

@@ -96,8 +96,8 @@ class Prediction:
     @property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> latency, for all rows with one."""
-        known_ms = self.table.latency_ms.tolist()
-        return {offer.name: known_ms[row] for offer, row in self.offers if known_ms[row] == known_ms[row]}
+        latencies_ms, known = self.table.latency_ms.tolist(), self.table.known.tolist()
+        return {offer.name: latencies_ms[row] for offer, row in self.offers if known[row]}
 
     def to_frame(self) -> Any:
         """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""

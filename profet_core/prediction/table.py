@@ -142,30 +142,29 @@ class StepTable:
 
     def estimates(self) -> list[Estimate]:
         """The rows of one profile and size as records."""
-        columns = self.latency_ms, self.log_sd, self.relative_log_sd, self.free_ms, self.launch_ms, self.weights
+        arrays = self.latency_ms, self.log_sd, self.free_ms, self.launch_ms, self.relative_log_sd
+        columns = [np.where(np.isnan(values), _NONE, values).tolist() for values in arrays]
         found = []
-        for row, (latency_ms, log_sd, relative_sd, free_ms, launch_ms, weights) in enumerate(
-            zip(*(values.tolist() for values in columns), strict=True)
-        ):
-            reach, relative = None, None
-            if free_ms == free_ms:
-                powers = {name: power for name, power in zip(self.sources, weights, strict=True) if power}
-                reach = Reach(powers, free_ms, launch_ms)
-            if self.relative_to[row]:
-                relative = Relative(self.relative_to[row], relative_sd)
+        for row, (latency_ms, log_sd, free_ms, launch_ms, relative_log_sd) in enumerate(zip(*columns, strict=True)):
+            reach = None
+            if free_ms is not None:
+                powers = zip(self.sources, self.weights[row].tolist(), strict=True)
+                reach = Reach({name: power for name, power in powers if power}, free_ms, launch_ms)
+            other = self.relative_to[row]
             found.append(
                 Estimate(
-                    latency_ms=latency_ms if latency_ms == latency_ms else None,
-                    log_sd=log_sd if log_sd == log_sd else None,
+                    latency_ms=latency_ms,
+                    log_sd=log_sd,
                     basis=self.basis[row],
                     notes=self.notes[row],
-                    relative=relative,
+                    relative=Relative(other, relative_log_sd) if other else None,
                     reach=reach,
                 )
             )
         return found
 
 
+_NONE = np.array(None)
 #: Attributes with a value in every cell, and in every row.
 ARRAYS = ("latency_ms", "log_sd", "relative_log_sd", "weights", "free_ms", "launch_ms")
 TUPLES = ("basis", "notes", "relative_to")

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, MAX_TABLE_BYTES, check_operations, is_short_text
-from profet_core.profiles.record import Profile, ProfileMeta, profile_from_totals
+from profet_core.profiles.record import Profile, ProfileMeta, profile_from_totals, training_refusal
 from profet_core.profiles.unpacking import Content
 from profet_core.units import positive_number, whole_number
 
@@ -103,8 +103,8 @@ def read(content: Content) -> Profile:
     Parameters
     ----------
     content : one object of microseconds per operation type (version 1, read as two steps), or version 2,
-        `{"operations": {...}, "meta": {...}}`, of one step unless `meta.steps` says how many its totals cover, perhaps
-        with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object.
+        `{"operations": {...}, "meta": {...}}`, of one step unless the meta's `steps` says how many its totals cover,
+        perhaps with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object.
     """
     too_large = (
         f"The file has more than {MAX_TABLE_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
@@ -113,7 +113,8 @@ def read(content: Content) -> Profile:
     if "operations" in record:
         return _read_version_2(record)
     totals_us, ignored = _operations(record)
-    return profile_from_totals(totals_us, VERSION_1_STEPS, source_format=VERSION_1, ignored=ignored)
+    refusal = training_refusal(totals_us)
+    return profile_from_totals(totals_us, VERSION_1_STEPS, source_format=VERSION_1, ignored=ignored, refusal=refusal)
 
 
 def _read_version_2(record: Mapping[str, object]) -> Profile:
@@ -152,7 +153,8 @@ def _read_version_2(record: Mapping[str, object]) -> Profile:
         ignored=ignored,
         steps_basis="assumed" if stated is None else "stated",
         warnings=tuple(warnings),
-        refusal=refusal or "",
+        # A compiler's names tell nothing of gradients, and are refused for themselves.
+        refusal=refusal or ("" if values.get("compiled") else training_refusal(totals_us)),
     )
 
 
@@ -245,9 +247,9 @@ def write_profile(profile: Profile) -> bytes:
     """The profile as version 2, `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be saved or uploaded.
 
     Operations (microseconds of one step) and meta read back exactly; fields of meta that are None are left out. Where
-    the number of steps was known, `meta.steps` says that the totals are of one. Beside them stand `"warnings"` and
-    `"refusal"` if there are any. What the reader of the trace ignored, and its format, are not written: they may tell
-    names.
+    the number of steps was known, the meta's `steps` says that the totals are of one. Beside them stand `"warnings"`
+    and `"refusal"` if there are any. What the reader of the trace ignored, and its format, are not written: they may
+    tell names.
 
     Raises
     ------

@@ -13,12 +13,12 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 from profet_core.errors import ProfileError
 from profet_core.profiles import profet_json
+from profet_core.profiles.chrome_trace import is_chrome_trace
 from profet_core.profiles.kernel_names import forget_names
 from profet_core.profiles.pytorch import reader as pytorch
 from profet_core.profiles.record import Profile
 from profet_core.profiles.tensorflow import trace_json, xplane
 from profet_core.profiles.tensorflow.statistics import CSV, JSON, STATS
-from profet_core.profiles.tensorflow.trace_json import TIMELINE
 from profet_core.profiles.unpacking import (
     HEAD_BYTES,
     SHORT_HEAD_BYTES,
@@ -52,7 +52,6 @@ READERS: tuple[Reader, ...] = (
     JSON,
     STATS,
     xplane,
-    TIMELINE,
     trace_json,
     pytorch,
     profet_json,
@@ -60,7 +59,7 @@ READERS: tuple[Reader, ...] = (
 
 #: Which of many files, an archive's or a run's folder, tells most: traces know the steps, statistics may be cut. A
 #: format that is not here comes last.
-MOST_TELLING_FIRST: tuple[Reader, ...] = (xplane, trace_json, TIMELINE, STATS, CSV, JSON, pytorch, profet_json)
+MOST_TELLING_FIRST: tuple[Reader, ...] = (xplane, trace_json, STATS, CSV, JSON, pytorch, profet_json)
 
 
 def reader_of(head: bytes) -> Reader | None:
@@ -107,6 +106,8 @@ _SIBLINGS = (
     (b"tensorflow.profiler.BottleneckAnalysis", _STEP_TIMES),
 )
 _MEMORY = re.compile(rb'\s*\{\s*"(?:memoryProfilePerAllocator|numHosts|memoryIds)"')
+#: How TensorFlow 1's Timeline names a process: a device, and in it a stream.
+_TIMELINE_PROCESS = re.compile(rb'/(?:device:)?(?:gpu|cpu):\d{1,4}(?:/[a-z0-9:]{1,40})? Compute"', re.IGNORECASE)
 _POD = re.compile(rb'\s*\{\s*"(?:podStatsSequence|podStatsMap|deviceType)"')
 
 
@@ -128,8 +129,13 @@ def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
     return ("plain text", "") if is_text else None
 
 
-def refused_sibling(head: bytes) -> str:
-    """One line that says what a file is that TensorFlow's profiler writes beside a trace; empty if it is none."""
+def unsupported_file(head: bytes) -> str:
+    """One line about a file of TensorFlow that no reader takes: a Timeline, or what lies beside a trace; else empty."""
+    if is_chrome_trace(head) and _TIMELINE_PROCESS.search(head):
+        return (
+            "This is a TensorFlow 1 Timeline, which is not supported: record a training step with TensorFlow 2's "
+            "profiler, which records tf.compat.v1 sessions too, or upload PROFET JSON."
+        )
     what = ""
     if head[:1] in (b"\x0a", b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"):
         what = next((what for text, what in _SIBLINGS if text in head), "")
@@ -223,7 +229,7 @@ def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
     if is_archive(content):
         return _read_best(files_in_archive(content), "archive", watch)
     content.follow()
-    if refusal := refused_sibling(content.head):
+    if refusal := unsupported_file(content.head):
         raise ProfileError(refusal)
     if reader := reader_of(content.head):
         return reader.read(content)
@@ -304,7 +310,7 @@ def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Cand
             failed.append(ProfileError(f"{_short(file)}: {error}"))
             continue
         reader = reader_of(head)
-        if reader is None or refused_sibling(head) or (reader is profet_json and not _OPERATION.search(head)):
+        if reader is None or unsupported_file(head) or (reader is profet_json and not _OPERATION.search(head)):
             continue
         rank = _RANK.search(head)
         found.append(_Candidate(file, reader, int(rank[1]) if rank else 0))

@@ -39,6 +39,11 @@ NO_WORK = (
     "This profile has no convolution, matrix product or backward pass, so it is not a training step: profile a "
     "whole step, from the batch to the optimizer update."
 )
+#: Why a profile of forward operations alone gets no prediction.
+FORWARD_ONLY = (
+    "This is a forward pass (inference, without gradients or weight updates): profile a whole training step, "
+    "model.fit or a step with tf.GradientTape."
+)
 #: Why a trace without operations, and a TPU's profile, are refused.
 NO_OPERATION = "No operation was found in the trace: record a training step with the profiler running."
 TPU = "This profile was recorded on a TPU, and the models support GPUs only: record the step on a GPU."
@@ -48,6 +53,10 @@ _TPU = re.compile(r"(Host|Device)_(_?TPU|infeed|outfeed)", re.IGNORECASE)
 _WORK = re.compile(
     r"conv|mat_?mul|mm\b|gemm|einsum|grad|back|rnn|lstm|gru|attention|xla|fus|triton|unknown", re.IGNORECASE
 )
+#: Operations that do a network's work in its forward pass.
+_FORWARD = re.compile(r"_?(?:Fused)?(?:DepthwiseConv2dNative|Conv[23]D|MatMul|BatchMatMul(?:V[23])?)")
+#: Gradients, optimizers' updates, and the updates that Keras 3 makes of single operations.
+_BACKWARD = re.compile(r"Grad|Backprop|Apply|AssignSub")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +198,20 @@ def holds_work(operations: Iterable[str]) -> bool:
     (False, True)
     """
     return any(_WORK.search(name) for name in operations)
+
+
+def is_forward(kind: str) -> bool:
+    """True for a type that does a network's work in its forward pass."""
+    return _FORWARD.fullmatch(kind) is not None
+
+
+def training_refusal(operations: Iterable[str], *, gradient_seen: bool = False) -> str:
+    """Why a step of "Device_Conv2D", "Host_MatMul" is not a training step; empty if it is one or that is unknown.
+
+    >>> training_refusal(["Device_Conv2D", "Device_Conv2DBackpropFilter"])
+    ''
+    """
+    kinds = [name.partition("_")[2] for name in operations]
+    if gradient_seen or not any(map(is_forward, kinds)) or any(_BACKWARD.search(kind) for kind in kinds):
+        return ""
+    return FORWARD_ONLY

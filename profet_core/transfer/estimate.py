@@ -1,8 +1,8 @@
 """Estimate latency on unprofiled GPUs from the step's latencies on profiled ones.
 
 There are two methods, and an estimate's basis names the one used. Derived: the GPU ran the same networks in another
-source of measurements (`derived.py`). Transferred: the step's work is transferred from each profiled instance, kind by
-kind, and host time is added (`carry.py`). Neither is a measurement: intervals depend on an assumption that the
+source of measurements (`model.derive`). Transferred: the step's work is transferred from each profiled instance, kind
+by kind, and host time is added (`carry.py`). Neither is a measurement: intervals depend on an assumption that the
 estimate's note names.
 """
 

@@ -97,7 +97,7 @@ class OutOfFold:
         return found
 
     def summed_errors(self, bank: ClassBank, pairs: Sequence[Pair], name: str) -> np.ndarray:
-        """`member_weights.summed_errors` of the held-out rows, summed over the pairs, (weights,)."""
+        """The function `summed_errors` of the held-out rows, summed over the pairs, (weights,)."""
         true_ms = [bank.latency_ms[target][self.rows[name]] for _, target in pairs]
         found = [summed_errors(self.members_ms[pair, name], true) for pair, true in zip(pairs, true_ms, strict=True)]
         return np.sum(found, axis=0)

@@ -79,7 +79,7 @@ class Source:
     """Where cells are from.
 
     name : what the cells call it; the same name with other files is another source.
-    kind : what was read: `profet pickles`, `profet tables` or `collection`.
+    kind : what was read: `profet tables` or `collection`.
     files : name of a file that was read -> its SHA-256.
     licence : its license, in words; empty: unknown.
     """

@@ -66,16 +66,6 @@ class Measurements:
         """Architecture of each row, the groups of the folds."""
         return self.workloads["model"].to_numpy()
 
-    @property
-    def distinct_workloads(self) -> int:
-        """Number of workloads, repeats of one counted once."""
-        return len(self.workloads[WORKLOAD].drop_duplicates())
-
-    @property
-    def networks(self) -> int:
-        """Number of architectures."""
-        return int(self.workloads["model"].nunique())
-
     def device_total_us(self, instance: str) -> np.ndarray:
         """Sum of all device rows of each profile, idle included."""
         device = [column for column, name in enumerate(self.operations) if name.startswith(DEVICE_PREFIX)]

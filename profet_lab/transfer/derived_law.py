@@ -102,7 +102,7 @@ OTHER_PRECISION_LOG_SD = 0.15
 
 
 def fit_derived(epochs: pd.DataFrame) -> dict[str, DerivedLaw]:
-    """One analytical model a GPU of `epoch_times.DERIVED`, by its full name."""
+    """One analytical model a GPU of `published.DERIVED`, by its full name."""
     bias = route_bias(epochs)
     laws = {}
     for instance, gpu in DERIVED.items():

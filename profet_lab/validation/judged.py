@@ -82,7 +82,7 @@ class EnsembleLatencies:
         return known
 
     def medians(self, steps: Steps) -> EnsembleLatencies:
-        """One row a workload, as `transfer.steps.median_steps` has them."""
+        """One row a workload, as `step_law.median_steps` has them."""
         index = steps.workloads.groupby(WORKLOAD).ngroup().to_numpy()
         found = {key: pd.Series(values).groupby(index).median().to_numpy() for key, values in self.latency_ms.items()}
         return EnsembleLatencies(found, self.log_half_width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,9 +22,9 @@ APP = """
 from starlette.middleware import Middleware
 from streamlit import App
 from profet_http.headers import SecurityHeaders
-from ui.server import content_policy
+from ui.server import CompressedPage, content_policy
 
-app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy())])
+app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy()), Middleware(CompressedPage)])
 """
 PAGE = """
 import streamlit as st
@@ -51,6 +52,7 @@ opened = result_table(
     title="Made plans",
     row_key=lambda plan: plan[0],
 )
+st.title("Made")
 st.text(f"open: {opened and opened[0]}")
 row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 256), values=(10.0, 120.0))
 show_chart(curves([row], LATENCY, size_axis("batch", row.sizes)), "sizes-chart")
@@ -113,16 +115,18 @@ def test_a_phone_has_name_time_and_cost_without_scrolling_sideways(phone, made_u
     expect(box.get_by_role("cell", name="210 s")).to_contain_text("1-2 s")
 
 
-def test_a_chart_has_a_name_and_is_saved_as_png(page, made_url):
+def test_a_chart_has_a_name_and_is_saved_as_png_below_the_title(page, made_url):
     page.goto(made_url)
     chart = page.get_by_role("figure", name="Latency (ms/step) over batch size")
     expect(chart.locator(".main-svg").first).to_be_visible()
-    chart.hover()
+    drawn = chart.bounding_box()
     with page.expect_download() as download:
-        chart.locator(".modebar-btn").click()
-    assert download.value.suggested_filename == "profet-sizes-chart.png"
+        page.get_by_role("button", name="PNG").click()
+    assert download.value.suggested_filename == "made.png"
     saved = Path(download.value.path()).read_bytes()
+    width, height = struct.unpack(">II", saved[16:24])
     assert saved.startswith(b"\x89PNG\r\n") and len(saved) > 10_000
+    assert (width, height) == (2 * round(drawn["width"] + 32), 2 * round(drawn["height"] + 24 + 32))
 
 
 @pytest.mark.parametrize("paper", ["A4", "Letter"])

@@ -15,7 +15,7 @@ import pytest
 from profet_cli.main import main
 from profet_cli.parsing import COMMANDS
 from profet_core.artifacts.samples import Sample
-from profet_core.profiles.record import NO_DEVICE
+from profet_core.profiles.record import FORWARD_ONLY, NO_DEVICE
 from profet_core.version import VERSION
 from tests.cli.cases import CPU_ONLY, covering, written
 
@@ -95,7 +95,7 @@ def test_a_process_exits_with_2_and_one_line_and_looks_for_models_in_profet_home
 
 
 def test_a_text_the_terminal_can_not_show_is_escaped(repository, tmp_path):
-    path = written(tmp_path, {"operations": {"Device_Conv2D": 1.0}, "meta": {"gpu": "T4\u2122"}})
+    path = written(tmp_path, {"operations": {"Device_Conv2DBackpropInput": 1.0}, "meta": {"gpu": "T4\u2122"}})
     done = process(repository, "inspect", path, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "gpu: T4\\u2122" in done.stdout
@@ -199,7 +199,7 @@ def test_an_interrupt_at_any_moment_is_one_line_and_130(repository, sample, tmp_
     assert 130 in ends
 
 
-BUSY = {"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
+BUSY = {"Device_Conv2D": 45_000.0, "Device_Conv2DBackpropFilter": 45_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
 #: Command -> what it asks for beside a trace.
 READERS = {
     "predict": ("--anchor", "p2.xlarge"),
@@ -262,13 +262,18 @@ def test_steps_are_a_whole_number(refused, sample):
         ({"operations": BUSY, "meta": {"compiled": True}}, "XLA"),
         ({"operations": {**BUSY, "Device_Unknown": 50_000.0}}, "34% of the GPU time"),
         ({"operations": BUSY, "refusal": "Only forward passes: record training."}, "Only forward passes"),
+        ([{"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}], FORWARD_ONLY),
+        ({"operations": BUSY, "meta": {"gpu": "Intel(R) Xeon(R) CPU @ 2.20GHz"}}, "This profile was recorded on a CPU"),
     ],
-    ids=["no GPU time", "XLA", "no operations", "the reader's word"],
+    ids=["no GPU time", "XLA", "no operations", "the reader's word", "inference", "a CPU by its name"],
 )
 def test_no_number_is_made_of_sand_but_it_can_be_looked_at(refused, document, run, tmp_path, content, says):
     path = written(tmp_path, content)
     for command in ("predict", "cost", "advise"):
         assert refused(command, path, *READERS[command]).startswith(says)
+    # Nothing is asked, and no other argument looked at, for a file that can't be used.
+    assert refused("predict", path).startswith(says)
+    assert refused("predict", path, "--anchor", "no such GPU").startswith(says)
     assert document("inspect", path)["refusal"].startswith(says)
     status, out, err = run("inspect", path)
     assert status == 0 and out and err.splitlines()[0].startswith(f"warning: {says}")

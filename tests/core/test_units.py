@@ -21,7 +21,6 @@ from profet_core.units import (
     SMALLEST_NUMBER,
     format_co2e,
     format_duration,
-    format_duration_range,
     format_energy,
     format_ms,
     format_significant,
@@ -73,10 +72,10 @@ def test_numbers_of_any_kind_are_taken(value):
 
 SIGNIFICANT = {0: "0", 0.0000255: "0.0000255", 7.349: "7.35", 9.996: "10.0", 999.6: "1,000", 1529.87: "1,530"}
 SIGNIFICANT |= {0.099999: "0.100", 1e-300: "0", math.inf: "inf"}
-DOLLARS = {0: "$0.00", 0.00002551: "<$0.01", 0.0256: "$0.03", 0.0996: "$0.10", 0.9949: "$0.99", 12.344: "$12.34"}
-DOLLARS |= {99.996: "$100", 999.999: "$1,000", 1234.6: "$1,235"}
-DURATIONS = {0: "0 s", 0.4213: "0.421 s", 9.996: "10 s", 59.6: "1 min 0 s", 3_599.4: "59 min 59 s"}
-DURATIONS |= {3_599.6: "1 h 0 min", 100_000: "27 h 46 min", 172_799.6: "2 d 0 h", 187_200: "2 d 4 h"}
+DOLLARS = {0: "$0.00", 0.00002551: "$0.000026", 0.0256: "$0.026", 0.0994: "$0.099", 0.0996: "$0.10", 0.9949: "$0.99"}
+DOLLARS |= {12.344: "$12.34", 99.996: "$100", 999.999: "$1,000", 1234.6: "$1,235"}
+DURATIONS = {0: "0 ms", 0.4213: "421 ms", 9.996: "10.0 s", 59.6: "59.6 s", 3_599.4: "60.0 min"}
+DURATIONS |= {100_000: "27.8 h", 172_799: "48.0 h", 187_200: "2 d 4 h", 331_000: "3 d 20 h"}
 TABLES = ((format_significant, SIGNIFICANT), (format_usd, DOLLARS), (format_duration, DURATIONS))
 
 
@@ -95,19 +94,12 @@ def test_a_written_number_is_within_half_a_percent_and_never_scientific(value):
 
 
 @given(st.floats(10, 1e8))
-def test_a_written_duration_is_off_by_less_than_its_smaller_unit(seconds):
+def test_a_written_duration_is_within_half_a_percent_or_half_an_hour(seconds):
     lengths = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
-    parts = re.findall(r"(\d+) (s|min|h|d)\b", format_duration(seconds))
-    written = sum(int(number) * lengths[unit] for number, unit in parts)
-    assert abs(written - seconds) <= lengths[parts[-1][1]]
-    limits = {"s": 60, "min": 60, "h": 48, "d": math.inf}
-    assert all(int(number) < limits[unit] for number, unit in parts)
-
-
-def test_a_range_of_durations_names_one_unit_where_it_can():
-    ranges = {(243, 270): "4.0–4.5 min", (0.12, 0.14): "0.12–0.14 s", (100_000, 170_000): "28–47 h"}
-    ranges |= {(172_800, 260_000): "2.0–3.0 d", (1.0, 1.0): "1.0 s", (1, 25): "1.00 s – 25 s"}
-    assert {ends: format_duration_range(*ends) for ends in ranges} == ranges
+    parts = re.findall(r"([\d,.]+) (s|min|h|d)\b", format_duration(seconds))
+    written = sum(float(number.replace(",", "")) * lengths[unit] for number, unit in parts)
+    assert abs(written - seconds) <= (0.0051 * seconds if len(parts) == 1 else 1_800)
+    assert len(parts) == 1 or (parts[1][1] == "h" and int(parts[1][0]) < 24)
 
 
 def test_ranges_of_dollars_energy_and_emissions_are_written_for_people():

@@ -13,20 +13,21 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Radio, Selectbox
 
 from profet_core import Catalog, Models
-from profet_core.advice.plans import plan_confidence
-from profet_core.advice.recommend import recommendations
+from profet_core.advice.recommend import recommend
+from profet_core.advice.words import card_title
 from profet_core.answers.advise import AdviseAnswer
-from profet_core.units import format_usd, time_unit
+from profet_core.units import format_usd, shared_time_unit, time_unit
 from tests.pages.expected import Core, shown_rows
-from ui.columns import OUT_COLUMNS, SIZE_COLUMNS, estimate_columns, predict_columns
+from ui.columns import Per, estimate_columns, out_columns, predict_columns, size_columns
 
 ALL_COLUMNS = {
-    "predict": [column.key for column in predict_columns()[1:]],
-    "sizes": [column.key for column in SIZE_COLUMNS[1:]],
-    "scale_out": [column.key for column in OUT_COLUMNS[1:]],
-    "estimate": [column.key for column in estimate_columns(compared=False)[1:]],
+    "predict": [column.key for column in predict_columns(Per.TRAINING, time_unit(1.0))[1:]],
+    "sizes": [column.key for column in size_columns(time_unit(1.0))[1:]],
+    "scale_out": [column.key for column in out_columns(time_unit(1.0))[1:]],
+    "estimate": [column.key for column in estimate_columns(time_unit(1.0), compared=False)[1:]],
 }
 _PAGES = Path(__file__).parents[2] / "pages"
 #: Every page -> its script, as the navigation names it.
@@ -179,7 +180,12 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
 
 def look_at(app: AppTest, name: str) -> AppTest:
     """Choose one of the visitor's own on the list of Profiles."""
-    return app.radio(key="inspected").set_value(own(app)[name]).run()
+    return listing(app).set_value(own(app)[name]).run()
+
+
+def listing(app: AppTest) -> Radio | Selectbox:
+    """Compare's list of profiles; inside one, a box above it."""
+    return next(one for one in (*app.radio, *app.selectbox) if one.key == "inspected")
 
 
 def inside(app: AppTest) -> AppTest:
@@ -187,9 +193,14 @@ def inside(app: AppTest) -> AppTest:
     return app.segmented_control(key="view").set_value("inside").run()
 
 
-def compared(app: AppTest) -> dict[str, dict]:
-    """Profile -> row of the comparison's table."""
-    return {row["Profile"]: row for row in app.dataframe[0].value.to_dict("records")}
+def compared(app: AppTest) -> dict[str, dict[str, str]]:
+    """Profile -> instance -> cell, of the comparison's table, the profiles in their order."""
+    (table,) = _result_tables(app)
+    return {
+        column["title"]: {row["key"]: row["cells"][place]["text"] for row in table["rows"]}
+        for place, column in enumerate(table["columns"])
+        if place > 1
+    }
 
 
 def lines(elements) -> list[str]:
@@ -198,12 +209,12 @@ def lines(elements) -> list[str]:
 
 
 def result_rows(app: AppTest) -> list[dict[str, str]]:
-    """Rows of the page's result table: column title to text, with the GPU beneath the instance as "GPU"."""
+    """Rows of the page's result table: column title to text, with what stands beneath the name as "Code"."""
     (table,) = _result_tables(app)
     titles = [column["title"] for column in table["columns"]]
     return [
         {title: cell["text"] for title, cell in zip(titles, row["cells"], strict=True)}
-        | {"GPU": row["cells"][0]["beneath"]}
+        | {"Code": row["cells"][0]["beneath"]}
         for row in table["rows"]
     ]
 
@@ -232,18 +243,19 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
     rows = shown_rows(answer, app.session_state["preset"], retired=app.session_state["retired"])
     plans = [row.plan for row in rows if row.plan is not None]
     table = result_rows(app)
-    assert [row["Instance"] for row in table] == [plan.title for plan in plans]
+    assert [row["Instance"] for row in table] == [plan.name for plan in plans]
+    unit = shared_time_unit(plan.total_s for plan in plans)
     for row, plan in zip(table, plans, strict=True):
-        ends, unit = plan.interval, time_unit(plan.total_s)
-        assert {name: row[name] for name in ("Time", "Range", "Cost", "Confidence")} == {
+        ends = plan.interval
+        assert {name: row[name] for name in ("Time", "Range", "Cost", "Basis")} == {
             "Time": unit.words(plan.total_s),
             "Range": "–" if ends is None else unit.range_words(ends.low_s, ends.high_s),
             "Cost": format_usd(plan.total_usd),
-            "Confidence": plan_confidence(plan).word,
+            "Basis": plan.basis.word,
         }
-    assert cards(app) == [
-        (" and ".join(card.goals).capitalize(), format_usd(card.plan.total_usd)) for card in recommendations(plans)
-    ]
+    found = recommend(plans, answer.advice.request.limits)
+    limited = found.limits.given and not found.none_meets
+    assert cards(app) == [(card_title(card, limited=limited), format_usd(card.plan.total_usd)) for card in found.cards]
 
 
 def cards(app: AppTest) -> list[tuple[str, str]]:

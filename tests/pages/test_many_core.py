@@ -1,4 +1,4 @@
-"""Many-core CPUs: both models over threads for published, named and custom networks; its link restores all of it."""
+"""Many-core CPUs of No profile: both models for published, named and custom networks; the link restores all of it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ def assert_shows(app, answer):
     """The table is both models' answer."""
     assert not app.error and not app.exception, lines(app.error)
     assert [
-        {name: row[name] for name in ("Threads", "(a)", "(a) speed-up", "(b)", "(b) speed-up")} for row in rows(app, 0)
+        {name: row[name] for name in ("Threads", "Counted", "Counted speed-up", "Measured", "Measured speed-up")}
+        for row in rows(app, 0)
     ] == [
         {
             "Threads": f"{row.threads:,}",
-            "(a)": format_time(row.a.total_s),
-            "(a) speed-up": format_significant(row.speedup_a),
-            "(b)": format_time(row.b.total_s),
-            "(b) speed-up": format_significant(row.speedup_b),
+            "Counted": format_time(row.a.total_s),
+            "Counted speed-up": format_significant(row.speedup_a),
+            "Measured": format_time(row.b.total_s),
+            "Measured speed-up": format_significant(row.speedup_b),
         }
         for row in answer.rows
     ]
@@ -30,16 +31,16 @@ def assert_shows(app, answer):
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_network_shows_its_predictions_beside_ours_to_the_digit(open_app, name):
-    app = open_app("many_core", manycore_network=name)
+    app = open_app("estimate", hardware="cpus", manycore_network=name)
     assert_shows(app, manycore(PUBLISHED[name], PUBLISHED_TRAINING[name], PUBLISHED_THREADS))
-    published = {row["Threads"]: (row["Published (a)"], row["(a), minutes"]) for row in rows(app, 0)}
+    published = {row["Threads"]: (row["Published"], row["Counted (min)"]) for row in rows(app, 0)}
     for threads, minutes in PUBLISHED_PREDICTIONS_MIN[name].items():
         assert published[f"{threads:,}"] == (f"{minutes:.1f} min", f"{minutes:.1f}")
     assert published["240"][0] == "–"
 
 
 def test_flops_and_the_link_restore_the_view(open_app):
-    app = open_app("many_core")
+    app = open_app("estimate", hardware="cpus")
     app.segmented_control(key="manycore_from").set_value("flops").run()
     app = type_in(app, "manycore_flops", 2.5e7)
     app = type_in(app, "manycore_test_images", 0)
@@ -47,14 +48,22 @@ def test_flops_and_the_link_restore_the_view(open_app):
     answer = manycore(scaled_network("own", 2.5e7), Training(60_000, 0, 15), PUBLISHED_THREADS)
     assert_shows(app, answer)
     assert link(app) == {
+        "hardware": "cpus",
         "manycore_from": "flops",
         "manycore_flops": "25000000",
         "manycore_test_images": "0",
         "manycore_shows": "speedup",
     }
-    again = open_app("many_core", **link(app))
+    again = open_app("estimate", **link(app))
     assert rows(again, 0) == rows(app, 0)
-    assert_shows(go(go(app, "about"), "many_core"), answer)
+    assert_shows(go(go(app, "about"), "estimate"), answer)
+
+
+def test_its_settings_are_not_in_the_link_of_an_estimate(open_app):
+    app = open_app("estimate", hardware="cpus", manycore_from="flops", net="VGG16")
+    assert link(app) == {"hardware": "cpus", "manycore_from": "flops"}
+    app.segmented_control(key="hardware").set_value("gpus").run()
+    assert link(app) == {"net": "VGG16"} and not app.exception
 
 
 def give_one(app, name, content):
@@ -67,7 +76,7 @@ TABLE = b"kind,channels,kernel\nconvolution,5,4\nflatten,,\ndense,10,\n"
 
 def test_a_file_s_flops_are_counted_and_go_into_the_link(open_app):
     """Of three channels, twice 26 x 26 x 5 outputs x 48 multiply-adds, and 3380 x 10."""
-    app = open_app("many_core", manycore_from="flops")
+    app = open_app("estimate", hardware="cpus", manycore_from="flops")
     app = give_one(app, "mine.csv", TABLE)
     (line,) = lines(app.error)
     assert "the image's size is missing" in line
@@ -82,12 +91,22 @@ def test_a_file_s_flops_are_counted_and_go_into_the_link(open_app):
 
 def test_what_is_wrong_is_one_line_and_changes_nothing(open_app):
     app = open_app(
-        "many_core", manycore_network="<b>", manycore_pixels="nan", manycore_threads="9" * 5_000, manycore_shows="all"
+        "estimate",
+        hardware="cpus",
+        manycore_network="<b>",
+        manycore_pixels="nan",
+        manycore_threads="9" * 5_000,
+        manycore_shows="all",
     )
     assert_shows(app, manycore(PUBLISHED["large"], PUBLISHED_TRAINING["large"], PUBLISHED_THREADS))
-    assert link(app) == {}
-    assert open_app("many_core", manycore_from="flops", manycore_flops="none").session_state["manycore_flops"] == 1e9
-    app = open_app("many_core", manycore_from="named", manycore_name="InceptionV3", manycore_pixels="8")
+    assert link(app) == {"hardware": "cpus"}
+    assert (
+        open_app("estimate", hardware="cpus", manycore_from="flops", manycore_flops="none").session_state[
+            "manycore_flops"
+        ]
+        == 1e9
+    )
+    app = open_app("estimate", hardware="cpus", manycore_from="named", manycore_name="InceptionV3", manycore_pixels="8")
     assert "too small" in lines(app.error)[0] and not app.exception and not app.table
-    app = type_in(open_app("many_core", manycore_from="flops"), "manycore_flops", 1.0)
+    app = type_in(open_app("estimate", hardware="cpus", manycore_from="flops"), "manycore_flops", 1.0)
     assert len(app.error) == 1 and not app.exception and not app.table

@@ -47,8 +47,8 @@ def test_a_link_narrows_and_is_written_again(open_app, catalog, asked):
 
 def test_the_fields_say_the_same_as_the_link(open_app):
     app = narrowing_opened(open_app())
-    app.multiselect(key="provider").set_value(["gcp"]).run()
-    app.multiselect(key="gpu").set_value(["V100", "T4"]).run()
+    app.multiselect(key="only:provider").set_value(["gcp"]).run()
+    app.multiselect(key="only:gpu").set_value(["V100", "T4"]).run()
     app.segmented_control(key="market").set_value("spot").run()
     app.button_group(key="gpu_count").set_value(["1", "4"]).run()
     type_in(app, "min_memory_gib", 16)
@@ -58,28 +58,47 @@ def test_the_fields_say_the_same_as_the_link(open_app):
     assert [query[key] for key in FIELDS] == ["gcp", "V100,T4", "1,4", "spot", "16", "fair"]
     again = open_app(**query)
     assert result_rows(again) == result_rows(app) and dict(again.query_params) == query
-    app = narrowing_opened(again)
-    app.button(key="narrowing:widen").click().run()
+    app = again.button(key="narrowing:clear").click().run()
     assert link(app) == {} and result_rows(app) == result_rows(open_app())
 
 
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ({"provider": "lambda", "gpu": "T4"}, "relax "),
-        ({"min_memory_gib": "999"}, "999 GiB"),
+        ({"provider": "lambda", "gpu": "T4"}, "No T4 at Lambda."),
+        ({"min_memory_gib": "999"}, "No offer with 999 GiB or more."),
         ({"confidence": "good", "gpu": "H100"}, "No prediction has confidence good"),
     ],
     ids=str,
 )
-def test_where_nothing_is_left_one_line_says_what_to_widen(open_app, first_view, query, says):
-    app = open_app("sizes", **query)
-    assert lines(app.error) and not app.exception
-    app = open_app(**query)
-    (line,) = lines(app.error)
+@pytest.mark.parametrize("page", ["predict", "sizes"])
+def test_where_nothing_is_left_one_line_says_so_and_a_click_shows_offers_again(open_app, page, query, says):
+    app = open_app(page, **query)
+    (line,) = lines((*app.error, *app.info))
     assert says in line and not app.exception
-    narrowing_opened(app).button(key="narrowing:widen").click().run()
-    assert not app.error and result_rows(app) == first_view(), "what is widened shows at once"
+    app.button(key="narrowing:clear").click().run()
+    assert not (*app.error, *app.info, *app.exception) and len(result_rows(app)) > 9
+    assert not {*query} & {*link(app)}
+
+
+def test_a_hint_s_button_removes_one_filter_and_keeps_the_others(open_app):
+    app = open_app(provider="lambda", gpu="T4,A10")
+    assert not app.info
+    app.session_state["gpu"] = ["T4"]
+    app.run().button(key="hint:provider").click().run()
+    assert link(app) == {"gpu": "T4"} and not app.info and result_rows(app)
+
+
+def test_all_except_one_is_all_but_the_rows_of_that_one(open_app):
+    every = result_rows(open_app(preset="all"))
+    app = narrowing_opened(open_app(preset="all"))
+    app.multiselect(key="except:provider").set_value(["verda"]).run()
+    kept = [row for row in every if not row["GPU"].endswith("Verda")]
+    assert result_rows(app) == kept and 0 < len(kept) < len(every)
+    again = open_app(**dict(app.query_params))
+    assert result_rows(again) == kept
+    again.button(key="chip:provider:").click().run()
+    assert result_rows(again) == every
 
 
 @pytest.mark.parametrize("chart", ["bars", "scatter", "table"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pages.predict.predict import TITLE
 from tests.pages.conftest import PAGES, lines
 from ui import frame
 from ui.words import UNEXPECTED, plain
@@ -13,12 +14,12 @@ from ui.words import UNEXPECTED, plain
 def test_every_page_opens_by_its_link(open_app, page):
     app = open_app(page)
     titles = {
-        "predict": "Training time and cost on every cloud GPU, from one profiled step",
+        "scaler": "Scaler prediction",
+        "predict": TITLE,
         "sizes": "Latency and cost by batch size and image size",
         "scale_out": "Training on 1 to 64 GPUs",
-        "estimate": "Without a profile",
+        "estimate": "Time and cost without a profile",
         "compare": "Compare profiles",
-        "many_core": "Many-core CPUs",
         "accuracy": "Accuracy",
         "about": "About",
     }

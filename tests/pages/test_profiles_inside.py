@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from profet_core.prediction.diagnosis import diagnose, placements
-from tests.pages.conftest import give, go, inside, lines, look_at, own, rows, upload
+from tests.pages.conftest import give, go, inside, lines, listing, look_at, own, rows, upload
+from tests.pages.expected import FIRST
 
 LENET, VGG, ALEXNET = "lenet5-32px-b16-g3s", "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
 
@@ -29,13 +30,12 @@ def test_every_sample_is_shown_with_what_holds_it_up(open_app, models, samples):
 
 def test_it_shows_what_predict_shows_until_another_one_is_chosen(open_app, samples):
     app = open_app(sample=VGG)
-    go(app, "compare")
-    assert not app.radio and dict(app.query_params) == {}
+    assert listing(go(app, "compare")).value == VGG and dict(app.query_params) == {"sample": VGG}
     go(app, "predict")
     upload(app, ("mine.json", samples[LENET].data), ("other.json", samples[VGG].data))
     app.selectbox(key="chosen").set_value(next(iter(app.session_state["own_profiles"]))).run()
     inside(go(app, "compare"))
-    assert facts(app)["Pixels"] == "32" and "on Predict" in app.radio(key="inspected").proto.captions[0]
+    assert facts(app)["Pixels"] == "32"
     look_at(app, "other.json")
     assert facts(app)["Pixels"] == "224"
     go(app, "sizes")
@@ -46,11 +46,11 @@ def test_it_shows_what_predict_shows_until_another_one_is_chosen(open_app, sampl
 def test_links_of_predict_lead_inside_what_it_shows(open_app, samples):
     app = open_app(sample=ALEXNET)
     go(app, "compare", **link_of(app, "What is in it?"))
-    assert app.radio(key="inspected").value == ALEXNET and app.segmented_control(key="view").value == "inside"
+    assert listing(app).value == ALEXNET and app.segmented_control(key="view").value == "inside"
     go(app, "predict")
-    upload(app, ("cpu.json", b'{"Host_MatMul": 500.0, "Host_IDLE": 90000.0}'))
+    upload(app, ("cpu.json", b'{"Host_MatMul": 500.0, "Host_BiasAddGrad": 100.0, "Host_IDLE": 90000.0}'))
     go(app, "compare", **link_of(app, "What is in it?"))
-    assert app.radio(key="inspected").value in own(app).values()
+    assert listing(app).value in own(app).values()
     assert "no GPU time" in lines(app.warning)[0] and not app.exception
     app = open_app(source="upload")
     go(app, "about", **link_of(app, "How to record one"))
@@ -66,16 +66,17 @@ def link_of(app, label: str) -> dict[str, str]:
 
 def test_an_upload_here_is_shown_here_and_joins_the_list(open_app, samples):
     app = open_app("compare", view="inside", inspect="<script>", compare_samples=VGG)
-    assert app.radio(key="inspected").value == VGG, "a senseless link is no choice"
+    assert listing(app).value == FIRST, "a senseless link is no choice"
     give(app, ("mine.json", samples[LENET].data))
     ((key, held),) = app.session_state["own_profiles"].items()
-    assert app.radio(key="inspected").value == key
+    assert listing(app).value == key
     assert facts(inside(app))["Batch size"] == "16" and held.name == "mine.json"
     app.button(key="compare:remove").click().run()
-    assert app.radio(key="inspected").value == VGG
-    app.button(key="compare:remove").click().run()
-    assert not app.radio
+    assert listing(app).value == FIRST
     app.selectbox(key="profiles:sample").set_value(LENET).run()
-    assert app.radio(key="inspected").value == LENET and app.selectbox(key="profiles:sample").value is None
-    assert facts(inside(app))["Pixels"] == "32" and not app.exception
-    assert dict(app.query_params) == {"view": "inside", "inspect": LENET}
+    assert listing(app).value == LENET and app.selectbox(key="profiles:sample").value is None
+    assert facts(app)["Pixels"] == "32" and not app.exception
+    shown = {"view": "inside", "inspect": LENET, "compare_samples": f"{VGG},{LENET}"}
+    assert dict(app.query_params) == shown
+    app.button(key="compare:remove").click().run()
+    assert listing(app).value == FIRST and dict(app.query_params) == {"view": "inside", "compare_samples": VGG}

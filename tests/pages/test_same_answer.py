@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
-from profet_core.units import format_ms, format_usd, time_unit
+from profet_core.units import format_ms, format_usd, shared_time_unit
 from tests.pages.conftest import ALL_COLUMNS, column, lines
 
 RESNET, SMALL, VGG, LENET = (
@@ -125,11 +125,12 @@ def check(app, samples, port, capsys, case: Case) -> None:
     plans = {plan["plan"]: plan for plan in document["plans"]}
     shown = {title: column(app, title) for title in ("Step", "Time", "Cost", "$/h", "In time", "Memory")}
     assert shown["Time"] and set(shown["Time"]) <= set(plans)
+    unit = shared_time_unit(plans[label]["total_s"] for label in shown["Time"])
     for label, plan in plans.items():
         if label not in shown["Time"]:
             continue
         assert shown["Step"][label] == format_ms(plan["latency_ms"]), label
-        assert shown["Time"][label] == time_unit(plan["total_s"]).words(plan["total_s"]), label
+        assert shown["Time"][label] == unit.words(plan["total_s"]), label
         assert shown["Cost"][label] == format_usd(plan["total_usd"]), label
         assert shown["$/h"][label].startswith(format_usd(plan["usd_per_hour"])), label
     assert set(document["memory"]) >= {plan["instance"] for plan in plans.values()} or not document["memory"]

@@ -14,7 +14,7 @@ from profet_core.catalog.interconnects import load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.step import GpuStep, scaled_step
-from profet_core.units import MS_PER_S, format_ms, format_significant, format_time, format_usd
+from profet_core.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit
 from tests.pages.conftest import ALL_COLUMNS, has_results, lines, result_rows
 
 MODEL = load_models().scaleout
@@ -39,7 +39,7 @@ def open_page(open_app, **query: str):
 
 
 def by_instance(app) -> dict[str, dict[str, str]]:
-    return {row["Instance"]: row for row in result_rows(app)}
+    return {row["Code"].partition(", ")[0]: row for row in result_rows(app)}
 
 
 def figures(row) -> tuple[str, ...]:
@@ -62,13 +62,14 @@ def test_the_page_says_what_the_command_says(open_app, samples):
     assert ring["y"] == [row["latency_ms"] for row in stated["curve"]]
     keys = {row["instance"]: row for row in stated["offers"]}
     shown = result_rows(app)
+    unit = shared_time_unit(offer["epoch_s"] for offer in stated["offers"])
     assert len(shown) == len(stated["offers"])
     for name, machine in (("p4d.24xlarge", "p4d.24xlarge"), ("lambda/gpu_8x_h100_sxm5", "gpu_8x_h100_sxm5")):
         offer = keys[name]
         assert figures(by_instance(app)[machine]) == (
             format_ms(offer["latency_ms"]),
             format_significant(offer["speed_up"]),
-            format_time(offer["epoch_s"]),
+            unit.words(offer["epoch_s"]),
             format_usd(offer["epoch_usd"]),
         )
 
@@ -83,10 +84,11 @@ def test_whole_nodes_are_those_of_predict(open_app):
         **{"whole_nodes": "True", "predict_columns": columns},
     )
     assert not answered.error
-    shared = [row for row in result_rows(answered) if row["GPU"][0].isdigit() and row["Instance"] in stated]
+    rows = by_instance(answered)
+    shared = [code for code, row in rows.items() if " × " in row["Instance"] and code in stated]
     assert len(shared) > 30
-    for row in shared:
-        assert (row["Step"], row["Cost"]) == (stated[row["Instance"]]["Step"], stated[row["Instance"]]["Epoch cost"])
+    for code in shared:
+        assert (rows[code]["Step"], rows[code]["Cost"]) == (stated[code]["Step"], stated[code]["Epoch cost"])
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
@@ -101,10 +103,12 @@ def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_
     assert figures(row) == (
         format_ms(step.latency_ms),
         format_significant(step.speed_up),
-        format_time(epoch_ms / MS_PER_S),
+        row["Epoch time"],
         format_usd(cost_usd(epoch_ms, nodes * offer.usd_per_hour)),
     )
     assert row["$/h"] == format_usd(nodes * offer.usd_per_hour)
+    number, unit = row["Epoch time"].split(" ")
+    assert number == format_significant(epoch_ms / MS_PER_S / {"s": 1, "min": 60, "h": 3_600}[unit])
     having = [one for one in catalog.values() if one.gpu == V100]
     assert offer in having and len(result_rows(app)) <= len(having)
 
@@ -127,8 +131,9 @@ def test_the_curve_marks_where_cost_rises_faster_than_speed(open_app, samples):
     )  # fmt: skip
     app = open_page(open_app, **TYPED, out_shows="cost", scale_out_open="lambda/gpu_8x_v100_n")
     traces = drawn(app)
+    assert set(traces) == {"ring", "More GPUs than this cost more than they save"}
     assert traces["ring"]["y"] == pytest.approx([row["epoch_usd"] for row in stated["curve"]])
-    assert traces["cost rises faster beyond"]["x"] == [stated["last_paying"]]
+    assert traces["More GPUs than this cost more than they save"]["x"] == [stated["last_paying"]]
 
 
 @pytest.mark.parametrize(
@@ -156,10 +161,11 @@ def test_a_link_brings_the_same_view_back(open_app):
     query = {
         **TYPED,
         **{"one_gpu_batch": "32", "gradients": "fp16", "strategy": "tree", "gpus": "8", "out_shows": "cost"},
-        **{"images": "1000", "provider": "gcp", "preset": "all"},
+        **{"images": "1000", "provider": "gcp", "preset": "all", "exchanges": "True"},
     }
     app = open_app("scale_out", **query)
     assert not app.error and dict(app.query_params) == query
+    assert len(drawn(app)) >= 4, "all exchanges of gradients"
     assert result_rows(open_app("scale_out", **query)) == result_rows(app)
     bad = {"gpus": "65", "strategy": "carrier pigeon", "gradients": "fp8", "one_gpu_ms": "-3", "network": "x" * 61}
     assert result_rows(open_app("scale_out", **bad)) == result_rows(open_app("scale_out"))
@@ -167,8 +173,8 @@ def test_a_link_brings_the_same_view_back(open_app):
 
 def test_a_machine_that_a_step_does_not_fit_on_comes_last_and_only_among_all(open_app):
     big = {"batch": "256", "pixels": "256", "sample": "vgg16-224px-b16-g3s"}
-    fits = ["does not fit" in row["GPU"] for row in result_rows(open_page(open_app, **big))]
+    fits = ["does not fit" in row["Code"] for row in result_rows(open_page(open_app, **big))]
     assert True in fits and False in fits and fits == sorted(fits)
     assert not [
-        row for row in result_rows(open_page(open_app, **{**big, "preset": "gpus"})) if "does not fit" in row["GPU"]
+        row for row in result_rows(open_page(open_app, **{**big, "preset": "gpus"})) if "does not fit" in row["Code"]
     ]

@@ -1,4 +1,4 @@
-"""Sizes: curves and a table that say what Predict says, and the scaler that says what `profet scale` says."""
+"""Sizes: curves and a table that say what Predict says; each GPU of the first chart in a color of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from profet_core import scale
 from profet_core.advice.advise import Preset, preset_rows
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import Context
@@ -82,11 +81,19 @@ def test_the_slider_is_that_of_predict_and_moves_every_number(open_app, advised,
 @pytest.mark.parametrize(("shows", "title"), [("latency", "Step"), ("cost", "Cost"), ("time", "Training time")])
 def test_the_curves_say_what_the_table_says(open_app, shows, title):
     app = open_sizes(open_app, shows=shows, preset="original", batch="100")
-    table = {", ".join(row["GPU"].split(", ")[:2]): row[title] for row in result_rows(app)}
+    table = {row["Instance"]: row[title] for row in result_rows(app)}
     drawn = curves(app)
     assert len(table) == 4 and set(drawn) == set(table)
     assert {name: at[100] for name, at in drawn.items()} == table
     assert len([trace for trace in traces(app) if trace.get("fill")]) == 4, "every curve has its band"
+
+
+@pytest.mark.parametrize("preset", ["original", "aws", "gpus"])
+@pytest.mark.parametrize("sample", [SAMPLE, "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"])
+def test_gpus_shown_at_first_have_a_color_each(open_app, preset, sample):
+    found = traces(open_sizes(open_app, preset=preset, sample=sample))
+    colors = {trace["name"]: trace["line"]["color"] for trace in found if trace.get("customdata")}
+    assert len(colors) >= 4 and len(set(colors.values())) == len(colors), colors
 
 
 def test_slider_and_chart_share_the_scale(open_app):
@@ -94,15 +101,15 @@ def test_slider_and_chart_share_the_scale(open_app):
     logarithmic = app.select_slider(key="slider:batch").options
     app.segmented_control(key="scale").set_value("linear").run()
     linear = [int(option) for option in app.select_slider(key="slider:batch").options]
-    assert linear == list(range(16, 257, 16)) and len(logarithmic) == 17
+    assert linear == list(range(16, 257)) and len(logarithmic) == 17
     layout = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]
     assert (layout["xaxis"]["type"], layout["yaxis"]["type"]) == ("linear", "linear")
 
 
 def test_each_instance_at_its_largest_batch(open_app, advised):
-    app = open_sizes(
-        open_app, pixels="256", preset="original", each_at="largest", sizes_columns="batch_size,latency_ms"
-    )
+    app = open_sizes(open_app, pixels="256", preset="original", each_at="largest")
+    (table,) = (json.loads(one.proto.json) for one in app.get("bidi_component"))
+    assert "largest batch" in table["title"]
     batches = {label: int(text) for label, text in column(app, "Batch size").items()}
     assert min(batches.values()) < 256
     for label, batch in batches.items():
@@ -119,19 +126,3 @@ def test_what_the_profile_does_not_say_is_asked(open_app, samples):
     assert len(app.error) == 1 and not app.exception
     type_in(app, "profiled_pixels", 128)
     assert not app.error and has_results(app)
-
-
-@pytest.mark.parametrize("method", ["default", "profet"])
-@pytest.mark.parametrize(("axis", "at"), [("batch", 96), ("pixels", 224)])
-def test_the_scaler_is_the_documented_one(open_app, models, axis, at, method):
-    app = open_app("sizes", axis=axis)
-    app.segmented_control(key="sizes_view").set_value("scaler").run()
-    assert len(app.info) == 1 and not app.get("plotly_chart")
-    app.selectbox(key="scaler_instance").set_value("g4dn.xlarge").run()
-    type_in(type_in(app, f"scaler_min_{axis}", 10), f"scaler_max_{axis}", 100)
-    app.segmented_control(key="scaler_method").set_value(method).run()
-    move(app, f"scaler_at_{axis}", at)
-    expected = scale(models, "g4dn.xlarge", axis, 10, 100, at, method=method)
-    assert app.metric[0].value == f"{format_ms(expected.latency_ms)}/step"
-    again = open_app("sizes", **dict(app.query_params))
-    assert again.metric[0].value == app.metric[0].value

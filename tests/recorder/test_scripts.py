@@ -34,6 +34,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
 }
+IN_EVERY_RUN = ("torch", "keras", "tf", "tfkeras")
 _FRAMEWORKS = {"keras": ("tensorflow", "keras"), "tf": ("tensorflow", "keras"), "tfkeras": ("tensorflow", "tf_keras")}
 
 
@@ -62,11 +63,16 @@ class Script:
         return [*STEPS, *shlex.split(options), *(["--", *shlex.split(arguments)] if arguments else [])]
 
 
-def scripts(*kinds: str) -> list:
-    """A parameter for each script of these kinds, skipped by name where its framework isn't installed."""
+def scripts() -> list:
+    """A parameter for each script, skipped by name where its framework isn't installed."""
     found = {path.stem: read_script(path) for path in sorted(FOLDER.glob("*.py"))}
     found |= {f"{kind}: {name}": _variation(kind, text) for (kind, name), text in VARIATIONS.items()}
-    return [pytest.param(one, id=name, marks=needs(*one.modules)) for name, one in found.items() if one.kind in kinds]
+    return [pytest.param(one, id=name, marks=marks(one)) for name, one in found.items()]
+
+
+def marks(script: Script) -> list:
+    """What a script needs: a framework beyond the training set's and PyTorch runs with `make test-frameworks` alone."""
+    return [needs(*script.modules), *([] if script.kind in IN_EVERY_RUN else [pytest.mark.frameworks])]
 
 
 def read_script(path: Path) -> Script:
@@ -140,16 +146,8 @@ def check(script: Script, done: Run) -> None:
     assert meta.step_latency_ms > 0
 
 
-@pytest.mark.parametrize("script", scripts("torch", "keras", "tf", "tfkeras"))
+@pytest.mark.parametrize("script", scripts())
 def test_a_script_is_recorded_as_it_is(script, tmp_path):
-    check(script, run(script, tmp_path))
-
-
-@pytest.mark.frameworks
-@pytest.mark.parametrize(
-    "script", scripts("lightning", "transformers", "accelerate", "timm", "fastai", "ignite", "jax")
-)
-def test_a_script_of_another_framework_is_recorded(script, tmp_path):
     check(script, run(script, tmp_path))
 
 

@@ -8,15 +8,15 @@ from itertools import combinations
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pages.predict.charts import trade_off
 from profet_core.catalog import load_gpus
-from profet_core.latency import Basis
+from profet_core.latency import Basis, BasisWord
 from profet_core.units import format_time
 from tests.made.step_times import OFFERS, ROWS, planned
-from ui.charts import COLORS, Bar, bar_chart, legend
+from ui.charts import COLORS, Bar, bar_chart
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis, value_at
-from ui.words import DERIVED, ESTIMATED, GIVEN, MEASURED
 
 
 def checked(figure) -> go.Figure:
@@ -82,8 +82,8 @@ def test_colors_stand_out_from_the_background(background):
 
 
 BARS = [
-    Bar(key="a", name="T4 (anchor)", color=COLORS[GIVEN], value=10.0, text="10 h"),
-    Bar(key="b", name="H100", color=COLORS[ESTIMATED], value=2.0, low=1.5, high=4.0, text="2.00 h"),
+    Bar(key="a", name="T4 (anchor)", color=COLORS[BasisWord.MEASURED], value=10.0, text="10 h"),
+    Bar(key="b", name="H100", color=COLORS[BasisWord.ESTIMATED], value=2.0, low=1.5, high=4.0, text="2.00 h"),
     Bar(key="c", name="K80", text="doesn't fit; largest batch 48"),
 ]
 
@@ -92,7 +92,7 @@ def test_rows_keep_their_places_and_colors():
     figure = checked(bar_chart(BARS, "Time (h)", name="Time per instance"))
     drawn, labels = figure.data
     assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
-    assert list(drawn.marker.color) == [COLORS[GIVEN], COLORS[ESTIMATED]]
+    assert list(drawn.marker.color) == [COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]]
     assert list(drawn.error_x.array) == [0.0, 2.0] and list(drawn.error_x.arrayminus) == [0.0, 0.5]
     assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit; largest batch 48"]
     assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
@@ -100,15 +100,38 @@ def test_rows_keep_their_places_and_colors():
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first row is on top"
 
 
-def test_a_limit_is_a_line_where_it_is_in_sight():
-    assert checked(bar_chart(BARS, "", name="", limit=5.0)).layout.shapes[0].x0 == 5.0
+def test_a_limit_is_a_line_where_it_is_in_sight_beside_the_values():
+    path = checked(bar_chart(BARS, "", name="", limit=5.0)).layout.shapes[0].path
+    assert path == "M5.0,-0.5L5.0,0.5", "through the first bar, not through the texts of the others"
     assert not checked(bar_chart(BARS, "", name="", limit=50.0)).layout.shapes
     assert checked(bar_chart([], "", name="")).layout.xaxis.range[1] > 0
 
 
+def test_the_axis_stays_at_the_usual_values_until_a_bar_does_not_fit_or_all_are_tiny():
+    def end(longest: float) -> float:
+        bar = Bar(key="a", name="T4", value=longest / 2, low=longest / 4, high=longest, text="")
+        return checked(bar_chart([bar], "", name="", usual=100.0)).layout.xaxis.range[1] / 1.2
+
+    assert [end(longest) for longest in (13, 60, 105, 120, 170, 10)] == pytest.approx([100, 100, 100, 150, 225, 12.5])
+
+
+def test_a_mark_is_a_tick_at_the_other_value_and_a_bar_over_a_limit_is_dimmed():
+    bars = [replace(BARS[0], mark=7.0, dimmed=True), *BARS[1:]]
+    drawn, marks, _ = checked(bar_chart(bars, "", name="")).data
+    assert (list(marks.x), list(marks.y), marks.marker.symbol) == ([7.0], [0], "line-ns")
+    assert list(drawn.marker.opacity) == [0.35, 1]
+
+
 def test_the_legend_names_what_is_there():
-    words = legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
-    assert GIVEN in words and ESTIMATED in words and DERIVED not in words and "90%" in words
+    def page() -> None:
+        from tests.ui.test_charts import BARS, COLORS
+        from ui.charts import show_legend
+
+        show_legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
+
+    (words,) = (text.value for text in AppTest.from_function(page).run().markdown)
+    assert BasisWord.MEASURED in words and BasisWord.ESTIMATED in words and "90%" in words
+    assert BasisWord.SCALED not in words
 
 
 SIZES = (16, 64, 256)
@@ -130,7 +153,8 @@ def test_what_does_not_fit_is_pale_and_dotted_from_the_largest_that_does():
     inside, outside = lines(figure)
     assert (list(inside.x), list(inside.y)) == ([16, 64, 128], pytest.approx([16, 64, 128]))
     assert (list(outside.x), outside.line.dash) == ([128, 256], "dot") and outside.opacity < 1
-    assert "doesn't fit" in outside.customdata[-1] and "doesn't fit" not in inside.customdata[-1]
+    assert "may not fit" in outside.customdata[-1] and "may not fit" not in inside.customdata[-1]
+    assert [trace.name for trace in figure.data if "may not fit" in str(trace.name)], "the legend says so too"
     (mark,) = [trace for trace in figure.data if "largest that fits" in str(trace.text)]
     assert (list(mark.x), list(mark.y)) == ([128], pytest.approx([128]))
 
@@ -177,7 +201,7 @@ def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals(
     figure, traces = drawn()
     (line,) = [trace for name, trace in traces.items() if name.startswith("Pareto frontier")]
     assert list(line.x) == pytest.approx([30, 60, 120]) and list(line.y) == pytest.approx([2.4, 1.5, 1])
-    points = traces[MEASURED]
+    points = traces[BasisWord.PREDICTED]
     sizes = dict(zip(points.customdata, points.marker.size, strict=True))
     assert sizes == {"slow": 13, "middle": 13, "fast": 13, "beaten": 9}
     assert [bool(text) for text in points.text] == [True, True, True, False]
@@ -190,8 +214,9 @@ def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals(
 def test_points_have_the_color_of_their_basis_and_names_stay_text():
     hostile = replace(PLANS["slow"], offer=replace(PLANS["slow"].offer, gpu="<b>x&y</b>"), basis=Basis.TRANSFERRED)
     _, traces = drawn(hostile, PLANS["fast"])
-    assert traces[ESTIMATED].marker.color == COLORS[ESTIMATED] and traces[MEASURED].marker.color == COLORS[MEASURED]
-    (label,) = traces[ESTIMATED].text
+    for word in (BasisWord.ESTIMATED, BasisWord.PREDICTED):
+        assert traces[word].marker.color == COLORS[word]
+    (label,) = traces[BasisWord.ESTIMATED].text
     assert "<" not in label and "&lt;b>x&amp;y" in label
 
 

@@ -10,8 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from streamlit import net_util
-from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
@@ -69,7 +67,7 @@ def test_what_nobody_reads_is_let_go_of(manager):
 def test_the_served_app_is_bounded_from_its_start(manager, monkeypatch):
     monkeypatch.setattr(server, "SWEEP_S", 0.01)
     monkeypatch.setattr(server, "UNREAD_S", 0.0)
-    monkeypatch.setattr(server, "get_instance", lambda: type("Runtime", (), {"uploaded_file_mgr": manager}))
+    monkeypatch.setattr(server, "uploads_of_all", lambda: manager)
 
     async def serve() -> dict[str, int]:
         async with bounded_uploads():
@@ -118,19 +116,6 @@ def test_it_is_quiet_and_what_it_loads_lasts(repository: Path) -> None:
     done = subprocess.run([sys.executable, "-c", _WARM_UP], cwd=repository, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) > 50_000
-
-
-def test_the_server_asks_nobody_for_its_address_and_tells_nobody_of_its_checkout(monkeypatch):
-    # Each is put back afterwards.
-    for owner, name in ((net_util, "get_external_ip"), (net_util, "get_internal_ip")):
-        monkeypatch.setattr(owner, name, getattr(owner, name))
-    monkeypatch.setattr(AppSession, "_handle_git_information_request", AppSession._handle_git_information_request)
-    server.keep_to_itself()
-    assert net_util.get_external_ip() is net_util.get_internal_ip() is None
-    assert AppSession._handle_git_information_request(None) is None, "it has nothing to answer with"
-    monkeypatch.delattr(net_util, "get_external_ip")
-    with pytest.raises(RuntimeError, match="get_external_ip"):
-        server.keep_to_itself()
 
 
 _SOON_S = 30

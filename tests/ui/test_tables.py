@@ -14,22 +14,24 @@ from streamlit.testing.v1 import AppTest
 
 from profet_core.advice.plans import Plan
 from profet_core.memory.fit import FitAnswer, Verdict
+from profet_core.units import time_unit
 from tests.made.step_times import offer, planned, row
 from ui.columns import (
     IMAGES,
     INSTANCE,
     MEMORY,
-    OUT_COLUMNS,
-    SIZE_COLUMNS,
     STEP,
     STEP_RANGE,
     TRAINING_COST,
-    confidence_column,
+    basis_column,
     estimate_columns,
     format_range_ms,
+    out_columns,
+    size_columns,
 )
 from ui.curves import gpu_look
-from ui.tables import Cell, Column, as_csv, as_json, chosen_columns, exported_rows, sorted_rows
+from ui.exports import as_csv, as_json
+from ui.tables import Cell, Column, chosen_columns, exported_rows, sorted_rows
 
 
 @dataclass(frozen=True)
@@ -111,22 +113,23 @@ COLUMNS: tuple[Column[Row], ...] = (
     IMAGES,
     TRAINING_COST,
     MEMORY,
-    confidence_column("latency_ms"),
+    basis_column("latency_ms"),
 )
 
 
 def test_a_row_as_it_is_read():
     assert [column.drawn(FITS) for column in COLUMNS] == [
-        Cell("slow", beneath="T4, AWS", color=gpu_look("Tesla T4").color),
+        Cell("T4 · AWS", beneath="slow", color=gpu_look("Tesla T4").color),
         Cell("200 ms"),
         Cell("184–217 ms"),
         Cell("320"),
         Cell("$1.00"),
         Cell("fits, ≤ 512"),
-        Cell("good", mark="●●●"),
+        Cell("Predicted", mark="●●●"),
     ]
     assert INSTANCE.drawn(TOO_SMALL).beneath.endswith(", does not fit")
-    assert [column.drawn(TOO_SMALL).text for column in COLUMNS[2:]] == ["–", "1,280", "$2.40", "does not fit", "rough"]
+    drawn = [column.drawn(TOO_SMALL).text for column in COLUMNS[2:]]
+    assert drawn == ["–", "1,280", "$2.40", "does not fit", "Predicted"]
 
 
 def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
@@ -136,21 +139,27 @@ def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
         "gpu": "Tesla T4",
         "provider": "aws",
         "batch_size": 64,
-        "latency_ms": 200,
-        "latency_low_ms": pytest.approx(184.2, abs=0.05),
-        "latency_high_ms": pytest.approx(217.1, abs=0.05),
+        "step_ms": 200,
+        "step_low_ms": pytest.approx(184.2, abs=0.05),
+        "step_high_ms": pytest.approx(217.1, abs=0.05),
         "images_per_s": 320,
         "training_usd": pytest.approx(1.0),
         "fits_in_memory": "fits",
         "largest_batch": 512,
+        "basis": "measured",
+        "basis_word": "Predicted",
+        "basis_note": "",
         "confidence": "good",
     }
-    unknown = ("latency_low_ms", "latency_high_ms", "largest_batch")
+    unknown = ("step_low_ms", "step_high_ms", "largest_batch")
     assert {name: second[name] for name in unknown} == dict.fromkeys(unknown)
     assert list(first) == list(second)
 
 
-@pytest.mark.parametrize("columns", [SIZE_COLUMNS, OUT_COLUMNS, estimate_columns(compared=True)])
+HOURS = time_unit(36_000)
+
+
+@pytest.mark.parametrize("columns", [size_columns(HOURS), out_columns(HOURS), estimate_columns(HOURS, compared=True)])
 def test_no_page_has_a_column_twice_and_each_range_stands_beneath_a_column_there(columns):
     keys = [column.key for column in columns]
     assert len(set(keys)) == len(keys)

@@ -16,6 +16,7 @@ from profet_core import InputError
 from profet_core.answers.questions import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
 from profet_core.layers.networks import named_networks
 from profet_core.profiles.record import ProfileMeta
+from profet_core.sizes.axes import axis_range
 from profet_core.typed_numbers import typed_count
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count
 from ui.state.own import held_in
@@ -166,8 +167,8 @@ def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
 
 def whole_nodes_input(meta: ProfileMeta) -> None:
     """Whether a node of several GPUs is answered with all of them training, and what they share."""
-    tip = "Each at your batch size, so a step has as many times the images. Off: a node has the speed of one."
-    toggle("All GPUs of a node train", Training.whole_nodes, tip)
+    tip = "Each at your batch size, so a step has as many times the images. Off: a machine has the speed of one."
+    toggle("Use all GPUs of a machine", Training.whole_nodes, tip)
     if session.training.whole_nodes:
         parameters_input(meta)
 
@@ -182,31 +183,38 @@ def _typed() -> str:
     return (session.training.network or "").strip()[:LONGEST_NETWORK]
 
 
-#: Stops of the sliders on a logarithmic scale: four per doubling.
-_STOPS = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
-STOPS = {"batch": (16, 20, 24, 28, *_STOPS), "pixels": _STOPS}
-#: The same on a linear scale.
-_LINEAR = {axis: tuple(range(stops[0], stops[-1] + 1, 16)) for axis, stops in STOPS.items()}
+#: Sizes of a slider on a logarithmic scale: four per doubling.
+_LOG = (16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
+#: Stands beside the slider, where it takes no room, once another size is chosen.
+_OTHER_SIZE = {
+    "batch": "scaled from {}",
+    "pixels": "scaled from {}, more classes at larger images",
+}
 
 
-def size_sliders(resources: Resources, *, log: bool = True) -> None:
+def size_sliders(resources: Resources, *, log: bool = False) -> None:
     """Both sliders side by side, `log` or linear; each is the training's size, the profile's own until it is moved."""
+    recorded = recorded_sizes(resources).items()
+    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded, strict=True):
+        with column:
+            _size_slider(axis, size, log=log)
+
+
+def recorded_sizes(resources: Resources) -> dict[str, int | None]:
+    """The batch and pixel size that the profile was recorded at, None while not known."""
     meta = held_in(resources, session.profile).profile.meta
-    recorded = {
+    return {
         "batch": meta.batch_size or session.network.profiled_batch,
         "pixels": meta.pixels or session.network.profiled_pixels,
     }
-    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded.items(), strict=True):
-        with column:
-            _size_slider(axis, size, log=log)
 
 
 def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
     """Fixed while the profile's own size is not known."""
     if recorded is None:
         tip = f"Enter the {'batch' if axis == 'batch' else 'image'} size of the profile in the sidebar first."
-        st.select_slider(SIZE_LABELS[axis], STOPS[axis], key=f"slider:{axis}:off", disabled=True, help=tip)
+        st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True, help=tip)
         return
     chosen = getattr(session.training, axis) or recorded
     key = f"slider:{axis}"
@@ -219,18 +227,18 @@ def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
         moved = st.session_state[key]
         setattr(session.training, axis, None if moved == recorded else moved)
 
+    note = "" if chosen == recorded else f"\N{EM SPACE}:small[{_OTHER_SIZE[axis].format(recorded)}]"
+    tip = "Another image size assumes more classes at larger images, as in the measured data."
     st.select_slider(
-        SIZE_LABELS[axis],
+        f"{SIZE_LABELS[axis]}{note}",
         size_stops(axis, recorded, chosen, log=log),
         key=key,
         on_change=choose,
-        help=None
-        if chosen == recorded
-        else f"The profile was recorded at {recorded}; other sizes are scaled from "
-        f"it{', as networks with more classes at larger images' if axis == 'pixels' else ''}.",
+        help=tip if axis == "pixels" else None,
     )
 
 
-def size_stops(axis: str, *more: int, log: bool = True) -> Sequence[int]:
-    """The stops with the sizes that must be among them: they extend the range."""
-    return sorted({*(STOPS if log else _LINEAR)[axis], *more})
+def size_stops(axis: str, *more: int, log: bool = False) -> Sequence[int]:
+    """Every size of the axis, or a few per doubling; those of `more` extend it."""
+    smallest, largest = axis_range(axis)
+    return sorted({*(size for size in (_LOG if log else range(smallest, largest + 1)) if size >= smallest), *more})

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from profet_core.advice.advise import Preset, PresetRow, preset_rows
-from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing
+from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing, NoOffersError
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
 from profet_core.fields.questions import AdviseQuestion
@@ -18,24 +18,22 @@ from ui.inputs.fields import choice, number_field, select, some_of, toggle, type
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
 from ui.state.resources import Resources, offer_choices
-from ui.state.session import Offers, SizesView, session
+from ui.state.session import Field, Offers, SizesView, session
 from ui.words import plain
 
-#: A longer summary counts what narrows.
-_MOST_WORDS = 28
 #: GPUs that a chart shows until others are chosen.
 _MOST_DRAWN = 6
+#: Fields that filter offers.
+_FILTERS = tuple(field.name for field in fields(Narrowing))
 
 
 def _filter(resources: Resources) -> None:
-    """Everything that narrows offers behind one button, drawn while it is open, what is chosen beside it."""
+    """Everything that filters offers behind one button, drawn while it is open."""
     # A button whose label changed would be another one, and closed.
     popover = st.popover("Filter", key="narrowing", on_change="rerun")
     if popover.open:
         with popover:
             _fields(resources)
-    if words := _summary(chosen_narrowing(resources)):
-        st.caption(plain(words), width="content")
 
 
 def _fields(resources: Resources) -> None:
@@ -43,9 +41,9 @@ def _fields(resources: Resources) -> None:
     known = offer_choices(resources)
     clouds, gpus = st.columns(2, gap="small")
     with clouds:
-        some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, placeholder="any")
+        _some_or_except("Cloud", Offers.provider, known["provider"], cloud_words)
     with gpus:
-        some_of("GPU", Offers.gpu, known["gpu"], placeholder="any")
+        _some_or_except("GPU", Offers.gpu, known["gpu"])
     choice("Market", Offers.market)
     if _spot_counts():
         number_field(
@@ -58,7 +56,7 @@ def _fields(resources: Resources) -> None:
     with region:
         # No region is none of the options: a visitor's own may have any name.
         select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
-    number_field("GiB per GPU, at least", Offers.min_memory_gib, empty="any", at=memory)
+    number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="any", at=memory)
     st.pills(
         "GPUs in a machine",
         known["gpu_count"],
@@ -68,9 +66,95 @@ def _fields(resources: Resources) -> None:
         persist_state="session",
     )
     toggle("Retired instances", Offers.retired, "Can't be rented any more.")
-    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
-        st.button("Every offer", key="narrowing:widen", icon=":material/filter_alt_off:", on_click=_widen)
+    choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
+
+
+def _some_or_except(
+    label: str, field: Field[list[str]], options: Sequence[str], words: Callable[[str], str] = str
+) -> None:
+    """Some of the options, or all except some; the field holds those that are left."""
+    chosen = getattr(session.offers, field.key)
+    excepted = _excepted(chosen, options)
+    only_key, except_key = f"only:{field.key}", f"except:{field.key}"
+    st.session_state[only_key], st.session_state[except_key] = ([], excepted) if excepted else (chosen, [])
+
+    def choose_only() -> None:
+        setattr(session.offers, field.key, st.session_state[only_key])
+
+    def choose_except() -> None:
+        without = st.session_state[except_key]
+        setattr(session.offers, field.key, [option for option in options if option not in without] if without else [])
+
+    st.multiselect(label, options, format_func=words, key=only_key, on_change=choose_only, placeholder="any")
+    st.multiselect(
+        f"{label}, all except", options, format_func=words, key=except_key, on_change=choose_except, placeholder="none"
+    )
+
+
+def _excepted(chosen: Sequence[str], options: Sequence[str]) -> list[str]:
+    """The options that aren't chosen, if they are few beside the chosen ones; else none."""
+    others = [option for option in options if option not in chosen]
+    return others if len(others) * 2 < len(chosen) else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Chip:
+    """One filter: its words, its field, and which of several values it is; None: all of the field."""
+
+    words: str
+    field: str
+    value: str | None = None
+
+    def remove(self) -> None:
+        """Forget it."""
+        if self.value is None:
+            setattr(session.offers, self.field, copy(vars(Offers)[self.field].default))
+        else:
+            kept = [value for value in getattr(session.offers, self.field) if value != self.value]
+            setattr(session.offers, self.field, kept)
+
+
+def _chips(resources: Resources) -> list[_Chip]:
+    narrowing, known, found = chosen_narrowing(resources), offer_choices(resources), []
+    for name, words in (("provider", cloud_words), ("gpu", str)):
+        chosen = getattr(narrowing, name)
+        if excepted := _excepted(chosen, known[name]):
+            found.append(_Chip(f"not {', '.join(map(words, excepted))}", name))
+        else:
+            found += [_Chip(words(value), name, value) for value in chosen]
+    for name, text in (
+        ("region", narrowing.region),
+        ("market", narrowing.market),
+        ("min_memory_gib", narrowing.min_memory_gib and f"{narrowing.min_memory_gib:g} GiB or more"),
+        ("confidence", narrowing.confidence and f"confidence {Offers.confidence.options[narrowing.confidence]}"),
+    ):
+        found += [_Chip(text, name)] if text else []
+    counts = narrowing.gpu_count
+    return found + [_Chip(f"{count} GPU{'s' * (count > 1)}", "gpu_count", str(count)) for count in counts]
+
+
+def _show_chips(resources: Resources) -> None:
+    """What is filtered by, each to remove with one click."""
+    if chips := _chips(resources):
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
+            for chip in chips:
+                key, icon = f"chip:{chip.field}:{chip.value or ''}", ":material/close:"
+                st.button(plain(chip.words), key=key, icon=icon, icon_position="right", on_click=chip.remove)
+            st.button("Clear filters", key="narrowing:clear", type="tertiary", on_click=_clear)
+
+
+def filter_hint(resources: Resources, error: NoOffersError) -> None:
+    """What no offer matches, with a button for each filter without which some do."""
+    chips = _chips(resources)
+    by_field = {name: " or ".join(chip.words for chip in chips if chip.field == name) for name in _FILTERS}
+    gpu, cloud = by_field.pop("gpu") or "offer", by_field.pop("provider")
+    rest = ", ".join(filter(None, by_field.values()))
+    st.info(plain(f"No {gpu}{cloud and f' at {cloud}'}{rest and f' with {rest}'}."), icon=":material/filter_alt:")
+    with st.container(horizontal=True, gap="small"):
+        for name, count in error.without.items():
+            words = " or ".join(chip.words for chip in chips if chip.field == name)
+            label = plain(f"Remove {words} ({count} offer{'s' * (count > 1)})")
+            st.button(label, key=f"hint:{name}", on_click=_Chip(words, name).remove)
 
 
 def chosen_narrowing(resources: Resources) -> Narrowing:
@@ -100,24 +184,9 @@ def _spot_counts() -> bool:
     return session.offers.market in (SPOT, ANY_MARKET)
 
 
-def _widen() -> None:
-    for name in ("provider", "gpu", "gpu_count", "market", "region", "min_memory_gib", "confidence"):
-        setattr(session.offers, name, copy(vars(Offers)[name].default))
-
-
-def _summary(narrowing: Narrowing) -> str:
-    """'GCP, Lambda · V100 · spot'; how many where that is long; empty where nothing narrows."""
-    parts = [
-        ", ".join(map(cloud_words, narrowing.provider)),
-        ", ".join(narrowing.gpu),
-        narrowing.region or "",
-        narrowing.market or "",
-        f"≥ {narrowing.min_memory_gib:g} GiB" if narrowing.min_memory_gib else "",
-        f"{', '.join(map(str, narrowing.gpu_count))} GPUs" if narrowing.gpu_count else "",
-        narrowing.confidence or "",
-    ]
-    words = " · ".join(part for part in parts if part)
-    return words if len(words) <= _MOST_WORDS else f"{sum(map(bool, parts))} limits"
+def _clear() -> None:
+    for name in _FILTERS:
+        _Chip("", name).remove()
 
 
 Row = TypeVar("Row", bound=PresetRow)
@@ -157,10 +226,11 @@ def _by_cost(row: PresetRow) -> tuple[bool, float]:
 
 
 def offer_buttons(resources: Resources) -> None:
-    """What narrows offers, and everything about prices in a dialog."""
+    """What filters offers, everything about prices in a dialog, and the filters that are chosen."""
     _filter(resources)
     if st.button("Prices", key="offers"):
         prices_dialog()
+    _show_chips(resources)
 
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:

@@ -29,12 +29,12 @@ from profet_core.precision.names import FP32
 from profet_core.prediction.own_gpu_step import speed_of_step
 from profet_core.transfer.own_gpu import BATCH_RANGE, PIXEL_RANGE, check_own_gpu, load_reference_steps
 from profet_core.typed_numbers import as_typed, typed_positive
-from profet_core.units import format_ms, listed_price
+from profet_core.units import format_ms, format_usd
 from ui.predicted import current_network
 from ui.state.own import forget_other_anchors, own_prices, visitors_resources, without_own_gpus
 from ui.state.resources import Resources, load_resources
 from ui.state.session import session
-from ui.words import MEASURE_IT, custom_gpu_link, one_line_errors, show_error
+from ui.words import custom_gpu_link, one_line_errors, show_error
 
 Row = TypeVar("Row")
 Cells = Mapping[str, str]
@@ -64,7 +64,7 @@ def _prices(resources: Resources) -> None:
 
     def label(option: object) -> str:
         name = str(option)
-        return f"{resources.instance_label(name)}, list {listed_price(resources.catalog[name].usd_per_hour)}/h"
+        return f"{resources.instance_label(name)}, list {format_usd(resources.catalog[name].usd_per_hour)}/h"
 
     st.caption("A price here replaces the list price in every market, and the page's link keeps it.")
     select, number = st.column_config.SelectboxColumn, st.column_config.NumberColumn
@@ -185,7 +185,7 @@ def _gpus(_: Resources) -> None:
         "For a better prediction, enter the latency of your profile's step on it, or a training throughput."
     )
     _own_table("own-gpus", _gpu_columns(), session.own.own_gpus, _gpu_cells, _made_gpu, _put_gpus)
-    st.caption(f"For better predictions, {MEASURE_IT}.")
+    st.caption("For better predictions, measure it with `profet collect --quick`.")
     custom_gpu_link()
 
 

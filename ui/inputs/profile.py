@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import calendar
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -283,12 +284,16 @@ def besides_steps(warnings: Iterable[Note], held: Held) -> tuple[Note, ...]:
     return tuple(note for note in warnings if not (held.is_own and note.code in STEPS_CODES))
 
 
-def show_notices(network: Predicted) -> None:
-    """What could not be used, what the profile warns of, and what another GPU doesn't change."""
+def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
+    """What could not be used, what the profile warns of, and what another GPU doesn't change.
+
+    `besides`: codes of what the page shows elsewhere.
+    """
     profile = network.training.profile
     for problem in network.problems:
         show_error(problem)
-    lines: list[str] = [*besides_steps(network.training.warnings, network.held)]
+    warnings = besides_steps(network.training.warnings, network.held)
+    lines: list[str] = [note for note in warnings if note.code not in (*besides, Code.CORRECTED)]
     found = diagnose(profile, network.training.prediction.anchor_latency_ms)
     partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
     # A wait for input is among the warnings, with what the numbers leave out.
@@ -299,15 +304,17 @@ def show_notices(network: Predicted) -> None:
         mark = "- " if len(lines) > 1 else ""
         st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")
     # Nothing is wrong with the numbers for these.
+    for corrected in (note for note in warnings if note.code is Code.CORRECTED):
+        st.caption(plain(corrected))
     for note in profile.ignored:
         st.caption(f"Left out of the file: {plain(note)}.")
 
 
 def price_line(offers: Iterable[Instance]) -> str:
-    """When the prices are from, and how to refresh those that are stale."""
+    """When the newest prices are from."""
     dates = sorted({offer.as_of for offer in offers if offer.as_of})
     if not dates:
         return ""
-    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    stale = any(price_age_years(date) for date in dates)
-    return f"Prices of {span}{'; refresh them with `profet instances refresh`' if stale else ''}."
+    year, _, more = dates[-1].partition("-")
+    newest = f"{calendar.month_name[int(more[:2])]} {year}" if more else year
+    return f"Prices as of {newest}{'; older ones show their year' if price_age_years(dates[0]) else ''}."

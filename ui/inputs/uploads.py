@@ -10,8 +10,7 @@ from typing import BinaryIO, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
-from streamlit.runtime.uploaded_file_manager import UploadedFile
+from streamlit.typing import UploadedFile
 
 from profet_core import InputError, ProfetError, Profile
 from profet_core.layers.network import Network
@@ -21,6 +20,7 @@ from profet_core.sandbox.process import taken
 from ui.server import is_dropped, others_first
 from ui.state.own import add_own
 from ui.state.resources import Held, Resources
+from ui.streamlit_internals import forget_upload
 from ui.words import log_failure, plain, show_code, show_error
 
 _LOG = logging.getLogger(__name__)
@@ -49,11 +49,7 @@ def _empty_uploader(prefix: str) -> None:
 
 def _let_go(file: UploadedFile) -> None:
     """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
-    context = get_script_run_ctx()
-    if context is not None:
-        # Not part of what every file manager must have; the one that comes with Streamlit has it.
-        remove = getattr(context.uploaded_file_mgr, "remove_file", lambda **_: None)
-        remove(session_id=context.session_id, file_id=file.file_id)
+    forget_upload(file)
     file.close()
 
 
@@ -175,7 +171,8 @@ def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) 
                 notes.infos.append(f"{file.name} holds the same profile as {own.name}: it is on the list once.")
         except Exception as error:
             notes.errors.append(_why_not(file, error))
-        except (RerunException, StopException):
+        except BaseException:
+            # Streamlit ends a run with exceptions of its own.
             notes.errors.append(f"{file.name} was not read to its end, because you clicked on: give it again.")
             raise
         finally:

@@ -15,11 +15,9 @@ from profet_core.catalog import gpu_model
 from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
-from profet_core.latency import Basis
 from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on
 from profet_core.prediction.checks import read_as
 from profet_core.profiles.profet_json import VERSION_1, profile_to_link_text
-from ui.words import SHORT_BASIS
 
 
 # Without slots, for the cached property.
@@ -120,7 +118,7 @@ class Resources(Context):
             return self.instance_label(name)
         label = gpu_label(name) if name in load_gpus() else name
         calibrated = self.models.transfer.calibrated if self.models.transfer else ()
-        return f"{label} ({SHORT_BASIS[Basis.CALIBRATED]})" if name in {gpu for gpu, _ in calibrated} else label
+        return f"{label} (few steps measured)" if name in {gpu for gpu, _ in calibrated} else label
 
     def anchor_labels(self) -> dict[str, str]:
         """Anchor -> its label, with the custom instances that have its GPU: a box finds by label what is typed."""

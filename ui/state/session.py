@@ -113,14 +113,14 @@ def _one_known(options: Options) -> Field[str | None]:
     return Field(None, lambda text, resources: _checked(text, options(resources)))
 
 
-def _some(options: Options) -> Field[list[str]]:
-    """Some of what the resources have, joined by commas in links."""
+def _some(options: Options, default: Callable[[Resources, str], list[str]] | None = None) -> Field[list[str]]:
+    """Some of what the resources have, joined by commas in links; none until others are chosen, or the `default`."""
 
     def parse(text: str, resources: Resources) -> list[str]:
         known = options(resources)
         return list(dict.fromkeys(_checked(part, known) for part in text.split(",") if part))
 
-    return Field([], parse)
+    return Field(default or [], parse)
 
 
 def _checked(text: str, options: Collection[str]) -> str:
@@ -177,6 +177,14 @@ def _sample(resources: Resources, key: str) -> str:
     sizes = {name: one.profile.meta.batch_size for name, one in resources.samples.items()}
     second = (name for name, size in sizes.items() if size == largest and key != "sample")
     return next(second, next(iter(resources.samples)))
+
+
+def _other_samples(resources: Resources, _: str) -> list[str]:
+    """One of each of two networks beside the first sample's, at its image size."""
+    samples = {name: held.sample for name, held in resources.samples.items() if held.sample is not None}
+    first = next(iter(samples.values()))
+    by_model = {one.model: name for name, one in reversed(samples.items()) if one.pixels == first.pixels}
+    return [name for model, name in reversed(by_model.items()) if model != first.model][:2]
 
 
 def method_options(resources: Resources) -> tuple[str, ...]:
@@ -282,7 +290,7 @@ class Offers(Part):
     spot_discount = _whole_or_empty(1, 99)
     retired = _flag()
     preset = one_of(
-        {Preset.ORIGINAL: "Original 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All offers"},
+        {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"},
         Preset.GPUS,
     )
 
@@ -292,21 +300,26 @@ class PredictView(Part):
 
     per = one_of({"step": "Step", "epoch": "Epoch", "training": "Training"}, "training")
     chart = one_of({"bars": "Bars", "scatter": "Scatter", "table": "Table"})
-    sort = one_of({Sort.LATENCY: "Latency", Sort.COST: "Cost", Sort.NAME: "Name"})
+    sort = one_of({Sort.LATENCY: "Time", Sort.COST: "Cost", Sort.NAME: "Name"})
     against: Field[str] = Field(USUAL_PLAN, lambda text, _: text)
 
 
 class SizesView(Part):
-    """What Sizes shows, and GPUs that charts show; the scaler between latencies, milliseconds, at both ends."""
+    """What Sizes shows, and the GPUs that charts show."""
 
-    sizes_view = one_of({"curves": "Curves", "scaler": "Scaler"})
     axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scale = one_of({"log": "Log", "linear": "Linear"})
     drawn = _some(lambda resources: {offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu})
     shows = one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"})
     each_at = one_of(("size", "largest"))
+
+
+class ScalerView(Part):
+    """Latencies at both ends of an axis, milliseconds, empty: as predicted; and the size between them."""
+
+    scaler_axis = one_of({"batch": "Batch size", "pixels": "Image size"})
     scaler_instance = one_of(ORIGINAL, ORIGINAL[-1])
-    scaler_method = one_of({"default": "Default", "profet": "Polynomial (PROFET)"})
+    scaler_method = one_of({"default": "Default", "profet": "PROFET's polynomial"})
     scaler_min_batch, scaler_max_batch = _positive_or_empty(), _positive_or_empty()
     scaler_min_pixels, scaler_max_pixels = _positive_or_empty(), _positive_or_empty()
     scaler_at_batch = _whole(128, *AXIS_RANGE["batch"])
@@ -314,8 +327,9 @@ class SizesView(Part):
 
 
 class NetworkFile(Part):
-    """The network without a profile, and its step."""
+    """Which hardware No profile is about; the network without a profile, and its step."""
 
+    hardware = one_of({"gpus": "Cloud GPUs", "cpus": "Many-core CPUs"})
     net_from = one_of({"name": "By name", "file": "File"})
     net = one_of(named_networks(), "ResNet50")
     net_pixels = _whole_or_empty(MIN_PIXELS, MAX_PIXELS)
@@ -343,6 +357,8 @@ class ScaleOut(Part):
     batch_of_all = _whole_or_empty(2, MAX_IMAGES)
     gpus = _whole_or_empty(2, MOST_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
+    #: Whether the chart has all strategies.
+    exchanges = _flag()
     #: A measured step on one GPU.
     one_gpu_ms = _positive_or_empty()
     one_gpu_batch = _whole(64, 1, MAX_IMAGES)
@@ -353,7 +369,7 @@ class CompareView(Part):
     """What Compare lists and shows: `inspect` is a sample's name; inspect_own, of the visitor's own, is in no link."""
 
     view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
-    compare_samples = _some(lambda resources: resources.samples)
+    compare_samples: Field[list[str]] = _some(lambda resources: resources.samples, _other_samples)
     compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
     inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
     inspect_own: Field[str | None] = Field(None)
@@ -368,7 +384,7 @@ class Texts(Part):
             "transfer": "Unprofiled GPUs",
             "precision": "Precision",
             "cells": "Few measurements",
-            "estimate": "Without a profile",
+            "estimate": "No profile",
             "scaleout": "Scale out",
             "manycore": "Many-core CPUs",
         }
@@ -414,7 +430,7 @@ class Own(Part):
     Attributes
     ----------
     link_given : what the link gave that no profile has replaced yet; None before it is read.
-    link_page : that is drawn. link_missing : the link is to an upload that isn't there.
+    link_page : title of the one that is drawn. link_missing : the link is to an upload that isn't there.
     """
 
     own_profiles: Field[Mapping[str, Held]] = Field({})
@@ -436,10 +452,11 @@ class Session:
 
     profile, second = Slot(), Slot("second")
     network, training, offers, own = Network(), Training(), Offers(), Own()
-    predict, sizes, compare, scale_out = PredictView(), SizesView(), CompareView(), ScaleOut()
+    predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
+    compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
-    scale_out_table, estimate_table = Table("scale_out"), Table("estimate")
+    scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
 
     @property
     def slots(self) -> tuple[Slot, Slot]:

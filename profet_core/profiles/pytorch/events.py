@@ -126,9 +126,9 @@ class PyTorchEvents:
     Attributes
     ----------
     host, calls, device : operations on CPU threads, calls of the CUDA runtime, and what ran on the GPU.
-    operations : (name, mask) of `host.keys`; the mask is which gradients of a convolution were computed, "10", "01" or
-        "11", and None for anything else.
-    kernels : names of `device.keys`.
+    operations : (name, mask) of the keys of `host`; the mask is which gradients of a convolution were computed, "10",
+        "01" or "11", and None for anything else.
+    kernels : names of the keys of `device`.
     labels : names given to parts of the step with `record_function`.
     steps : number of a ProfilerStep -> its start and end, microseconds.
     input_types : types of the tensors that convolutions and matrix products took, where they were recorded.

@@ -30,9 +30,10 @@ from profet_core.profiles.record import (
     ProfileMeta,
     no_times,
     profile_from_totals,
+    training_refusal,
 )
 from profet_core.profiles.tensorflow.operation_names import DATASET, label_type, public_type
-from profet_core.profiles.tensorflow.trace import has_gradient, training_refusal, usual_runs
+from profet_core.profiles.tensorflow.trace import has_gradient, usual_runs
 from profet_core.profiles.unpacking import Content, Format
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
@@ -119,7 +120,7 @@ def _profile(columns: _Columns, rows: Iterable[Sequence[object]], source_format:
         warnings.append(
             f"Every operation ran {steps} times or a multiple of that: the times were divided by {steps} steps."
         )
-    refusal = training_refusal(totals_us, gradient_seen)
+    refusal = training_refusal(totals_us, gradient_seen=gradient_seen)
     if gpus > 1:
         refusal = (
             f"The statistics add up the times of {gpus} GPUs: upload the step's xplane.pb, which has the times of each."

@@ -29,14 +29,11 @@ from profet_core.profiles.record import (
     StepsBasis,
     no_times,
     profile_from_totals,
+    training_refusal,
 )
 from profet_core.profiles.tensorflow.operation_names import DATASET
 from profet_core.units import US_PER_MS
 
-FORWARD_ONLY = (
-    "This is a forward pass (without gradients or weight updates): profile a training step, model.fit or a step "
-    "with tf.GradientTape."
-)
 _JAX = (
     "This is a JAX profile: XLA fuses its operations, and the models support TensorFlow and PyTorch only. Record a "
     "training step of the same network with one of these."
@@ -69,9 +66,6 @@ _WARNED_SHARE = 0.05
 
 #: What JAX calls its programs and calls.
 _JAX_NAME = re.compile(r"(?:jit|pjit|pmap)[_(]|PjitFunction|PjRtCApi|PjRtStreamExecutor|jax")
-_FORWARD = re.compile(r"_?(?:Fused)?(?:DepthwiseConv2dNative|Conv[23]D|MatMul|BatchMatMul(?:V[23])?)")
-#: Gradients, optimizers' updates, and the updates that Keras 3 makes of single operations.
-_BACKWARD = re.compile(r"Grad|Backprop|Apply|AssignSub")
 
 #: A first start and a last end.
 Span: TypeAlias = tuple[float, float]
@@ -195,7 +189,7 @@ class Trace:
     devices : names of its processes or planes.
     has_gradient, has_jax : some name is that of a gradient's operation, or of JAX'.
     batch_sizes : those that steps were marked with.
-    framework, ignored, warnings : as the profile has them.
+    ignored, warnings : as the profile has them.
     """
 
     host_us: dict[str, float] = field(default_factory=no_times)
@@ -208,7 +202,6 @@ class Trace:
     has_gradient: bool = False
     has_jax: bool = False
     batch_sizes: set[int] = field(default_factory=set)
-    framework: str = "TensorFlow"
     ignored: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -251,7 +244,7 @@ class Trace:
             steps_basis=basis,
             meta=ProfileMeta(
                 gpu=gpu.name if gpu and gpu.worked_us > 0 else None,
-                framework=self.framework,
+                framework="TensorFlow",
                 precision=signs.precision,
                 compiled=signs.compiled or None,
                 channels_last=signs.channels_last or None,
@@ -259,7 +252,7 @@ class Trace:
             ),
             ignored=tuple(self.ignored),
             warnings=(*unmarked, *warnings),
-            refusal=refusal or training_refusal(totals_us, self.has_gradient),
+            refusal=refusal or training_refusal(totals_us, gradient_seen=self.has_gradient),
             may_be_cut=False,
         )
 
@@ -365,16 +358,3 @@ def count_steps(marked: int, runs: Iterable[int]) -> tuple[int, StepsBasis, tupl
 def has_gradient(name: str) -> bool:
     """True for the name of an operation of a gradient."""
     return "gradient" in name or "Gradient" in name
-
-
-def is_forward(kind: str) -> bool:
-    """True for a type that does a network's work in its forward pass."""
-    return _FORWARD.fullmatch(kind) is not None
-
-
-def training_refusal(operations: Iterable[str], gradient_seen: bool) -> str:
-    """Why a step of "Device_Conv2D", "Host_MatMul" is none of a training; empty if it is one or that is open."""
-    kinds = [name.partition("_")[2] for name in operations]
-    if gradient_seen or not any(map(is_forward, kinds)) or any(_BACKWARD.search(kind) for kind in kinds):
-        return ""
-    return FORWARD_ONLY

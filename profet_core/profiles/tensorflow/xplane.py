@@ -31,7 +31,7 @@ from profet_core.profiles.limits import (
     check_operations,
 )
 from profet_core.profiles.protobuf_wire import PIECE_BYTES, WireStream, damaged, message_classes
-from profet_core.profiles.record import IDLE, NO_OPERATION, UNKNOWN, Profile
+from profet_core.profiles.record import IDLE, NO_OPERATION, UNKNOWN, Profile, is_forward
 from profet_core.profiles.tensorflow.operation_names import (
     MAX_NAME_CHARACTERS,
     STEPS_LINE,
@@ -40,7 +40,7 @@ from profet_core.profiles.tensorflow.operation_names import (
     kernel_operation,
     operation_type,
 )
-from profet_core.profiles.tensorflow.trace import MAX_PAIRS, Gpu, Stream, Thread, Trace, is_forward, is_graph_operation
+from profet_core.profiles.tensorflow.trace import MAX_PAIRS, Gpu, Stream, Thread, Trace, is_graph_operation
 from profet_core.profiles.unpacking import Content
 
 NAME = "TensorFlow xplane.pb"

@@ -24,14 +24,19 @@ def test_inspect_lists_the_bounds(document, run):
 
 
 def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, run, tmp_path):
-    operations = {"Device_Conv2D": 750.0, "Device_Nothing_like_it_at_all": 250.0, "Host_IDLE": 5.0, "note": 1}
+    operations = {
+        "Device_Conv2DBackpropInput": 750.0,
+        "Device_Nothing_like_it_at_all": 250.0,
+        "Host_IDLE": 5.0,
+        "note": 1,
+    }
     path = written(tmp_path, {"operations": operations, "meta": {"batch_size": 8}})
     found = document("inspect", path)
     unknown = "Device_Nothing_like_it_at_all"
     clusters, diagnosis = found.pop("clusters"), found.pop("diagnosis")
     assert found == {
         "format": "PROFET JSON, version 2",
-        "operations_us": {"Device_Conv2D": 750.0, unknown: 250.0, "Host_IDLE": 5.0},
+        "operations_us": {"Device_Conv2DBackpropInput": 750.0, unknown: 250.0, "Host_IDLE": 5.0},
         "device_total_us": 1000.0,
         "host_total_us": 5.0,
         "steps": 1,
@@ -42,11 +47,11 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
         "warnings": [],
         "ignored": ["1 entries that are not operations: 'note'"],
         "unknown_operations": {"names": [unknown], "share": 0.25, "mapped": {}, "left_out": [unknown]},
-        "kinds": {"Device_Conv2D": "convolution", unknown: None, "Host_IDLE": "idle"},
-        "classes": {"Device_Conv2D": "convolution", unknown: None, "Host_IDLE": None},
+        "kinds": {"Device_Conv2DBackpropInput": "convolution input gradient", unknown: None, "Host_IDLE": "idle"},
+        "classes": {"Device_Conv2DBackpropInput": "convolution input gradient", unknown: None, "Host_IDLE": None},
     }
     assert (diagnosis["kind"], diagnosis["gpu_busy_share"], diagnosis["latency_known"]) == ("busy", 1.0, False)
-    assert "Conv2D" in clusters.pop("Device_Conv2D")
+    assert "Conv2D" in clusters.pop("Device_Conv2DBackpropInput")
     assert clusters == {unknown: None, "Host_IDLE": "Host_IDLE"}
     status, out, err = run("inspect", path)
     assert status == 0

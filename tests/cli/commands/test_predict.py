@@ -69,7 +69,9 @@ def test_the_documented_method_has_no_bounds_and_no_similarity(document, run, sa
 
 
 def test_warnings_are_in_the_json_and_on_stderr_in_text(run, document, tmp_path):
-    path = written(tmp_path, {"operations": {"Device_Conv2D": 9e4}, "meta": {"precision": "amp", "steps": 1}})
+    path = written(
+        tmp_path, {"operations": {"Device_Conv2DBackpropInput": 9e4}, "meta": {"precision": "amp", "steps": 1}}
+    )
     (first, *_) = document("predict", path, "--anchor", "g4dn.xlarge")["warnings"]
     assert "AMP" in first
     status, out, err = run("predict", path, "--anchor", "g4dn.xlarge")
@@ -83,16 +85,16 @@ def test_predicts_text_is_a_table_with_a_line_an_instance(run, document, command
     header, *rest = out.splitlines()
     lines, notes, legend = rest[: len(catalog)], rest[len(catalog) : -2], rest[-2]
     notes = [note for note in notes if ": price of " not in note]
-    assert legend.startswith("Basis: given: ") and "; transferred: " in legend
+    assert legend.startswith("Basis: Measured; ") and "; Estimated from specs" in legend
     assert status == 0
     assert unexpected([line.removeprefix("warning: ") for line in err.splitlines()]) == []
     assert header.split()[0] == "instance" and "$ per 1,000 steps" in header
     assert {line.split()[0] for line in lines} == set(catalog)
     # What nobody profiled says what it rests on.
     stated = {name for note in notes for name in note.partition(": ")[0].split(", ")[:-1]}
-    assert stated >= {line.split()[0] for line in lines if "derived" in line or "transferred" in line}
+    assert stated >= {line.split()[0] for line in lines if "Scaled" in line or "Estimated" in line}
     assert len(notes) == len(set(notes)) < len(lines) / 2, "what several offers share is said once"
-    assert " ms " in lines[0] and "$" in lines[0] and "given" in lines[0]
+    assert " ms " in lines[0] and "$" in lines[0] and "Measured" in lines[0]
     # An old price says how old it is.
     prices = {row["instance"]: row["price_note"] for row in document(*command)["predictions"]}
     assert prices["p2.xlarge"].startswith("price from 2021, over ")
@@ -204,7 +206,7 @@ def test_an_anchor_may_be_an_offer_or_a_gpu_that_nobody_rents_out(document, run,
     assert (gpu["anchor"], gpu["anchor_latency_ms"]) == ("GeForce RTX 2080 Ti", 400)
     assert not [row for row in gpu["predictions"] if row["basis"] in ("given", "measured")]
     status, out, err = run("predict", path, "--anchor", "rtx 2080 ti", "--targets", "g4dn.xlarge")
-    assert status == 0 and "carried-back: " in out and "GeForce RTX 2080 Ti" in err
+    assert status == 0 and "Estimated from a profile of a GPU" in out and "GeForce RTX 2080 Ti" in err
     for command, more in (("cost", ("--at-batch", 64)), ("advise", ())):
         answer = document(command, path, "--anchor", "rtx 2080 ti", "--images", 1000, *more)
         assert answer["anchor"] == "GeForce RTX 2080 Ti"
@@ -314,8 +316,8 @@ def test_the_text_marks_retired_instances_and_what_each_rests_on(document, run, 
     lines = {line.split()[0]: line for line in out.splitlines() if not line.split()[0].endswith(",")}
     assert status == 0
     assert lines["p3.2xlarge"].endswith("retired") and lines["g4dn.xlarge"].endswith("available")
-    assert "1.00x" in lines[sample.anchor] and "transferred" in lines["p5.4xlarge"]
-    assert any(line.startswith("p4d.24xlarge, ") and ", transferred: " in line for line in out.splitlines())
+    assert "1.00x" in lines[sample.anchor] and "Estimated" in lines["p5.4xlarge"]
+    assert any(line.startswith("p4d.24xlarge, ") and ", Estimated: " in line for line in out.splitlines())
     assert "more offers of the same GPUs are not shown" in run(*costing)[1]
 
 

@@ -33,8 +33,8 @@ class Read(HTMLParser):
         self.tags.append((tag, dict(attrs)))
         if tag == "tr":
             self.cells.append([])
-        self._in_cell = tag in ("td", "th")
-        if self._in_cell:
+        if tag in ("td", "th"):
+            self._in_cell = True
             self.cells[-1].append("")
 
     def handle_endtag(self, tag):
@@ -57,15 +57,16 @@ def test_it_has_what_was_asked_the_answer_and_the_versions(advice):
     for line in ("net.json; recorded on g4dn.xlarge; step 122 ms", "64,000 images per epoch, 36 epochs, batch size 64"):
         assert line in read.text
     assert "steps only, without data loading" in read.text
-    assert "1 h 30 min" in read.text and "$4.00" in read.text and "90%" in read.text
+    assert "90.0 min" in read.text and "$4.00" in read.text and "90%" in read.text
     assert f"PROFET {VERSION}, models 90b27c62ea5e, 2026-11-21." in read.text
 
 
 def test_every_plan_is_a_row_with_its_ranges_and_the_date_of_its_price(advice):
     _, *rows = Read(report_html(advice, SOURCE)).cells
-    assert [row[0] for row in rows] == [plan.label for plan in advice.plans]
-    middle = next(row for row in rows if row[0] == "middle")
-    assert middle[2:] == ["1 h 0 min", "0.85–1.2 h", "$1.50", "$1.27–1.77", "$1.50", "here, 2026", "●●● good"]
+    assert [row[0] for row in rows] == [f"{plan.name}{plan.code}" for plan in advice.plans]
+    middle = next(row for row in rows if row[0].endswith("middle"))
+    # One unit for the column: that of the middle row, 90 minutes.
+    assert middle[1:] == ["60.0 min", "51–71 min", "$1.50", "$1.27–1.77", "$1.50", "here, 2026", "●●● Predicted"]
 
 
 def test_it_loads_nothing_and_runs_nothing(advice):
@@ -92,7 +93,7 @@ def test_many_plans_are_counted_and_a_retired_node_says_so():
     assert "includes data loading" in read.text
     node = [replace(OFFERS[1], gpu_count=8, status="retired")]
     text = Read(report_html(advise(ROWS, node, HOUR_AT_100_MS, include_retired=True), SOURCE)).text
-    assert "(1 of 8), retired" in text
+    assert "(1 of 8) · middlemiddle, retired" in text
 
 
 def test_a_node_is_named_with_as_many_gpus_as_train():
@@ -100,5 +101,5 @@ def test_a_node_is_named_with_as_many_gpus_as_train():
     step = NodeTime("middle", Estimate(latency_ms=100, log_sd=0.2), gpus=4, scaling_log_sd=0.1)
     of_all = advise([step], [node], HOUR_AT_100_MS)
     of_one = advise([ROWS[1]], [node], HOUR_AT_100_MS)
-    said = [Read(report_html(one, SOURCE)).cells[1][1] for one in (of_all, of_one)]
-    assert said == ["4 × T4, AWS", "T4 (1 of 4), AWS"]
+    heads = [Read(report_html(one, SOURCE)).cells[1][0] for one in (of_all, of_one)]
+    assert heads == ["4 × T4 · AWSmiddle", "T4 (1 of 4) · AWSmiddle"]

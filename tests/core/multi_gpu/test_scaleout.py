@@ -333,7 +333,7 @@ def test_its_training_has_as_many_times_fewer_steps_and_costs_the_whole_node():
     assert (node.total_s, one.total_s) == pytest.approx((36 * 250 * 0.110, 3600))
     assert (node.total_usd, one.total_usd) == pytest.approx((6.0 * 990 / 3600, 1.5))
     assert node.note == "all 4 GPUs train: 256 images per step"
-    assert node.gpu_words == "4 × T4, AWS"
+    assert node.name == "4 × T4 · AWS"
 
 
 def test_its_doubt_is_that_of_the_step_and_that_of_scaling():

@@ -19,7 +19,7 @@ import pytest
 
 from profet_core import Profile, ProfileError, read_profile
 from profet_core.profiles import read_profile_folder, unpacking
-from profet_core.profiles.reading import refused_sibling, what_it_is
+from profet_core.profiles.reading import unsupported_file, what_it_is
 from profet_core.profiles.unpacking import Content, Watch
 from tests.fuzz.damage import hostile_files
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
@@ -403,4 +403,4 @@ def test_a_file_beside_the_trace_is_refused_by_its_name(data, name):
     ],
 )
 def test_profiles_are_none_of_them(data):
-    assert refused_sibling(data) == ""
+    assert unsupported_file(data) == ""

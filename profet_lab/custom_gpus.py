@@ -1,9 +1,9 @@
-"""Calibrate the analytical model on the cells of new GPUs, and write a custom models folder."""
+"""Calibrate the analytical model on measured cells of custom GPUs, and write a custom models folder."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,15 +23,27 @@ from profet_core.transfer.model import (
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.targets import host_named
 from profet_lab.datasets.as_measurements import measurements_of
-from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset
+from profet_lab.datasets.dataset import AMP, OK, TF32, Dataset, merged
+from profet_lab.datasets.files import is_dataset
+from profet_lab.datasets.sources import read_folder
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
-from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder, signed, write_coefficients
+from profet_lab.models_folder import MEASUREMENTS, new_models_folder, signed, write_coefficients
 from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
 from profet_lab.transfer.step_law import Steps, measured_medians
 
 #: The profiled instances ran TensorFlow: what is likest to that counts where an instance ran several.
 _FRAMEWORKS = ("tensorflow", "keras", "pytorch")
+
+
+def is_custom_data(folders: Sequence[Path]) -> bool:
+    """Whether any folder is of the data layout, or there are several."""
+    return len(folders) > 1 or any(is_dataset(folder) for folder in folders)
+
+
+def read_data(folders: Sequence[Path]) -> Dataset:
+    """All cells of all folders."""
+    return merged([read_folder(folder) for folder in folders], [str(folder) for folder in folders])
 
 
 def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[CalibratedGpu], dict[str, str]]:
@@ -127,42 +139,30 @@ def check_out(out: Path) -> None:
         raise InputError("The shipped models can't be overwritten: name another folder with --out, or PROFET_HOME.")
 
 
-def read_files(dataset: Dataset) -> dict[str, str]:
-    """File -> SHA-256 of all that a dataset was made of."""
-    return {file: value for source in dataset.sources for file, value in source.files.items()}
-
-
 def calibrated_file(gpus: Sequence[CalibratedGpu], transfer: TransferModel, dataset: Dataset) -> dict:
-    """Content of `calibrated.json`, for one `transfer.json`."""
+    """Content of `calibrated.json`, for one `transfer.json`; it names the files it was fitted on."""
     content = {
         "schema_version": CALIBRATED_VERSION,
         "transfer_checksum": transfer.checksum,
         "gpus": [calibrated_content(gpu) for gpu in gpus],
-        "fitted_on": read_files(dataset),
+        "fitted_on": {file: value for source in dataset.sources for file, value in source.files.items()},
     }
     return signed(content)
 
 
-def write_own(models: Path, out: Path, *, calibrated: dict | None, write_pairs: Callable[[Path], None] | None) -> None:
-    """Write a copy of `models` with `calibrated.json` and models of pairs as `out`, whole or not at all.
-
-    calibrated : content of that file, or None.
-    write_pairs : trains the pairs and writes them over the models in a folder; None: there are none.
-    """
+def write_calibrated(models: Path, out: Path, calibrated: dict) -> None:
+    """Write a copy of `models` with the content of `calibrated.json` as `out`, whole or not at all."""
     # Found now: the new folder may take the place of the old one.
-    copied = [path for path in models.rglob("*") if path.is_file() and not _is_own(path.relative_to(models))]
+    copied = [path for path in models.rglob("*") if path.is_file() and not _is_custom(path.relative_to(models))]
     with new_models_folder(out) as folder:
         for path in copied:
             there = folder / path.relative_to(models)
             there.parent.mkdir(parents=True, exist_ok=True)
             # Without its mode: what ships may be read-only.
             shutil.copyfile(path, there)
-        if calibrated is not None:
-            write_coefficients(calibrated, folder / CALIBRATED_NAME)
-        if write_pairs is not None:
-            write_pairs(folder)
+        write_coefficients(calibrated, folder / CALIBRATED_NAME)
 
 
-def _is_own(name: Path) -> bool:
-    """Files that an earlier custom training added, or measurements beside the models."""
-    return name.parts[0] in (*OWN_PARTS, *MEASUREMENTS)
+def _is_custom(name: Path) -> bool:
+    """A file that an earlier calibration added, or measurements beside the models."""
+    return name.parts[0] in (CALIBRATED_NAME, *MEASUREMENTS)

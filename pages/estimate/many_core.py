@@ -29,12 +29,11 @@ from profet_core.manycore.published import (
 from profet_core.units import format_significant, format_time
 from ui.charts import BLUE, GRAY, ORANGE, Figure, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
-from ui.frame import run_page
+from ui.exports import export_row
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.uploads import network_file
-from ui.state.resources import Resources
 from ui.state.session import ManyCore, session
-from ui.tables import MISSING, download_buttons, show_table
+from ui.tables import MISSING, show_table
 from ui.words import plain, show_error, show_text, show_warning
 
 _FILE_TIP = (
@@ -105,8 +104,8 @@ _GRID = sorted(
 )
 
 
-def main(_: Resources) -> None:
-    """Draw the page."""
+def show_many_core() -> None:
+    """Draw inputs, chart and table."""
     with st.sidebar:
         network = _network_input()
         training = _training_input(network)
@@ -127,9 +126,9 @@ def main(_: Resources) -> None:
         show_warning(note)
     rows = manycore(network, training, [*PUBLISHED_THREADS, *([] if threads is None else [threads])]).rows
     show_table([_cells(row, published_min) for row in rows], "Time and speed-up over threads, by both models")
-    download_buttons([_data(row) for row in rows], "profet-many-core")
-    st.header("Does this apply to my CPU?", anchor="limits")
-    show_text(Path(__file__).with_name("limits.md"))
+    export_row("profet-many-core", lambda: [_data(row) for row in rows])
+    st.header("Does this apply to my CPU?", anchor=False)
+    show_text(Path(__file__).with_name("many_core.md"))
 
 
 def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> Figure:
@@ -140,8 +139,8 @@ def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> F
     b = [row.b.total_s if is_time else row.speedup_b for row in rows]
     threads = [row.threads for row in rows]
     lines = [
-        Curve(label="(a) counted operations", look=Look(BLUE, "solid"), sizes=threads, values=a),
-        Curve(label="(b) measured times", look=Look(ORANGE, "dash"), sizes=threads, values=b),
+        Curve(label="Counted operations", look=Look(BLUE, "solid"), sizes=threads, values=a),
+        Curve(label="Measured times", look=Look(ORANGE, "dash"), sizes=threads, values=b),
     ]
     if not is_time:
         ideal = [FEWEST_THREADS, MOST_THREADS]
@@ -157,16 +156,16 @@ def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> F
 def _cells(row: ThreadsRow, published_min: Mapping[int, float]) -> dict[str, str]:
     cells = {
         "Threads": f"{row.threads:,}",
-        "(a)": format_time(row.a.total_s),
-        "(a) speed-up": format_significant(row.speedup_a),
-        "(b)": format_time(row.b.total_s),
-        "(b) speed-up": format_significant(row.speedup_b),
+        "Counted": format_time(row.a.total_s),
+        "Counted speed-up": format_significant(row.speedup_a),
+        "Measured": format_time(row.b.total_s),
+        "Measured speed-up": format_significant(row.speedup_b),
     }
     if not published_min:
         return cells
     minutes = published_min.get(row.threads)
     published = MISSING if minutes is None else f"{minutes:.1f} min"
-    return {**cells, "Published (a)": published, "(a), minutes": f"{row.a.total_s / _S_PER_MIN:,.1f}"}
+    return {**cells, "Published": published, "Counted (min)": f"{row.a.total_s / _S_PER_MIN:,.1f}"}
 
 
 def _data(row: ThreadsRow) -> dict[str, object]:
@@ -180,6 +179,3 @@ def _data(row: ThreadsRow) -> dict[str, object]:
         "b_s": row.b.total_s,
         "b_speedup": row.speedup_b,
     }
-
-
-run_page("Many-core CPUs", main, lambda: (session.manycore,))

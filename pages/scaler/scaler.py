@@ -1,0 +1,108 @@
+"""Scaler: latency at every batch or image size, from the latencies at the smallest and the largest one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from profet_core import ProfetError
+from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
+from profet_core.catalog.naming import gpu_words
+from profet_core.sizes.axes import axis_range
+from profet_core.units import format_ms
+from ui.charts import show_chart
+from ui.curves import LATENCY, Curve, curves, gpu_look, size_axis
+from ui.exports import export_row
+from ui.frame import run_page
+from ui.inputs.fields import SIZE_LABELS, choice, number_field, select
+from ui.predicted import PAGE, current_network
+from ui.state.resources import Resources
+from ui.state.session import ScalerView, session
+from ui.words import plain
+
+
+def main(resources: Resources) -> None:
+    """Draw the page."""
+    state = session.scaler
+    with st.container(horizontal=True, gap="small"):
+        choice("Along", ScalerView.scaler_axis)
+        choice("Method", ScalerView.scaler_method)
+    axis, (smallest, largest) = state.scaler_axis, axis_range(state.scaler_axis)
+    offers = {name: resources.catalog[name] for name in ScalerView.scaler_instance.options}
+    labels = {name: f"{gpu_words(offer)} ({name})" for name, offer in offers.items()}
+    instance, left, right = st.columns(3, gap="small")
+    with instance:
+        select("Target instance", ScalerView.scaler_instance, labels)
+    offer = offers[state.scaler_instance]
+    (min_ms, max_ms), basis = _predicted_ms(resources, offer.name, axis)
+    min_ms = _latency_input("Min", axis, smallest, min_ms, left)
+    max_ms = _latency_input("Max", axis, largest, max_ms, right)
+    st.caption(plain(basis))
+    at_key = f"scaler_at_{axis}"
+    at: int = st.slider(
+        f"{SIZE_LABELS[axis]}: {smallest} to {largest}", smallest, largest, key=at_key, persist_state="session"
+    )
+    if min_ms is None or max_ms is None:
+        st.info("Enter both latencies, or choose a profile on Predict.", icon=":material/info:")
+        return
+    question = ScaleQuestion(
+        instance=offer.name, axis=axis, min_ms=min_ms, max_ms=max_ms, at=at, method=state.scaler_method
+    )
+    answer = answer_scale(resources, question, range(smallest, largest + 1))
+    st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {at}", f"{format_ms(answer.scaled.latency_ms)}/step")
+    look, x = gpu_look(offer.gpu), size_axis(axis, answer.sizes, log=False)
+    line = Curve(label=labels[offer.name], look=look, sizes=answer.sizes, values=answer.curve_ms)
+    ends = Curve(label="Latency Min and Max", look=look, sizes=[smallest, largest], values=[min_ms, max_ms], marks=True)
+    show_chart(curves([line, ends], LATENCY, x, log=False, at=at), "scaler-curve")
+    known = zip(answer.sizes, answer.curve_ms, strict=True)
+    rows = [{"instance": offer.name, "axis": axis, "at": size, "latency_ms": value_ms} for size, value_ms in known]
+    export_row(f"profet-scaler-{axis}", lambda: rows)
+
+
+def _latency_input(end: str, axis: str, size: int, predicted_ms: float | None, at: DeltaGenerator) -> float | None:
+    """Milliseconds at one end: as typed, else as predicted; emptying the field brings the prediction back."""
+    key, widget = f"scaler_{end.lower()}_{axis}", f"scaler:{end}:{axis}"
+    typed_ms: float | None = getattr(session.scaler, key)
+    st.session_state[widget] = predicted_ms if typed_ms is None else typed_ms
+
+    def take() -> None:
+        setattr(session.scaler, key, st.session_state[widget])
+
+    label = f"Latency {end} ({'batch' if axis == 'batch' else 'image size'} {size}), ms"
+    number_field(label, widget, empty="e.g. 14", on_change=take, at=at)
+    return predicted_ms if typed_ms is None else typed_ms
+
+
+def _predicted_ms(resources: Resources, instance: str, axis: str) -> tuple[tuple[float | None, ...], str]:
+    """What Predict's profile gives at both ends, to six digits; and what the latencies are."""
+    typed = [getattr(session.scaler, f"scaler_{end}_{axis}") is not None for end in ("min", "max")]
+    found: tuple[float | None, ...] = (None, None)
+    why = "This profile has no prediction for this instance."
+    try:
+        network = current_network(resources)
+        answer = answer_sizes(
+            resources,
+            replace(network.question, gpu=(resources.catalog[instance].gpu,), include_retired=True),
+            axis,
+            axis_range(axis),
+            PAGE,
+            choose=lambda rows: [row for row in rows if row.offer.name == instance],
+            training=network.training,
+        )
+        for curve in answer.curves:
+            # As the fields show them: whoever types these gets the same answer.
+            found = tuple(float(f"{point.plan.latency_ms:.6g}") for point in curve.points)
+            fit = curve.row.fit
+            why = f"Predicted from {network.held.name}."
+            if axis == "batch" and fit is not None and fit.largest_batch and fit.largest_batch < axis_range(axis)[1]:
+                why += f" In memory up to batch {fit.largest_batch}."
+    except ProfetError as error:
+        why = str(error)
+    if all(typed):
+        why = "Your latencies."
+    return found, f"{why} Empty a field to use the prediction." if any(typed) and found[0] else why
+
+
+run_page("Scaler prediction", main, lambda: (*session.asked, session.training, session.scaler), alone=True)

@@ -1,0 +1,61 @@
+"""The row of buttons beside a view: copy its link, save its rows and its charts, print its report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+
+Rows = Sequence[Mapping[str, object]]
+
+
+def export_row(
+    stem: str, rows: Callable[[], Rows] | None = None, *, charts: bool = True, report: Callable[[], str] | None = None
+) -> None:
+    """Draw Copy link, CSV, PNG and Report, as far as they apply.
+
+    `assets/exports.js` handles Copy link and PNG in the browser: the picture has all charts of the page, below its
+    title and the text of the container with the key "shown", above that of the key "legend".
+
+    Parameters
+    ----------
+    stem : of the files' names: "profet-sizes". rows, report : made when they are asked for; None: no such button.
+    """
+    with st.container(horizontal=True, width="content", gap="xsmall", vertical_alignment="center"):
+        st.button("Copy link", key=f"copy-link:{stem}", icon=":material/link:", type="tertiary")
+        if rows is not None:
+            save_button("CSV", lambda: as_csv(rows()), f"{stem}.csv", "text/csv")
+        if charts:
+            st.button("PNG", key=f"picture:{stem}", icon=":material/image:", type="tertiary")
+        if report is not None:
+            save_button("Report", report, "profet-report.html", "text/html", ":material/print:")
+
+
+def save_button(
+    label: str, data: str | bytes | Callable[[], str], file_name: str, mime: str, icon: str = ":material/download:"
+) -> None:
+    """A file to save; data that is made of a function is made when it is asked for."""
+    st.download_button(
+        label, data, file_name, mime, key=f"save:{file_name}", icon=icon, type="tertiary", on_click="ignore"
+    )
+
+
+def as_csv(rows: Rows) -> str:
+    """Rows as CSV with a header; a missing value is empty, and no text is a formula to a spreadsheet."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _no_formula(value) for key, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _no_formula(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def as_json(rows: Rows) -> str:
+    """Rows as one JSON document; a missing value is null."""
+    return json.dumps(list(rows), indent=2, allow_nan=False)
