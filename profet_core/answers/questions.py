@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from profet_core.advice.plans import confidence
-from profet_core.artifacts.models import MANIFEST_NAME, OWN_PAIRS_NAME, Models, load_models
+from profet_core.artifacts.models import MANIFEST_NAME, Models, load_models
 from profet_core.catalog import OWN_LEFT_OUT, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import Narrowing, NoOffersError, narrowed, narrowed_catalog, offers_in_market
 from profet_core.catalog.gpus import Gpus
@@ -87,7 +87,7 @@ def load_served() -> Served:
     # `load_served_catalog` returns this problem.
     with suppress(CatalogError):
         lists = [path for path in (served_own_path(), served_own_gpus_path()) if path is not None]
-    names = (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME, OWN_PAIRS_NAME)
+    names = (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME)
     files = {path: _written_ns(path) for path in (*(folder / name for name in names), *lists)}
     models = load_models()
     models.verify()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
@@ -20,14 +19,10 @@ from profet_core.ensemble.intervals import IntervalScale
 from profet_core.errors import ArtifactError, InputError
 from profet_core.features.operations import FeatureSpec, OperationCluster
 from profet_core.files import (
-    JsonObject,
-    damaged,
-    finite_number,
     models_folder,
     put_aside,
     read_coefficients,
     sha256_hex,
-    shown,
 )
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.multi_gpu.law import SCALEOUT_NAME, ScaleoutModel, load_scaleout
@@ -105,59 +100,6 @@ class Method:
     def rule(self, latency_known: bool) -> EnsembleRule:
         """The rule for this case."""
         return self.with_latency if latency_known else self.without_latency
-
-
-# Each layer is a models folder inside the base models folder. The base folder stays unchanged.
-
-OWN_PAIRS_NAME, OWN_PAIRS_VERSION = "own_pairs.json", 1
-#: Subfolder of the models folder that holds one folder per layer.
-LAYERS_FOLDER = "own_pairs"
-
-
-@dataclass(frozen=True, slots=True)
-class OwnMachine:
-    """A custom machine: its name, its GPU's full name, and whether its steps ran in TF32."""
-
-    instance: str
-    gpu: str
-    tf32: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LayerRecord:
-    """Entry of a layer in `own_pairs.json`: its folder below the models, and the checksum of its manifest.
-
-    The user measured `machines`, one or two, on so many workloads and networks. `law_share` is the weight of the
-    analytical model in the geometric mean with these models, 0 to 1.
-    """
-
-    folder: str
-    checksum: str
-    machines: tuple[OwnMachine, ...]
-    workloads: int
-    networks: int
-    law_share: float
-
-
-def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
-    """Layers over the models in `folder`; empty without `own_pairs.json`, ArtifactError if that can't be used."""
-    path = folder / OWN_PAIRS_NAME
-    if not path.exists():
-        return ()
-    content = read_coefficients(path, OWN_PAIRS_VERSION)
-    if content.get("base_checksum") != base_checksum:
-        raise ArtifactError(f"{shown(path)} was made for other models: run `profet train` with its data again.")
-    try:
-        return tuple(_layer(row) for row in content["layers"])
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise damaged(path) from None
-
-
-def _layer(row: JsonObject) -> LayerRecord:
-    record = LayerRecord(**{**row, "machines": tuple(OwnMachine(**one) for one in row["machines"])})
-    if not re.fullmatch(rf"{LAYERS_FOLDER}/\w+", record.folder) or not 0 <= finite_number(record.law_share) <= 1:
-        raise ValueError("a layer lies below its models, and its share is 0 to 1")
-    return record
 
 
 MANIFEST_NAME = "manifest.json"
@@ -301,12 +243,6 @@ class Models:
         self._check_in_place()
         return found
 
-    @cached_property
-    def own_layers(self) -> tuple[OwnLayer, ...]:
-        """Models of custom machines over these; empty if none were trained."""
-        records = read_layers(self.folder, str(self.manifest["checksum"]))
-        return tuple(OwnLayer(record, _layer_models(self.folder, record)) for record in records)
-
     def interval_scale(self, latency_known: bool) -> IntervalScale | None:
         """Scale of the intervals; None if absent."""
         return self._intervals.get(case_name(latency_known, False))
@@ -321,14 +257,9 @@ class Models:
 
     def verify(self) -> None:
         """Check every file against the manifest and keep it in memory, because another set may replace the folder."""
-        self._verify_members()
-        _ = self.transfer, self.memory, self.growth, self.scaleout, self.precision
-        for layer in self.own_layers:
-            layer.models._verify_members()
-
-    def _verify_members(self) -> None:
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
+        _ = self.transfer, self.memory, self.growth, self.scaleout, self.precision
 
     def _member(self, name: str, models: int) -> Fitted:
         """Contents of a member file, for that many targets."""
@@ -370,23 +301,6 @@ class Models:
             raise ArtifactError("The models changed while this program was running: restart it.")
 
 
-@dataclass(frozen=True)
-class OwnLayer:
-    """A layer with its models opened."""
-
-    record: LayerRecord
-    models: Models
-
-    @property
-    def machines(self) -> Mapping[str, OwnMachine]:
-        """Custom machines by instance."""
-        return {one.instance: one for one in self.record.machines}
-
-    def targets(self, anchor: str) -> Sequence[str]:
-        """Instances with models for profiles recorded on `anchor`."""
-        return self.models.targets(anchor)
-
-
 def load_models(folder: Path | str | None = None) -> Models:
     """Load a models folder; None: `$PROFET_HOME`, else the shipped one. ArtifactError if its manifest can't be used."""
     folder = models_folder(folder)
@@ -396,16 +310,6 @@ def load_models(folder: Path | str | None = None) -> Models:
     if not path.is_file():
         raise ArtifactError(f"There are no models in {folder.name or folder}: {_DOWNLOAD_AGAIN}.")
     return Models(folder, read_coefficients(path, SCHEMA_VERSION))
-
-
-def _layer_models(folder: Path, record: LayerRecord) -> Models:
-    """The models of a layer over those in `folder`."""
-    models = load_models(folder / record.folder)
-    if models.manifest["checksum"] != record.checksum or not {one.instance for one in record.machines} <= set(
-        models.instances
-    ):
-        raise ArtifactError(f"{shown(folder / OWN_PAIRS_NAME)} and its models don't match: {_TRAIN_AGAIN}.")
-    return models
 
 
 def case_name(latency_known: bool, sizes_known: bool) -> str:

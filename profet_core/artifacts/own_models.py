@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from profet_core.artifacts.models import MANIFEST_NAME, OWN_PAIRS_NAME, LayerRecord, Models
+from profet_core.artifacts.models import MANIFEST_NAME, Models
 from profet_core.files import shipped_folder, strict_json
 from profet_core.transfer.model import CALIBRATED_NAME, CalibratedGpu
 
-_FILES = (MANIFEST_NAME, CALIBRATED_NAME, OWN_PAIRS_NAME)
+_FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnModels:
     """A custom models folder: date of its newest file (ISO 8601, UTC), and what its models were trained on.
 
-    `base_ships`: the models under its `layers` are those that ship with this version.
+    `base_ships`: its models are those that ship with this version, and only the calibration is custom.
     """
 
     written: str
     instances: tuple[str, ...]
     networks: tuple[str, ...]
     calibrated: tuple[CalibratedGpu, ...]
-    layers: tuple[LayerRecord, ...]
     base_ships: bool
 
 
@@ -36,13 +35,12 @@ def own_models(models: Models) -> OwnModels | None:
         return None
     times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
     networks = models.manifest.get("training_data", {}).get("architectures", ())
-    calibrated = models.transfer.calibrated.values() if models.transfer else ()
+    calibrated = models.transfer.calibrated.values()
     return OwnModels(
         written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
         instances=models.instances,
         networks=tuple(map(str, networks)),
         calibrated=tuple(sorted(calibrated, key=lambda one: (one.instance, one.tf32))),
-        layers=tuple(layer.record for layer in models.own_layers),
         base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
     )
 

@@ -53,7 +53,7 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
     InputError : the name is unknown.
     """
     if name in models.instances:
-        return Anchor(name, name, None, models.transfer.step.host(name))
+        return Anchor(name, name, None, models.transfer.step.hosts[name])
     transfer = models.transfer
     entry = catalog.get(name)
     if entry is None and not transfer.gpus.named(name) and (reason := _no_card(name)):

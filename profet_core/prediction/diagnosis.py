@@ -187,22 +187,20 @@ def caveats(
     anchor: Anchor,
     estimates: Estimates,
     number: int,
-    custom_range: TrainingRange | None = None,
 ) -> tuple[Note, ...]:
     """Caveats of a method's estimates from a profile, most serious first.
 
     Parameters
     ----------
     number : index of `profile` among those of `estimates`.
-    custom_range : training range of the anchor, if custom models were trained on its profiles.
     """
-    known = custom_range or (None if anchor.gpu else models.ranges[anchor.instance])
+    known = None if anchor.gpu else models.ranges[anchor.instance]
     meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor)
     found = [Note(Code.PROFILE, text=text) for text in profile.warnings]
     if meta.gpu is not None and not _same_gpu(models, meta.gpu, gpu):
         named = gpu if anchor.name == gpu else f"{anchor.name} ({gpu})"
         found.append(Note(Code.WRONG_GPU, recorded=meta.gpu, anchor=named))
-    if anchor.gpu is not None and not custom_range:
+    if anchor.gpu is not None:
         found.append(Note(Code.UNTRAINED_ANCHOR, gpu=anchor.gpu.name))
     if has_tensor_cores(models.transfer.gpus[gpu]) and may_be_half(profile):
         found.append(Note(Code.UNKNOWN_PRECISION))

@@ -17,7 +17,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import NoPredictionError
 from profet_core.features.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
-from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
+from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of
 from profet_core.messages import Code, Note
 from profet_core.precision.model import (
     CLASSES,
@@ -204,11 +204,11 @@ def faster_step(step: Estimate, log_speedup: float, log_sd: float, *notes: Note)
     if step.latency_ms is None:
         return step
     factor = math.exp(-log_speedup)
-    reach = step.reach
+    parts = step.parts
     return replace(
         step.widened(log_sd).noted(*notes),
         latency_ms=step.latency_ms * factor,
-        reach=reach and Reach(reach.weights, reach.free_ms * factor, reach.launch_ms),
+        parts=parts and LatencyParts(parts.free_ms * factor, parts.launch_ms),
     )
 
 

@@ -144,8 +144,6 @@ class MappedAnchor:
 def on_other_gpus(models: Models, table: StepTable, recorded: RecordedSteps, plan: TransferPlan) -> StepTable:
     """Fill the rows of `plan` from those of profiled instances."""
     law, steps, mapped = models.transfer.step, recorded.steps, recorded.mapped
-    if mapped:
-        steps = replace(steps, latency_ms=table.latency_ms[plan.known[steps.anchor]])
     if steps.floor_ms is None:
         steps = replace(steps, floor_ms=law.floor_ms(steps.parts, steps.anchor, steps.latency_ms))
     others = {
@@ -223,10 +221,10 @@ def _derived(
     else:
         # Known latencies already include unattributed time, except the anchor's own, which counts here too.
         there = replace(there, log_sd=there.log_sd + recorded.unattributed_log_sd)
-    assert there.relative is not None and there.reach is not None
+    assert there.relative is not None and there.parts is not None
     weights = np.zeros((1, *table.weights.shape[1:]))
-    for name, powers in there.reach.weights.items():
-        weights[0, table.sources.index(name)] = powers
+    for name, power in law.powers.items():
+        weights[0, table.sources.index(name)] = power
     return {
         "latency_ms": there.latency_ms[None],
         "log_sd": there.log_sd[None],
@@ -235,8 +233,8 @@ def _derived(
         "relative_to": [there.relative.instance],
         "relative_log_sd": there.relative.log_sd[None],
         "weights": weights,
-        "free_ms": there.reach.free_ms[None],
-        "launch_ms": there.reach.launch_ms[None],
+        "free_ms": there.parts.free_ms[None],
+        "launch_ms": there.parts.launch_ms[None],
     }
 
 

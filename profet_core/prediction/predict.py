@@ -17,7 +17,6 @@ from profet_core.latency import Basis
 from profet_core.precision.names import AS_PROFILED, FP32, TF32, asked_precision
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.checks import check_latency, check_predictable, counted, without_input_wait
-from profet_core.prediction.custom_models import CustomSteps, custom_steps, on_custom_machines, on_profiled_instances
 from profet_core.prediction.diagnosis import caveats
 from profet_core.prediction.members import Estimates, documented_estimates
 from profet_core.prediction.mixed_precision import (
@@ -182,16 +181,16 @@ class _Question:
         known_ms = None if steps[0].base_ms is None else np.array([latency_ms for _, latency_ms in read], float)
         batch = ProfileBatch([profile for profile, _ in read], self.anchor.instance, known_ms)
         given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
-        estimates, custom, layout, table = self._stages(batch, given_ms, recorded, self.precision != FP32)
+        estimates, layout, table = self._stages(batch, given_ms, recorded, self.precision != FP32)
         if self.precision == FP32 and self.method.kind == "classes":
             # FP32 on a GPU that is known in TF32 only comes from TF32.
             from_tf32 = [fp32_unknown(self.models.transfer, target.gpu) for target in table.targets]
             table = table.merged(self._stages(batch, given_ms, recorded, True)[-1], np.array(from_tf32))
-        return _Predicted(self, steps, estimates, custom, layout, table)
+        return _Predicted(self, steps, estimates, layout, table)
 
     def _stages(
         self, batch: ProfileBatch, given_ms: np.ndarray, recorded: str | None, tf32: bool
-    ) -> tuple[Estimates, CustomSteps, Layout, StepTable]:
+    ) -> tuple[Estimates, Layout, StepTable]:
         """Fill the table of many profiles, stage by stage; those of one profile follow in `_Predicted.of`."""
         models, method, anchor = self.models, self.method, self.anchor
         ran_in_tf32 = anchor.gpu is not None and (tf32 if recorded is None else recorded == TF32)
@@ -202,14 +201,10 @@ class _Question:
         if method.kind != "classes":
             others = [name for name in models.instances if name != anchor.instance]
             estimates = documented_estimates(models, method, batch, others)
-            return estimates, CustomSteps({}), layout, estimates.in_table(table, layout.plan.known)
+            return estimates, layout, estimates.in_table(table, layout.plan.known)
         estimates, steps = profiled_steps(models, method, batch, anchor, tf32=ran_in_tf32)
-        custom = custom_steps(models, method, batch, anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
         table = estimates.in_table(table, layout.plan.known, steps.notes)
-        table = on_profiled_instances(table, custom, layout.plan)
-        table = on_other_gpus(models, table, steps, layout.plan)
-        table = on_custom_machines(models, table, custom, steps, layout.plan)
-        return estimates, custom, layout, table
+        return estimates, layout, on_other_gpus(models, table, steps, layout.plan)
 
 
 @dataclass(frozen=True)
@@ -219,17 +214,16 @@ class _Predicted:
     question: _Question
     steps: Sequence[RecordedStep]
     estimates: Estimates
-    custom: CustomSteps
     layout: Layout
     table: StepTable
 
     def of(self, number: int) -> Prediction:
         """Answer for one profile: its table in the requested precision, joined with the offers."""
-        question, step, estimates, custom = self.question, self.steps[number], self.estimates, self.custom
+        question, step, estimates = self.question, self.steps[number], self.estimates
         table = in_precision(question.models, self.table.column(number), question.anchor, step, question.precision)
         table = with_other_kernels(table, step.profile)
         precision, anchor = step.answer_precision(question.precision), question.anchor
-        notes = caveats(question.models, step.base, anchor, estimates, number, custom.anchor_range)
+        notes = caveats(question.models, step.base, anchor, estimates, number)
         return Prediction(
             anchor=anchor.name,
             anchor_latency_ms=step.latency_ms,
@@ -238,7 +232,7 @@ class _Predicted:
             offers=self._offers,
             interval_level=estimates.interval_level,
             unknown_operations=estimates.unknown[number],
-            similarity=custom.similarity(number) or estimates.similarity(number),
+            similarity=estimates.similarity(number),
             warnings=tuple(dict.fromkeys((*precision_notes(precision, step.precision), *notes))),
             steps=step.base.steps,
             steps_basis=step.base.steps_basis,

@@ -31,9 +31,9 @@ from profet_core.profiles.record import Profile
 from profet_core.sizes.axes import axis_range
 from profet_core.sizes.growth import (
     Growth,
+    GrowthBySource,
     GrowthModel,
     KnownPoint,
-    ReachedGrowth,
     SizePoint,
     Sizes,
     carry_one,
@@ -454,7 +454,7 @@ def _point(growth: GrowthModel, step: KnownStep, table: StepTable) -> KnownPoint
     return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), _growth_by_source(own, table))
 
 
-def _growth_by_source(own: Growth, table: StepTable) -> ReachedGrowth:
+def _growth_by_source(own: Growth, table: StepTable) -> GrowthBySource:
     """Unprofiled GPUs scale like the instances they are transferred from, if these are known."""
     rows = {target.instance: row for row, target in enumerate(table.targets) if table.known[row]}
     columns = [column for column, name in enumerate(table.sources) if name in rows]
@@ -468,7 +468,7 @@ def _growth_by_source(own: Growth, table: StepTable) -> ReachedGrowth:
     powers[np.ix_(follows, [rows[table.sources[column]] for column in columns])] = found[follows] * factor[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         log_free, log_launch = np.log(table.free_ms / table.latency_ms), np.log(table.launch_ms / table.latency_ms)
-    return ReachedGrowth(own, powers, np.where(parts, log_free, 0.0), np.where(parts, log_launch, -np.inf))
+    return GrowthBySource(own, powers, np.where(parts, log_free, 0.0), np.where(parts, log_launch, -np.inf))
 
 
 def _area(pixels: int | None) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import Basis, Estimate, Reach, Relative, Values, combined_sd
+from profet_core.latency import Basis, Estimate, LatencyParts, Relative, Values, combined_sd
 from profet_core.messages import Note
 from profet_core.transfer.targets import Host
 
@@ -18,7 +18,7 @@ from profet_core.transfer.targets import Host
 class Target(NamedTuple):
     """What a step runs on: any machine with this GPU and host, or one `instance` whose own steps are known.
 
-    Such instances are the anchor, the profiled ones and measured ones; "" stands for all others.
+    Such instances are the anchor and the profiled ones; "" stands for all others.
     """
 
     gpu: Gpu
@@ -43,7 +43,7 @@ class StepTable:
         standard deviation of the ratio of both.
     sources, weights : profiled instances and the anchor, and powers of their latencies in `free_ms`,
         (targets, sources, ...).
-    free_ms, launch_ms : parts of the latency as in `latency.Reach`; NaN if it has none.
+    free_ms, launch_ms : parts of the latency as in `latency.LatencyParts`; NaN if it has none.
     members : ensemble member -> its latencies.
     """
 
@@ -146,10 +146,6 @@ class StepTable:
         columns = [np.where(np.isnan(values), _NONE, values).tolist() for values in arrays]
         found = []
         for row, (latency_ms, log_sd, free_ms, launch_ms, relative_log_sd) in enumerate(zip(*columns, strict=True)):
-            reach = None
-            if free_ms is not None:
-                powers = zip(self.sources, self.weights[row].tolist(), strict=True)
-                reach = Reach({name: power for name, power in powers if power}, free_ms, launch_ms)
             other = self.relative_to[row]
             found.append(
                 Estimate(
@@ -158,7 +154,7 @@ class StepTable:
                     basis=self.basis[row],
                     notes=self.notes[row],
                     relative=Relative(other, relative_log_sd) if other else None,
-                    reach=reach,
+                    parts=None if free_ms is None else LatencyParts(free_ms, launch_ms),
                 )
             )
         return found

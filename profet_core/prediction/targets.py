@@ -31,7 +31,7 @@ class Layout:
     targets : keys of the table: the anchor if it is an offer, the other profiled instances, all others.
     sources : profiled instances, and the anchor if its GPU is unprofiled.
     offers : each instance with a price, and the row of its target, in the order of an answer's rows.
-    places : anchor, profiled or measured instance -> its row.
+    places : anchor or profiled instance -> its row.
     plan : how GPUs without profiles follow from those with.
     """
 
@@ -65,7 +65,7 @@ class OfferTargets:
     def _layout(self, anchor: Anchor, tf32: bool, ran_in_tf32: bool) -> Layout:
         transfer = self._models.transfer
         profiled = {
-            name: Target(transfer.gpus[transfer.step.instances[name].gpu], transfer.step.host(name), name)
+            name: Target(transfer.gpus[transfer.step.instances[name].gpu], transfer.step.hosts[name], name)
             for name in self._models.instances
         }
         own = Target(transfer.gpus[anchor_gpu(self._models, anchor)], anchor.host, anchor.name)
@@ -92,7 +92,6 @@ def offer_targets(models: Models, catalog: Catalog) -> OfferTargets:
 
 def _unprofiled(models: Models, catalog: Catalog) -> dict[str, Target]:
     gpus = models.transfer.gpus
-    measured = {one.instance for layer in models.own_layers for one in layer.record.machines}
     # Many offers share one GPU.
     sheets: dict[tuple[str, float], Gpu | None] = {}
     by_basis: dict[Basis, dict[str, Target]] = {basis: {} for basis in _ORDER}
@@ -107,7 +106,7 @@ def _unprofiled(models: Models, catalog: Catalog) -> dict[str, Target]:
         # A price without specs appears in the catalog only.
         if gpu is not None and name not in models.ranges:
             host = host_named(entry.host, gpu.compute_capability)
-            found[key][name] = Target(gpu, host, name if name in measured else "")
+            found[key][name] = Target(gpu, host)
     return {name: target for rows in by_basis.values() for name, target in rows.items()}
 
 
@@ -120,20 +119,7 @@ def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
 
 def _basis(models: Models, gpu: Gpu) -> Basis:
     """Basis of a latency on the GPU: measured if an instance with the same GPU was profiled."""
-    if gpu.name in models.transfer.profiled_gpus or is_measured_gpu(models, gpu):
-        return Basis.MEASURED
-    return models.transfer.basis_of(gpu)
-
-
-def is_measured_gpu(models: Models, gpu: Gpu) -> bool:
-    """Whether custom models cover a machine with this GPU, at the frameworks' default precision."""
-    return any(
-        machine.gpu == gpu.name
-        and machine.tf32 == (gpu.tf32_tensor_dense_tflops is not None)
-        and any(machine.instance in layer.targets(anchor) for anchor in layer.models.instances)
-        for layer in models.own_layers
-        for machine in layer.record.machines
-    )
+    return Basis.MEASURED if gpu.name in models.transfer.profiled_gpus else models.transfer.basis_of(gpu)
 
 
 def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:

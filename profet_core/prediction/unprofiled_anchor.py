@@ -87,9 +87,10 @@ def _mapped_steps(
     unattributed = unattributed_log_sd(batch.profiles)
     log_sd = log_sd + unattributed
     estimates = _joined(models, method, batch, back, log_sd)
-    there = back.by_instance[transfer.reference]
+    reference = transfer.reference
+    latency_ms = estimates.latency_ms[list(estimates.targets).index(reference)]
     return estimates, RecordedSteps(
-        steps=AnchorSteps(transfer.reference, there.parts, there.latency_ms, back.floor_ms),
+        steps=AnchorSteps(reference, back.by_instance[reference].parts, latency_ms, back.floor_ms),
         unattributed_log_sd=unattributed,
         mapped=MappedAnchor(anchor.name, gpu.name, back.own_ms, batch.latency_known, log_sd),
     )

@@ -113,7 +113,7 @@ class Growth:
 
 
 class AnyGrowth(Protocol):
-    """Interface of `Growth` and `ReachedGrowth`."""
+    """Interface of `Growth` and `GrowthBySource`."""
 
     @property
     def share(self) -> FloatArray:
@@ -127,7 +127,7 @@ class AnyGrowth(Protocol):
 
 
 @dataclass(frozen=True)
-class ReachedGrowth:
+class GrowthBySource:
     """Scaling on GPUs of which some are unprofiled and scale like the instances they are transferred from.
 
     The latency is the smooth maximum of a free part and launches. Launches stay constant. The free part grows as the
@@ -160,7 +160,7 @@ class ReachedGrowth:
         # With launches alone, two sizes would take the same time.
         return (1 - LEAST_GROWTH) * bound + LEAST_GROWTH * free
 
-    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> ReachedGrowth:
+    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> GrowthBySource:
         """As in `Growth`; launches and free parts are those at this size."""
         return replace(self, own=self.own.through(log_batch, log_area, rise))
 

@@ -70,11 +70,11 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Estima
     anchor, parts = recorded.anchor, recorded.parts
     latencies = {**others, anchor: anchor_estimate(law, recorded)}
     # Launches belong to the network: its step takes at least this long on any host.
-    least_ms = np.minimum.reduce([row.latency_ms / law.host(name).launch for name, row in latencies.items()])
+    least_ms = np.minimum.reduce([row.latency_ms / law.hosts[name].launch for name, row in latencies.items()])
     inferred_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
     floor_ms = np.minimum(inferred_ms, least_ms)
     work_ms = {
-        name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.host(name)), floor_ms)
+        name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.hosts[name]), floor_ms)
         for name, row in latencies.items()
     }
     # A launch-bound latency on the anchor gives no information on the work, but the profile does.
@@ -196,9 +196,16 @@ def carry_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights = W
     """
     law, names, hosts = known.law, speeds.names, speeds.hosts
     latency_ms = np.array([known.latencies[name].latency_ms for name in names])
+    launches_ms = np.array([known.floor_ms * law.hosts[name].launch for name in names])
+    # The share of a step that launches don't hide.
+    free = np.clip(1 - launches_ms / latency_ms, LEAST_FREE_SHARE, 1)
+    weight = free**weights.free_share_power * np.exp(-weights.nearness * np.abs(speeds.log_speeds))[:, :, None]
+    weight /= weight.sum(axis=1, keepdims=True)
+    # The benchmark's work follows its speed; the mix of kinds only matters where it differs from the benchmark's.
+    steps = shares(known.parts.kinds_ms * speeds.kinds_there) @ speeds.times
+    log_times = np.log(steps[..., 0] / speeds.benchmark_times) - speeds.log_speeds[..., None]
     log_work = np.log(np.array([known.work_ms[name] for name in names]))
-    weight = _normalized_weights(known, latency_ms, speeds, weights)
-    work_ms = np.exp((weight * (log_work + _log_times(known, speeds))).sum(axis=1))
+    work_ms = np.exp((weight * (log_work + log_times)).sum(axis=1))
 
     gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * speeds.tails
     fixed_ms = law.fixed_ms(known.parts, known.anchor, hosts)
@@ -248,32 +255,10 @@ def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets:
     return found
 
 
-def _log_times(known: KnownSteps, speeds: TargetSpeeds) -> FloatArray:
-    """Log ratio of work on targets to work on instances, (targets, instances, profiles).
-
-    The benchmark's work follows its speed; the mix of kinds only matters where it differs from the benchmark's.
-    """
-    steps = shares(known.parts.kinds_ms * speeds.kinds_there) @ speeds.times
-    return np.log(steps[..., 0] / speeds.benchmark_times) - speeds.log_speeds[..., None]
-
-
 def kinds_there(anchor: InstanceStep, other: InstanceStep) -> FloatArray:
     """Time by kind of work on another profiled instance over that on the anchor, up to a factor, (kinds,)."""
     times: FloatArray = np.exp(np.array(anchor.kind_log_speeds) - np.array(other.kind_log_speeds))
     return times
-
-
-def _normalized_weights(
-    known: KnownSteps, latency_ms: FloatArray, speeds: TargetSpeeds, weights: KernelWeights
-) -> FloatArray:
-    """Normalized weights, (targets, instances, profiles); `latency_ms`: (instances, profiles)."""
-    launch_ms = np.array([known.floor_ms * known.law.host(name).launch for name in speeds.names])
-    # The share of a step that launches don't hide.
-    free = np.clip(1 - launch_ms / latency_ms, LEAST_FREE_SHARE, 1)
-    nearness = np.exp(-weights.nearness * np.abs(speeds.log_speeds))[:, :, None]
-    found = free[None] ** weights.free_share_power * nearness
-    total: FloatArray = found.sum(axis=1, keepdims=True)
-    return found / total
 
 
 # Work is mapped kind by kind with the same speeds as in the forward direction. Copy, start, tails and launches are
@@ -389,7 +374,7 @@ def _typical(law: StepLaw, of: Callable[[InstanceStep], float]) -> float:
 def _as_recorded(
     law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: FloatArray, floor_ms: FloatArray
 ) -> AsRecorded:
-    row, host, parts = law.instances[name], law.host(name), steps.parts
+    row, host, parts = law.instances[name], law.hosts[name], steps.parts
     factors = _factors(law, name, reference, steps.target)
     fixed_ms = law.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + law.start_ms * host.launch
     tails_ms = law.tails_ms(floor_ms, row.tails)

@@ -15,7 +15,7 @@ import numpy as np
 
 from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import Basis, Estimate, Reach, Relative, combined_sd, smooth_max
+from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd, smooth_max
 from profet_core.messages import Note
 from profet_core.transfer.carry import (
     AnchorSteps,
@@ -41,17 +41,15 @@ class OtherGpus:
 
     Attributes
     ----------
-    speeds : of them. notes : of each. calibrated : index -> its calibration with measured steps.
+    speeds : of them.
+    bases, notes : of each.
+    calibrated : index -> its calibration with measured steps.
     """
 
     speeds: TargetSpeeds
+    bases: Sequence[Basis]
     notes: Sequence[tuple[Note, ...]]
     calibrated: Mapping[int, CalibratedGpu]
-
-    @property
-    def bases(self) -> list[Basis]:
-        """Basis of each."""
-        return [Basis.CALIBRATED if at in self.calibrated else Basis.TRANSFERRED for at in range(len(self.notes))]
 
 
 def other_gpus(
@@ -59,11 +57,12 @@ def other_gpus(
 ) -> OtherGpus:
     """GPUs in hosts, for steps recorded on `anchor` and known on `names`, all profiled instances."""
     rows = [target_of(model, gpu, host, tf32) for gpu, host in placed]
-    calibrated = ((at, model.calibrated_gpu(gpu, tf32)) for at, (gpu, _) in enumerate(placed))
+    calibrated = [model.calibrated_gpu(gpu, tf32) for gpu, _ in placed]
     return OtherGpus(
         speeds=target_speeds(model.step, anchor, names, model.reference, [target for target, _ in rows]),
+        bases=[Basis.TRANSFERRED if one is None else Basis.CALIBRATED for one in calibrated],
         notes=[speed.notes for _, speed in rows],
-        calibrated={at: one for at, one in calibrated if one is not None},
+        calibrated={at: one for at, one in enumerate(calibrated) if one is not None},
     )
 
 
@@ -95,14 +94,13 @@ def estimate_gpus(
     gpus = other_gpus(model, known.anchor, tuple(known.latencies), left, tf32)
     steps = transferred(known, gpus)
     for at, one in enumerate(left):
-        weights = dict(zip(known.latencies, steps.weights[at], strict=True))
         found[one] = Estimate(
             latency_ms=steps.latency_ms[at],
             log_sd=steps.log_sd[at],
             basis=gpus.bases[at],
             notes=gpus.notes[at],
             relative=Relative(known.anchor, relative_log_sd(known, steps)[at]),
-            reach=Reach(weights, steps.free_ms[at], steps.launch_ms[at]),
+            parts=LatencyParts(steps.free_ms[at], steps.launch_ms[at]),
         )
     return found
 

@@ -15,7 +15,7 @@ from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
-from profet_core.latency import Basis, Estimate, Reach, Relative, combined_sd
+from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd
 from profet_core.messages import Code, Note
 from profet_core.transfer.carry import KnownSteps
 from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, shares
@@ -85,11 +85,7 @@ def derive(law: DerivedLaw, known: Mapping[str, Estimate], gpu: Gpu | None = Non
         log_sd=_log_sd(law, known, 1 - law.by_ratio + law.by_size),
         basis=Basis.DERIVED,
         relative=Relative(law.base, _log_sd(law, known, law.by_size - law.by_ratio)),
-        reach=Reach(
-            weights={name: np.full(latency_ms.shape, power) for name, power in law.powers.items()},
-            free_ms=latency_ms,
-            launch_ms=np.zeros(latency_ms.shape),
-        ),
+        parts=LatencyParts(latency_ms, np.zeros(latency_ms.shape)),
     )
     if gpu is None:
         return found

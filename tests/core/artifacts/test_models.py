@@ -7,14 +7,12 @@ import json
 import os
 import re
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_core.artifacts.models import OWN_PAIRS_NAME, LayerRecord, OwnMachine
 from profet_core.artifacts.own_models import own_models
 from profet_core.files import default_models_folder, manifest_checksum, sha256_hex, shipped_folder
 from tests.made.members import tiny_member
@@ -232,63 +230,6 @@ def test_every_shipped_model_file_is_listed_and_none_is_a_pickle(models):
     for name in (name for name in files if name.endswith(".npz")):
         with np.load(models.folder / name, allow_pickle=False) as arrays:
             assert all(arrays[each].dtype.kind in "ifuU" for each in arrays.files), name
-
-
-MACHINE = OwnMachine("p3.2xlarge", "GeForce RTX 4090", True)
-
-
-@pytest.fixture
-def layered(tiny_folder):
-    """`layered(**changes)`: the tiny models with a layer, a copy of themselves; changes are of `own_pairs.json`."""
-
-    def write(**changes):
-        there = tiny_folder / "own_pairs" / "0"
-        if not there.exists():
-            shutil.copytree(tiny_folder, there, ignore=shutil.ignore_patterns("own_pairs"))
-        checksum = load_models(tiny_folder).manifest["checksum"]
-        layer = asdict(LayerRecord("own_pairs/0", checksum, (MACHINE,), 120, 9, 0.25))
-        layer |= {name: value for name, value in changes.items() if name in layer}
-        changes = {name: value for name, value in changes.items() if name not in layer}
-        content = {"schema_version": 1, "base_checksum": checksum, "layers": [layer], **changes}
-        (tiny_folder / OWN_PAIRS_NAME).write_text(
-            json.dumps({**content, "checksum": manifest_checksum(content)}, indent=1)
-        )
-        return tiny_folder
-
-    return write
-
-
-def test_a_layer_is_read_as_it_was_written(layered, tiny_folder):
-    assert load_models(tiny_folder).own_layers == ()
-    (layer,) = load_models(layered()).own_layers
-    assert layer.record == LayerRecord("own_pairs/0", layer.models.manifest["checksum"], (MACHINE,), 120, 9, 0.25)
-    assert layer.machines == {"p3.2xlarge": MACHINE}
-    inputs = {"latency_ms": [[100.0]]}
-    assert layer.models.run_members("g4dn.xlarge", ["p3.2xlarge"], "line", inputs) == pytest.approx(50)
-    (tiny_folder / "own_pairs/0/g4dn.xlarge/line.npz").write_bytes(b"changed")
-    with pytest.raises(ArtifactError, match=r"line\.npz is damaged"):
-        load_models(tiny_folder).verify()
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"base_checksum": "of others"}, "was made for other models"),
-        ({"checksum": "of another one"}, "don't match"),
-        ({"machines": [{"instance": "desk", "gpu": "T4", "tf32": False}]}, "don't match"),
-        ({"schema_version": 99}, "has version 99, this program reads 1"),
-        ({"folder": "own_pairs/../../elsewhere"}, "is damaged"),
-        ({"folder": "/etc"}, "is damaged"),
-        ({"law_share": 1.5}, "is damaged"),
-        ({"machines": None}, "is damaged"),
-        ({"layers": [{}]}, "is damaged"),
-    ],
-)
-def test_what_does_not_belong_to_it_is_one_line(layered, changes, said):
-    models = load_models(layered(**changes))
-    with pytest.raises(ArtifactError, match=said) as error:
-        models.verify()
-    assert "\n" not in str(error.value)
 
 
 # --- own models ------------------------------------------------------------------------------------------------------

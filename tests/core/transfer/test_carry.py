@@ -241,7 +241,7 @@ def recorded_there(law, target, known, carried_ms: float) -> ForeignSteps:
     }
     host, floor_ms = target.host, float(known.floor_ms[0])
     fixed_ms = law.fixed_ms(known.parts, known.anchor, host)[0]
-    copy_ms = known.parts.copy_ms[0] * host.copy / law.host(known.anchor).copy
+    copy_ms = known.parts.copy_ms[0] * host.copy / law.hosts[known.anchor].copy
     launches_ms = (floor_ms - law.start_ms) * host.launch
     kinds_ms = known.parts.kinds_ms * np.exp(-kind_log_speeds(law, [known.anchor], known.anchor, [target])[0, 0])
     parts = StepParts(

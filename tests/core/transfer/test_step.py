@@ -32,7 +32,7 @@ QUICK = Host("quick", launch=0.5, copy=0.25, log_sd=0.2)
 
 
 def test_copy_and_start_scale_with_the_host_alone():
-    assert LAW.fixed_ms(made_parts(), "fast", LAW.host("fast"))[0] == 1.5 * 4 + 2
+    assert LAW.fixed_ms(made_parts(), "fast", LAW.hosts["fast"])[0] == 1.5 * 4 + 2
     assert LAW.fixed_ms(made_parts(), "fast", QUICK)[0] == 1.5 * 4 * 0.25 + 2 * 0.5
     assert FAST.benchmark_compute_share == SLOW.benchmark_compute_share == 0.6
 
@@ -78,7 +78,7 @@ def test_bounds_of_the_floor():
         assert least_bound_ms([np.array([8.0]), np.array([other])])[0] == pytest.approx(joined, abs=1e-4)
     # Gaps of 5 ms and the start, on a host that launches 1 / 0.79 times as fast: as on the reference host.
     elsewhere = replace(LAW, instances={**LAW.instances, "fast": replace(FAST, host="cascade-lake")})
-    launch = elsewhere.host("fast").launch
+    launch = elsewhere.hosts["fast"].launch
     floor_ms = elsewhere.floor_ms(made_parts(idle=3.0), "fast", None)[0]
     assert floor_ms == pytest.approx(1 / (1 / (2 * launch + 5) + 1 / 51.5) / launch)
     # Gaps in which the batch is copied are no launches.
