@@ -10,6 +10,8 @@ OWN_HERE := $(if $(filter localhost 127.0.0.1 ::1,$(ADDRESS)),own)
 # Three tests side by side on two cores: many wait for a server or a browser.
 SIDE_BY_SIDE := --numprocesses $(shell $(PYTHON) -c 'import os; print(min(6, (os.cpu_count() or 2) * 3 // 2))') \
   --dist loadfile --no-loadscope-reorder
+# One thread of linear algebra in each: more than there are cores wait for each other by spinning, ten times as long.
+ONE_THREAD := OMP_NUM_THREADS=1
 # These time this machine, so they run after the others.
 ALONE := tests/end_to_end
 QUICK := tests/core tests/test_imports.py tests/test_lock.py tests/test_sources.py \
@@ -34,14 +36,14 @@ quick: $(VENV)/all.done ## check style and types and run the fast tests, in unde
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick-tests
 
 quick-tests:
-	@$(BIN)/python -m pytest -q $(QUICK)
+	@$(ONE_THREAD) $(BIN)/python -m pytest -q $(QUICK)
 
 test: $(VENV)/all.done ## run every test; installs a headless Chromium first
 	@sh tests/browser/ensure_chromium.sh
 	@$(MAKE) --no-print-directory lint
-	@# Files in their order: sorted by their number of tests, the few slow ones would keep one core busy at the end.
+	@# Files in their order, the slowest first (tests/conftest.py), and not by their number of tests.
 	@# Status 5: PYTEST_ARGS names no test of one of the two groups.
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) $(PYTEST_ARGS); first=$$?; \
+	@$(ONE_THREAD) $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) $(PYTEST_ARGS); first=$$?; \
 	  $(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS); \
 	  case $$first$$? in 00 | 05 | 50) ;; *) exit 1 ;; esac
 
@@ -55,7 +57,7 @@ newest: $(VENV)/pip.done ## try the newest libraries that pyproject.toml allows,
 	@$(VENV)/newest/bin/python -m docs.newest $(QUICK)
 
 coverage: $(VENV)/all.done ## line and branch coverage of profet_core by the tests that need no browser
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) --ignore tests/browser --ignore tests/deploy \
+	$(ONE_THREAD) $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) --ignore tests/browser --ignore tests/deploy \
 	  --cov profet_core --cov-branch --cov-report term:skip-covered
 
 bench: $(VENV)/all.done ## measure speed, memory and size; prints a table

@@ -72,8 +72,8 @@ def add_every_offer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every-offer",
         action="store_true",
-        help="show every offer (default: the cheapest of each GPU, unless you filter by more than market and "
-        "confidence)",
+        help="show every offer of the market, with machines of several GPUs (default: the cheapest of each GPU, unless "
+        "you filter by more than market and confidence)",
     )
 
 

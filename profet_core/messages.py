@@ -85,17 +85,17 @@ SENTENCES = {
     Code.MEASURED_STEPS: "{said}, {networks} networks; 90% from the errors on held-out networks",
     Code.OTHER_PRECISION_STEPS: "{said} are in {precision}: they apply {how} TF32",
     Code.THIRD_PARTY: (
-        "from corrected epoch times of {networks} networks on this GPU; 90% if errors are log-normal with the spread "
-        "of held-out networks, and the correction errs as on T4 and V100"
+        "from corrected epoch times of {networks} networks on this GPU; the range has the spread of held-out networks "
+        "and of the correction on T4 and V100"
     ),
     Code.THIRD_PARTY_TF32: "they ran with TF32 {how}, so the interval is wider",
-    Code.SPREAD: "90% if errors are log-normal with the spread of the held-out GPUs ({gpus} GPUs)",
-    Code.BASED_ON: "{precision}, {evidence}",
+    Code.SPREAD: "the range has the spread of {gpus} held-out GPUs",
+    Code.BASED_ON: "{evidence}, in {precision}",
     Code.EVIDENCE: "{said}",
-    Code.PUBLISHED: "published ResNet-50 training speed of {gpu}",
+    Code.PUBLISHED: "from the specs and the published ResNet-50 speed of {gpu}",
     Code.OWN_SPECS: "{said}",
-    Code.GENERATION: "no published benchmark: its specs, and published speeds of its generation",
-    Code.SPECS_ONLY: "no published benchmark: specs only",
+    Code.GENERATION: "from its specs and published speeds of its generation",
+    Code.SPECS_ONLY: "from its specs alone",
     Code.NO_TENSOR_CORES: "{precision} at FP32 speed: no tensor cores, sometimes slower",
     Code.NO_BF16: "BF16 at FP32 speed: no tensor cores for BF16",
     Code.SPEEDUP: "{precision}, {times:.1f} times the speed of {over}",
@@ -117,10 +117,7 @@ SENTENCES = {
     Code.UNKNOWN_PRECISION: (
         "The file does not state the step's precision: FP32 or TF32 assumed. Give the precision if that is wrong."
     ),
-    Code.HALF_PRECISION: (
-        "{precision} latencies are FP32 or TF32 latencies divided by a speed-up from published pairs: plain and tuned "
-        "training differ, and the intervals include that."
-    ),
+    Code.HALF_PRECISION: ("{precision} speed-up is from published runs; ranges are wider."),
     Code.BF16_AS_FP16: "No BF16 pairs were published: the same speed-up as for FP16 AMP is assumed.",
     Code.CONVERTED_PRECISION: (
         "The profile was recorded in {precision} and is converted to FP32 first: the intervals are wider."
@@ -134,9 +131,7 @@ SENTENCES = {
         "are wider."
     ),
     Code.STEPS_INFERRED: "The file does not include its number of steps; its times and the latency match {steps}.",
-    Code.STEPS_ASSUMED: (
-        "The file does not include its number of steps: {steps} assumed. Give the number if that is wrong."
-    ),
+    Code.STEPS_ASSUMED: ("No step count in the file: {steps} assumed. Give the number if that is wrong."),
     Code.UNATTRIBUTED: "{share:.0%} of the GPU time belongs to no named operation: the interval is wider.",
     Code.INPUT_WAIT: (
         "The GPU waits for input for {wait} of the step ({share:.0%}). Predictions exclude this data-loading stall: "
@@ -147,9 +142,7 @@ SENTENCES = {
         "The profile is truncated: operations that every training step has are missing (TensorFlow keeps the 500 "
         "costliest). The device time was scaled up by {factor:.2f} to compensate, and the interval is wider."
     ),
-    Code.DISSIMILAR: (
-        "This network is {like} the training data: held-out networks this different had a mean error of {error}."
-    ),
+    Code.DISSIMILAR: ("Unlike the networks PROFET learned from: expect {error} error{more}."),
     Code.OUT_OF_RANGE: (
         "This step's GPU time is {side} than any in the training data of {anchor} ({total} of device time, known {low} "
         "to {high}): the prediction is an extrapolation."
@@ -160,10 +153,7 @@ SENTENCES = {
         "and for the same network."
     ),
     Code.CORRECTED: "Your {measured} on {gpu} is used: {change} than predicted.",
-    Code.MORE_CLASSES: (
-        "The measured networks have more classes at larger image sizes (10 at 32 pixels; 100 at 64 and 128; 1,000 at "
-        "224 and 256), and this estimate assumes the same. A network with a fixed number of classes changes less."
-    ),
+    Code.MORE_CLASSES: ("Other image size: assumes more classes at larger images, as in the measured data."),
     Code.OTHER_SIZE: (
         "The profile was recorded at {what} {recorded}, the estimate is for {asked}: these are different steps."
     ),

@@ -1,4 +1,4 @@
-"""Parse numbers as people type them: 1234.5, 1,234.5, 1e3, 25.6M."""
+"""Parse numbers as people type them: 1234.5, 1,234.5, 1e3, 25.6M, 0.12 s."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import re
 from decimal import Decimal
 
 from profet_core.errors import InputError
-from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER, latency_to_ms
 
 #: Maximum length of a number.
 LONGEST = 40
 _NUMBER = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+|(?=\.))(\.\d+)?(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_LATENCY = re.compile(r"(.*?)\s*(ms|[uµμ]s|s|sec)?\s*", re.IGNORECASE)
 _UNITS = {"k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9}
 
 
@@ -56,6 +57,18 @@ def typed_count(text: str) -> float:
     if number <= 0 or number != number.to_integral_value():
         raise InputError("Give a whole number above 0, such as 25600000 or 25.6M.")
     return float(number)
+
+
+def typed_latency_ms(text: str) -> float:
+    """Parse a latency with its unit, milliseconds if it has none.
+
+    >>> [typed_latency_ms(text) for text in ("122.4", "122.4 ms", "122,400 us", "0.1224s")]
+    [122.4, 122.4, 122.4, 122.4]
+    """
+    match = _LATENCY.fullmatch(text[: LONGEST + 1])
+    number, unit = match.groups() if match else (text, None)
+    unit = (unit or "ms").lower()
+    return latency_to_ms(typed_positive(number), unit if unit == "ms" else "s" if unit[0] == "s" else "us")
 
 
 def as_typed(value: float) -> str:

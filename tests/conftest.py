@@ -64,6 +64,29 @@ class Skips:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+#: The files that take longest, the slowest first: begun at the end, one of them would keep a single core busy.
+SLOWEST = (
+    "recorder/test_scripts.py",
+    "recorder/test_keras.py",
+    "browser/test_whole_flow.py",
+    "docs/test_contributing.py",
+    "lab/test_validation.py",
+    "lab/test_train.py",
+    "lab/test_documented.py",
+    "browser/test_visits.py",
+    "browser/test_accessible.py",
+    "lab/test_cluster.py",
+    "cli/commands/test_train_pairs.py",
+    "lab/test_precision.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    place = {here / name: number for number, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # what the workers of pytest-xdist skip is reported to one process
         config.pluginmanager.register(Skips())

@@ -15,8 +15,6 @@ from profet_core.latency import BasisWord
 
 BLUE, GREEN, GRAY, ORANGE, RED = "#0f8fd1", "#12a594", "#8b95a5", "#e08a00", "#d55e00"
 GRID = "rgba(128,128,128,0.25)"
-#: Values this many times apart are shown on logarithmic axes.
-WIDE = 30
 
 #: A trace, an axis or another part of a figure, by the names that plotly.js gives its attributes.
 Part = dict[str, Any]
@@ -168,7 +166,7 @@ class Bar:
     name : in front of the bar.
     value, low, high : in the chart's unit; value None: no bar, and `text` says why.
     text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
-    mark : another value to compare with, drawn as a tick. dimmed : not to be chosen, such as over a limit.
+    dimmed : not to be chosen, such as over a limit. before : the same row with its usual values: a tick marks them.
     """
 
     key: str
@@ -179,8 +177,8 @@ class Bar:
     high: float | None = None
     text: str
     hover: str = ""
-    mark: float | None = None
     dimmed: bool = False
+    before: Bar | None = None
 
     @property
     def end(self) -> float:
@@ -188,21 +186,18 @@ class Bar:
         return self.high or self.value or 0.0
 
 
-def bar_chart(
-    bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None, usual: float | None = None
-) -> Figure:
-    """The bars from top to bottom in their order.
+def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> Figure:
+    """The bars from top to bottom in their order; the axis stays while they move from their usual values.
 
     Parameters
     ----------
     name : what the chart shows, for screen readers. limit : where a line crosses the bars, such as a deadline.
-    usual : the longest bar of the usual values: the axis stays at it while values move.
     """
-    longest = max((bar.end for bar in bars), default=0.0)
-    axis_end = _axis_end(longest, usual or longest) * (1 + _LABEL_ROOM)
+    longest, before = max((bar.end for bar in bars), default=0.0), [bar.before for bar in bars if bar.before]
+    axis_end = _axis_end(longest, max((bar.end for bar in before), default=longest)) * (1 + _LABEL_ROOM)
     rows = list(range(len(bars)))
     return framed(
-        [_drawn(bars), *([_marks(bars)] if any(bar.mark for bar in bars) else []), _labels(bars)],
+        [_drawn(bars), *([_marks(bars)] if before else []), _labels(bars, axis_end)],
         x=value_axis("", range=[0, axis_end], rangemode="tozero", nticks=6, zeroline=False, automargin=False),
         y=name_axis(range=[len(bars) - 0.5, -0.5], tickvals=rows, ticktext=[bar.name for bar in bars], showgrid=False),
         height=_ROW_PX * len(bars) + _ABOVE_PX + _BELOW_PX,
@@ -228,13 +223,13 @@ def _axis_end(longest: float, usual: float) -> float:
     return end
 
 
+def _is_in_label(x: float, bar: Bar, axis_end: float) -> bool:
+    return bar.end <= x <= bar.end + _LETTER * axis_end * (len(bar.text) + 1)
+
+
 def _limit_line(bars: Sequence[Bar], limit: float, axis_end: float) -> Part:
     """A line down the rows, but not through their values."""
-    free = (
-        row
-        for row, bar in enumerate(bars)
-        if not bar.end <= limit <= bar.end + _LETTER * axis_end * (len(bar.text) + 1)
-    )
+    free = (row for row, bar in enumerate(bars) if not _is_in_label(limit, bar, axis_end))
     strokes = (f"M{limit},{row - 0.5}L{limit},{row + 0.5}" for row in free)
     return {"type": "path", "path": "".join(strokes), "line": {"color": RED, "width": 1.5, "dash": "dash"}}
 
@@ -269,25 +264,25 @@ def _drawn(every: Sequence[Bar]) -> Part:
 
 
 def _marks(bars: Sequence[Bar]) -> Part:
-    """A faint tick across each bar at its other value."""
-    marked = [(row, bar.mark) for row, bar in enumerate(bars) if bar.mark is not None]
+    """A faint tick across each bar at its usual value."""
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": [mark for _, mark in marked],
-        "y": [row for row, _ in marked],
+        "x": [bar.before.value for bar in bars if bar.before],
+        "y": [row for row, bar in enumerate(bars) if bar.before],
         "marker": {"symbol": "line-ns", "size": 14, "opacity": 0.5, "line": {"width": 1.5, "color": text_color()}},
         "hoverinfo": "skip",
     }
 
 
-def _labels(bars: Sequence[Bar]) -> Part:
-    """Each row's value behind its interval, readable on the shortest bar; where there is none, why."""
+def _labels(bars: Sequence[Bar], axis_end: float) -> Part:
+    """Each row's value behind its interval, and behind a tick there; where there is none, why."""
     color = text_color()
+    ticks = [bar.before.value if bar.before and bar.before.value else 0.0 for bar in bars]
     return {
         "type": "scatter",
         "mode": "text",
-        "x": [bar.end for bar in bars],
+        "x": [tick if _is_in_label(tick, bar, axis_end) else bar.end for bar, tick in zip(bars, ticks, strict=True)],
         "y": list(range(len(bars))),
         "text": [f"\N{NO-BREAK SPACE}{bar.text}" for bar in bars],
         "textposition": "middle right",

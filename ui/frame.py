@@ -10,20 +10,23 @@ from collections.abc import Callable, Iterable
 
 import streamlit as st
 
+from profet_core import InputError
 from profet_core.catalog.collection import NoOffersError
 from ui.inputs.offers import filter_hint
+from ui.inputs.profile import missing_input, read_profiles
+from ui.predicted import MissingAnchorError
 from ui.server import in_turn
 from ui.state.own import (
     carried,
     held_in,
-    linked_profile_is_missing,
+    missing_link_words,
     profile_defaults,
     remember_recorded,
     take_carried,
     visitors_resources,
 )
 from ui.state.resources import Resources
-from ui.state.session import EMPTY, LINKED, PARAMETER, Part, session
+from ui.state.session import EMPTY, LINKED, PARAMETER, RELOADED, Network, Part, session
 from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, show_error, show_warning
 
@@ -49,14 +52,14 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
             session.profile.shown = session.second.shown = None
             if problem := take_carried(resources):
                 show_error(problem)
+        if sidebar is not None:
+            for slot in session.slots:
+                read_profiles(resources, slot)
         for slot in session.slots:
             held_in(resources, slot)
         session.own.link_given = frozenset()
-        if linked_profile_is_missing():
-            show_warning(
-                "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
-                "Upload the profile, or ask for a link that carries it."
-            )
+        if missing := missing_link_words():
+            st.info(missing, icon=":material/info:")
         # What whoever runs the server has to put right.
         served = resources.served
         if served is not None and served.own_left_out:
@@ -76,7 +79,7 @@ def run_page(title: str, main: Draw, linked: Linked, sidebar: Draw | None = None
                 _draw_alone(main, linked, _beside())
             else:
                 _draw_main(main, resources)
-        _write_link(linked, resources)
+        write_link(linked, resources)
 
 
 @st.fragment
@@ -88,21 +91,26 @@ def _draw_alone(main: Draw, linked: Linked, beside: tuple[object, ...]) -> None:
         resources = visitors_resources()
         with one_line_errors():
             _draw_main(main, resources)
-        _write_link(linked, resources)
+        write_link(linked, resources)
 
 
 def _draw_main(main: Draw, resources: Resources) -> None:
+    """Draw a page's main part; where it has no number, the filter's hint or the question for what is missing."""
     try:
         main(resources)
     except NoOffersError as error:
         if not error.without:
             raise
         filter_hint(resources, error)
+    except (MissingAnchorError, InputError):
+        if not (held := held_in(resources, session.profile)).missing:
+            raise
+        missing_input(resources, held)
 
 
 def _beside() -> tuple[object, ...]:
     """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
-    own, fields = session.own, ((slot.source, slot.latency, slot.unit, slot.steps) for slot in session.slots)
+    own, fields = session.own, ((slot.source, slot.latency, slot.steps) for slot in session.slots)
     catalog = own.own_profiles, own.own_gpus, own.own_instances
     return (*catalog, session.network.anchor, *fields)
 
@@ -131,6 +139,7 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
             if key in given or not LINKED[key].follows_profile:
                 st.session_state[key] = given[key] if key in given else LINKED[key].default_in(resources, key)
         session.own.link_given = frozenset(given)
+        session.own.chosen_anchor = session.network.anchor if Network.anchor.key in given else None
         return True
     if turned:
         given = _given(resources)
@@ -173,7 +182,7 @@ def _given(resources: Resources) -> dict[str, object]:
     return found | each
 
 
-def _write_link(linked: Linked, resources: Resources) -> None:
+def write_link(linked: Linked, resources: Resources) -> None:
     """Write what differs from the defaults to the URL, and the carried profile; parameters that are not ours stay."""
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
     wanted = carried()
@@ -186,7 +195,7 @@ def _write_link(linked: Linked, resources: Resources) -> None:
         elif value != default:
             wanted[key] = _text(value)
     shown = {key: st.query_params.get_all(key) for key in st.query_params}
-    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER)}
+    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER, RELOADED)}
     if {key: values[-1] for key, values in shown.items() if key not in others} != wanted:
         st.query_params.from_dict({**others, **wanted})
 

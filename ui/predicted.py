@@ -12,23 +12,27 @@ from profet_core.catalog.naming import gpu_words
 from profet_core.errors import OptionalInputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames, ProfileQuestion
 from profet_core.prediction.anchors import unknown_gpu
-from profet_core.profiles.record import ProfileMeta
-from ui.state.own import held_in
+from profet_core.prediction.checks import refusal
+from ui.state.own import asked_profile, held_in
 from ui.state.resources import Held, Resources
 from ui.state.session import Network, session
 
 #: The box in which a visitor says where a profile was recorded.
-ANCHOR_LABEL = "1 · Anchor"
+ANCHOR_LABEL = "1 · GPU you profiled on (anchor)"
 _LABELS = {
     "anchor": ANCHOR_LABEL,
     "second": "Second profile",
-    "profiled_batch": "Batch size of the profile",
-    "profiled_pixels": "Image size of the profile",
+    "profiled_batch": "Batch size",
+    "profiled_pixels": "Image size",
     "second_batch": "its batch size",
     "second_pixels": "its image size",
 }
 #: How messages name what the pages ask.
 PAGE = FieldNames("The profile", lambda name: _LABELS.get(name, name.replace("_", " ").capitalize()))
+
+
+class MissingAnchorError(NoPredictionError):
+    """Nobody has said yet where the profile was recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +79,14 @@ class Predicted:
 def current_network(resources: Resources) -> Predicted:
     """The training as the settings have it, without the inputs that can't be used; NoPredictionError: none is left."""
     slot, doubt, problems = session.profile, None, []
-    question = _training_question(resources)
+    held = asked_profile(resources)
+    question = _training_question(resources, held)
     try:
-        latency_ms = slot.typed_ms
-        question = replace(question, latency_ms=latency_ms, trust_latency=slot.trusted == _trust(question, latency_ms))
+        _ = slot.typed_ms
     except InputError as error:
         problems.append(f"{error} The numbers below are predicted without it.")
+    trusted = slot.trusted == _trust(question, held.latency_ms)
+    question = replace(question, latency_ms=held.latency_ms, trust_latency=trusted)
     while True:
         try:
             training = predicted_training(resources, question, PAGE)
@@ -92,7 +98,7 @@ def current_network(resources: Resources) -> Predicted:
             question = replace(question, **_WITHOUT[error.field])
     # Whoever asks again gets the same answer.
     question = replace(question, trust_latency=question.latency_ms is not None)
-    return Predicted(question, training, held_in(resources, slot), doubt, tuple(problems))
+    return Predicted(question, training, held, doubt, tuple(problems))
 
 
 def shown_words(resources: Resources, network: Predicted) -> str:
@@ -126,26 +132,25 @@ _WITHOUT: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _training_question(resources: Resources) -> AdviseQuestion:
+def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
     """The settings of network and training, but for the anchor's latency; NoPredictionError: there is no anchor."""
-    network, training = session.network, session.training
-    held, anchor = held_in(resources, session.profile), network.anchor
+    network, training, meta = session.network, session.training, held.profile.meta
     if held.sample is not None and held.anchor not in resources.anchors:
         # Beside models of other machines alone, the anchor that stands there recorded something else.
         raise NoPredictionError(
             f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
         )
+    # No answer of the visitor's could help.
+    if reason := refusal(held.profile):
+        raise NoPredictionError(reason)
+    anchor = held.anchor
     if anchor is None:
-        gpu = held.profile.meta.gpu
-        says = "the file doesn't say" if gpu is None else f"{gpu} may be more than one GPU"
-        choose = f'Choose the GPU that this profile was recorded on, under "{ANCHOR_LABEL}": {says}.'
-        raise NoPredictionError((gpu and unknown_gpu(resources.models, gpu)) or choose)
-    recorded = _recorded(held.profile.meta, "profiled")
-    batch_known = (held.profile.meta.batch_size or recorded["profiled_batch"]) is not None
-    pixels_known = (held.profile.meta.pixels or recorded["profiled_pixels"]) is not None
+        if meta.gpu and (reason := unknown_gpu(resources.models, meta.gpu)):
+            raise NoPredictionError(reason)
+        raise MissingAnchorError("Which GPU was this recorded on?")
     # One step can be answered whatever its batch size.
     values: dict[str, Any] = {"images": None}
-    if batch_known:
+    if meta.batch_size is not None:
         values = {
             "images": training.images,
             "validation_images": training.validation_images,
@@ -155,7 +160,6 @@ def _training_question(resources: Resources) -> AdviseQuestion:
     if network.second:
         second = held_in(resources, session.second)
         values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
-        values |= _recorded(second.profile.meta, "second")
     # A field of what is now the anchor doesn't count.
     known = (name for name in network.measured if name in resources.catalog and name != anchor)
     measured = {name: network.measured[name] for name in known}
@@ -168,19 +172,10 @@ def _training_question(resources: Resources) -> AdviseQuestion:
         method=network.method,
         precision=network.precision,
         **values,
-        **recorded,
-        at_pixels=training.pixels if pixels_known else None,
+        at_pixels=None if meta.pixels is None else training.pixels,
         measured=measured,
         with_loading=training.loading,
         deadline_hours=training.deadline_h,
         budget_usd=training.budget_usd,
         certainty=training.certainty / 100,
     )
-
-
-def _recorded(meta: ProfileMeta, which: str) -> dict[str, Any]:
-    """The sizes that the visitor gives where the profile says none."""
-    return {
-        f"{which}_batch": None if meta.batch_size else getattr(session.network, f"{which}_batch"),
-        f"{which}_pixels": None if meta.pixels else getattr(session.network, f"{which}_pixels"),
-    }

@@ -44,7 +44,8 @@ def page_html() -> str:
     before, head, after = (STATIC / "index.html").read_text(encoding="utf-8").partition("</head>")
     if not head:
         raise RuntimeError("Streamlit's page is another than ui/server.py knows.")
-    scripts = (_HERE.joinpath("assets", name).read_text(encoding="utf-8") for name in ("history.js", "exports.js"))
+    names = ("history.js", "exports.js", "uploads.js")
+    scripts = (_HERE.joinpath("assets", name).read_text(encoding="utf-8") for name in names)
     ours = "".join(f"<script>{script}</script>" for script in scripts)
     return f"{before}{ours}<style>{_HERE.joinpath('assets/page.css').read_text()}</style>{head}{after}"
 

@@ -109,7 +109,7 @@ def one_line_errors() -> Iterator[None]:
         yield
     except NoPredictionError as error:
         show_error(str(error))
-        inside_link("See what is in it")
+        inside_link("Look inside the profile")
     except ProfetError as error:
         show_error(str(error))
     except Exception as error:
@@ -150,4 +150,4 @@ def record_link(*, hint: bool = False) -> None:
     if hint:
         st.caption("Record one with your training script:")
         show_code(RECORD_COMMAND)
-    about_link("How to record one", "fiber_manual_record", "record")
+    about_link("How to record a profile", "fiber_manual_record", "record")

@@ -19,7 +19,7 @@ from profet_core.version import VERSION
 from ui.columns import price_source
 from ui.frame import run_page
 from ui.inputs.prices import say_whose
-from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
+from ui.inputs.uploads import max_upload_mb
 from ui.recorder import recorder_address, recorder_wheel
 from ui.state.resources import Resources
 from ui.state.session import session
@@ -85,7 +85,6 @@ def _files(_: Resources) -> None:
         _HERE.with_name("files.md"),
         networks=FORMATS,
         most_unknown=f"{100 * MOST_UNATTRIBUTED_SHARE:.0f}%",
-        convert_command=CONVERT_COMMAND,
         max_upload_mb=max_upload_mb(),
     )
 

@@ -16,7 +16,7 @@ def main(resources: Resources) -> None:
     """Draw the page."""
     compared = compare(resources, listed(resources), shown_network(resources))
     chosen = chosen_of(compared)
-    toolbar = st.container(horizontal=True, gap="small", vertical_alignment="bottom")
+    toolbar = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar")
     with toolbar:
         choice("View", CompareView.view)
     edit_profiles(resources, compared, chosen, toolbar)

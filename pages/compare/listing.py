@@ -18,9 +18,9 @@ from profet_core.units import format_ms
 from ui.exports import save_button
 from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
-from ui.inputs.uploads import notes_on, upload_input
+from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import Predicted, current_network
-from ui.state.own import held_in, own_profiles, remove_own, set_recorded
+from ui.state.own import asked_profile, held_in, own_profiles, remove_own, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import session
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
@@ -64,9 +64,7 @@ def listed(resources: Resources) -> list[Candidate]:
     taken = {one.name for one in own}
     samples = []
     for key in dict.fromkeys((*predicts, *state.compare_samples, *inspected)):
-        one = resources.samples[key]
-        if key in predicts:
-            one = replace(shown, anchor=session.network.anchor, latency_ms=session.profile.usable_ms)
+        one = asked_profile(resources) if key in predicts else resources.samples[key]
         samples.append(replace(one, name=f"{one.name} (sample)" if one.name in taken else one.name))
     first = len(predicts)
     return [Candidate(one, one.key == shown.key) for one in (*samples[:first], *own, *samples[first:])]
@@ -149,7 +147,9 @@ def _add_input(resources: Resources, every: Collection[str]) -> None:
             st.session_state[_SAMPLE_WIDGET] = None
             _choose(name)
 
-    upload_input(resources, _PREFIX, lambda own: _choose(own.key))
+    upload_input(_PREFIX)
+    read_uploads(resources, _PREFIX, _take)
+    show_notes(_PREFIX)
     st.selectbox(
         "Sample",
         [name for name in resources.samples if name not in every],
@@ -162,6 +162,11 @@ def _add_input(resources: Resources, every: Collection[str]) -> None:
     record_link()
 
 
+def _take(_new: Sequence[Held], last: Held) -> tuple[str, ...]:
+    _choose(last.key)
+    return ()
+
+
 def _usual(compared: Sequence[Candidate]) -> str:
     """The one that Predict shows, else the visitor's newest, else the first sample."""
     own = [one.held.key for one in compared if one.held.is_own]
@@ -171,7 +176,7 @@ def _usual(compared: Sequence[Candidate]) -> str:
 
 def _choose(key: str) -> None:
     state, left = session.compare, session.compare.inspect
-    if left is not None and left not in (ON_PREDICT, session.profile.sample, *state.compare_samples):
+    if left and left not in (ON_PREDICT, session.profile.sample, *state.compare_samples):
         # Listed until now only because a link chose it.
         state.compare_samples = [*state.compare_samples, left]
     own = key in own_profiles()

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from textwrap import wrap
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
 from profet_core import InstancePrediction, Profile
-from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
+from profet_core.advice.plans import Plan
 from profet_core.answers.predict import Side, answer_inside
-from profet_core.answers.questions import market_offers, narrowed_rows
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import offer_name
 from profet_core.cost import cost_usd
@@ -42,14 +42,7 @@ from ui.columns import COSTED_STEPS, INSTANCE, price_words
 from ui.curves import gpu_look
 from ui.exports import export_row
 from ui.inputs.fields import choice
-from ui.inputs.offers import (
-    chosen_narrowing,
-    chosen_rows,
-    drawn_rows,
-    offer_buttons,
-    offer_values,
-    preset_choice,
-)
+from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
 from ui.inputs.profile import price_line, steps_words
 from ui.state.resources import Resources
 from ui.state.session import CompareView, session
@@ -62,8 +55,8 @@ _MAX_PROFILES, _PROFILE_LETTERS = 8, 24
 _MAX_OPERATIONS, _OPERATION_LETTERS = 12, 23
 #: Of a bar's row and what is around all; the share of a profile's place that its bars take.
 _BAR_PX, _FRAME_PX, _GROUP = 17, 110, 0.86
-#: A bar's row, the place of its profile, where it is drawn, its value and both ends.
-_Drawn = tuple["CompareRow", int, float, tuple[float, float, float]]
+#: Longest axis in longest bars: room for its value.
+_ROOM = 1.25
 #: Labels of what the file says that are not just its field in words.
 _LABELS = {
     "gpu": "GPU",
@@ -145,26 +138,22 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
 
 
 def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[CompareRow]:
-    """Every offer that the filter leaves and one of them is predicted on, at the visitor's prices."""
-    values, narrowing = offer_values(resources), chosen_narrowing(resources)
-    more = {name: values[name] for name in ("price", "spot_discount")}
-    offers, names = market_offers(resources, narrowing, values["market"], **more)
+    """Every offer that the filter leaves and one of them is predicted on."""
     anchors = {one.prediction.anchor for one in known if one.prediction is not None}
-    sure = {row.instance for one in known[:1] for row in narrowed_rows(one.predictions, narrowing, names, "")}
     by_name = [{row.instance: row for row in one.predictions} for one in known]
-    training, batch_size = session.training, known[0].held.profile.meta.batch_size or 1
-    request = Request(Workload(training.images, batch_size, training.epochs), Limits())
-    rows = []
-    for offer in offers:
-        found = tuple(each.get(offer.name) for each in by_name)
-        step = next((one for one in found if one is not None and one.latency_ms is not None), None)
-        if step is not None and offer.name in sure:
-            rows.append(CompareRow(plan_of(request, step, offer), found, bool(anchors & {offer.name, offer.gpu})))
-    return rows
+    steps = {row.instance: row for one in reversed(known) for row in one.predictions if row.latency_ms is not None}
+    plans = offered_plans(resources, steps.values(), known[0].held.profile.meta.batch_size or 1)
+    found = [tuple(each.get(plan.instance) for each in by_name) for plan in plans]
+    is_anchor = [bool(anchors & {plan.instance, plan.offer.gpu}) for plan in plans]
+    return [CompareRow(*one) for one in zip(plans, found, is_anchor, strict=True)]
 
 
 _PRICE: Column[CompareRow] = Column(
-    "usd_per_hour", "$/h", lambda row: row.offer.usd_per_hour, cell=lambda row: price_words(row.offer)
+    "usd_per_hour",
+    "$/h",
+    lambda row: row.offer.usd_per_hour,
+    cell=lambda row: price_words(row.offer),
+    narrow_under="instance",
 )
 
 
@@ -192,58 +181,42 @@ def _column(place: int, one: Candidate, metric: str) -> Column[CompareRow]:
 
 def bars(known: Sequence[Candidate], rows: Sequence[CompareRow], metric: str) -> Figure:
     """One group of bars per profile, the first on top; one bar per instance, with its interval and its value."""
-    step = _GROUP / max(len(rows), 1)
-    found = [
-        (row, place, place + (number - (len(rows) - 1) / 2) * step, ends)
-        for number, row in enumerate(rows)
-        for place in range(len(known))
-        if (ends := row.ends(place, metric))
-    ]
-    traces = [_trace([one for one in found if one[0] is row], known, metric, step) for row in rows]
-    longest = max((high for *_, (_, _, high) in found), default=1.0)
-    words = format_ms if metric == "latency" else format_usd
-    labels = {
-        "type": "scatter",
-        "mode": "text",
-        "x": [high for *_, (_, _, high) in found],
-        "y": [y for _, _, y, _ in found],
-        "text": [f"\N{NO-BREAK SPACE}{words(value)}" for *_, (value, _, _) in found],
-        "textposition": "middle right",
-        "textfont": {"color": text_color(), "size": 11},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    words, step = format_ms if metric == "latency" else format_usd, _GROUP / max(len(rows), 1)
+    traces: list[Part] = []
+    labels: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
+    for number, row in enumerate(rows):
+        found = [(place, ends) for place in range(len(known)) if (ends := row.ends(place, metric))]
+        values, look = [value for _, (value, _, _) in found], gpu_look(row.offer.gpu)
+        heights = [place + (number - (len(rows) - 1) / 2) * step for place, _ in found]
+        hover = [f"{no_markup(known[place].name)}<br>{row.offer.name}: {words(ends[0])}" for place, ends in found]
+        trace: Part = {
+            "type": "bar",
+            "orientation": "h",
+            "name": no_markup(offer_name(row.offer)),
+            "width": 0.85 * step,
+            "x": values,
+            "y": heights,
+            "error_x": whiskers(values, [(low, high) for _, (_, low, high) in found]),
+            "marker": {"color": look.color, "pattern": {"shape": look.pattern}},
+            "hovertext": hover,
+            "hoverinfo": "text",
+        }
+        traces.append(trace)
+        labels["x"] += [high for _, (_, _, high) in found]
+        labels["y"] += heights
+        labels["text"] += [f"\N{NO-BREAK SPACE}{words(value)}" for value in values]
+    text = {"textposition": "middle right", "textfont": {"color": text_color(), "size": 11}}
+    traces.append({"type": "scatter", "mode": "text", "hoverinfo": "skip", "showlegend": False, **labels, **text})
     # On two lines at most.
     names = ["<br>".join(map(no_markup, wrap(_cut(one.name, 2 * _PROFILE_LETTERS), _PROFILE_LETTERS))) for one in known]
     return framed(
-        [*traces, labels],
-        x=value_axis(_TITLES[metric], rangemode="tozero", range=[0, longest * 1.15]),
+        traces,
+        x=value_axis(_TITLES[metric], rangemode="tozero", range=[0, max(labels["x"], default=1.0) * _ROOM]),
         y=name_axis(range=[len(known) - 0.5, -0.5], tickvals=[*range(len(known))], ticktext=names, showgrid=False),
         height=_BAR_PX * max(len(rows), 3) * len(known) + _FRAME_PX,
         name=f"{_TITLES[metric]} per instance, one group per profile",
         barmode="overlay",
     )
-
-
-def _trace(found: Sequence[_Drawn], known: Sequence[Candidate], metric: str, step: float) -> Part:
-    """The bars of one instance."""
-    row, words = found[0][0], format_ms if metric == "latency" else format_usd
-    look, values = gpu_look(row.offer.gpu), [value for *_, (value, _, _) in found]
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": no_markup(offer_name(row.offer)),
-        "width": 0.85 * step,
-        "x": values,
-        "y": [y for _, _, y, _ in found],
-        "error_x": whiskers(values, [(low, high) for *_, (_, low, high) in found]),
-        "marker": {"color": look.color, "pattern": {"shape": look.pattern}},
-        "hovertext": [
-            f"{no_markup(known[place].name)}<br>{row.offer.name}: {words(value)}"
-            for _, place, _, (value, _, _) in found
-        ],
-        "hoverinfo": "text",
-    }
 
 
 def _cut(name: str, most: int) -> str:

@@ -9,9 +9,7 @@ import streamlit as st
 
 from pages.estimate.many_core import show_many_core
 from profet_core import ProfetError
-from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question, other_sizes
-from profet_core.answers.questions import market_offers, narrowed_rows
 from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements, estimate
 from profet_core.layers.networks import measured_networks, named_networks
 from profet_core.layers.reading import FORMATS
@@ -20,7 +18,7 @@ from profet_core.units import shared_time_unit
 from ui.columns import EstimateRow, estimate_columns
 from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, precision_input, select, validation_input, workload_input
-from ui.inputs.offers import chosen_narrowing, chosen_rows, offer_buttons, offer_values, preset_choice
+from ui.inputs.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.inputs.uploads import network_file
 from ui.predicted import current_network
 from ui.state.own import held_in
@@ -84,7 +82,7 @@ def main(resources: Resources) -> None:
         return
     with st.sidebar:
         question = _network_question()
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         preset_choice()
         offer_buttons(resources)
     if question is None:
@@ -141,26 +139,18 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
 
 def _rows(resources: Resources, found: NetworkEstimate, profiled: Prediction | None) -> list[EstimateRow]:
     """A row for each offer that the filter leaves, the cheapest first."""
-    training, values, narrowing = session.training, offer_values(resources), chosen_narrowing(resources)
-    workload = Workload(
-        training.images, found.batch_size, training.epochs, training.validation_images, training.loading
-    )
-    request = Request(workload, Limits())
-    more = {name: values[name] for name in ("price", "spot_discount")}
-    offers, names = market_offers(resources, narrowing, values["market"], **more)
-    sure = {row.instance: row for row in narrowed_rows(found.rows, narrowing, names, "")}
-    compared = {row.instance: row.profiled_ms for row in disagreements(sure.values(), profiled)} if profiled else {}
+    by_name = {step.instance: step for step in found.rows}
+    compared = {row.instance: row.profiled_ms for row in disagreements(found.rows, profiled)} if profiled else {}
     rows = [
         EstimateRow(
-            plan=plan_of(request, step, offer),
-            epochs=training.epochs,
-            fit=found.fits.get(step.instance),
-            regime=found.regimes[step.instance],
-            by_method=step.members,
-            profiled_ms=compared.get(step.instance),
+            plan=plan,
+            epochs=session.training.epochs,
+            fit=found.fits.get(plan.instance),
+            regime=found.regimes[plan.instance],
+            by_method=by_name[plan.instance].members,
+            profiled_ms=compared.get(plan.instance),
         )
-        for offer in offers
-        if (step := sure.get(offer.name)) is not None
+        for plan in offered_plans(resources, found.rows, found.batch_size)
     ]
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
 

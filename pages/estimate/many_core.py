@@ -34,7 +34,7 @@ from ui.inputs.fields import choice, number_field, select
 from ui.inputs.uploads import network_file
 from ui.state.session import ManyCore, session
 from ui.tables import MISSING, show_table
-from ui.words import plain, show_error, show_text, show_warning
+from ui.words import plain, show_error, show_text
 
 _FILE_TIP = (
     "A Keras model (.keras or JSON), ONNX, or a layer table (CSV). Only its layers are read, and it is not kept."
@@ -93,15 +93,9 @@ _TICKS = (1, 4, 15, 60, 240, 960, 3_840)
 _MARGIN = 1.15
 #: The last thread before a first core takes one more.
 _CORE_STEPS = [cores * XEON_PHI_7120P.cores for cores in range(1, len(XEON_PHI_7120P.cpi) + 1)]
+_EVENLY = np.geomspace(FEWEST_THREADS, MOST_THREADS, 60).round().astype(int).tolist()
 #: Where the curves are computed: evenly in the logarithm, where they are published, and on both sides of each step.
-_GRID = sorted(
-    {
-        *(round(threads) for threads in np.geomspace(FEWEST_THREADS, MOST_THREADS, 60)),
-        *PUBLISHED_THREADS,
-        *_CORE_STEPS,
-        *(threads + 1 for threads in _CORE_STEPS),
-    }
-)
+_GRID = sorted({*_EVENLY, *PUBLISHED_THREADS, *_CORE_STEPS, *(threads + 1 for threads in _CORE_STEPS)})
 
 
 def show_many_core() -> None:
@@ -111,7 +105,7 @@ def show_many_core() -> None:
         training = _training_input(network)
         number_field("Threads", ManyCore.manycore_threads, empty="none", tip="Adds a row to the table.")
     threads = session.manycore.manycore_threads
-    choice("Show", ManyCore.manycore_shows)
+    choice("Value", ManyCore.manycore_shows)
     machine = XEON_PHI_7120P
     st.markdown(
         f"Network **{plain(network.name)}**: {plain(format_significant(network.forward_flops / 1e6))} million FLOPs "
@@ -123,7 +117,7 @@ def show_many_core() -> None:
     curves = manycore(network, training, _GRID)
     show_chart(_figure(curves.rows, published_min), "threads")
     for note in curves.notes:
-        show_warning(note)
+        st.caption(plain(note))
     rows = manycore(network, training, [*PUBLISHED_THREADS, *([] if threads is None else [threads])]).rows
     show_table([_cells(row, published_min) for row in rows], "Time and speed-up over threads, by both models")
     export_row("profet-many-core", lambda: [_data(row) for row in rows])

@@ -202,12 +202,7 @@ _ANCHOR = f"{BasisWord.MEASURED} (anchor)"
 
 
 def show_bars(
-    rows: Sequence[OfferRow],
-    workload: Workload,
-    per: Per,
-    limits: Limits,
-    level: float,
-    profiled: Mapping[str, Plan] | None = None,
+    rows: Sequence[OfferRow], profiled: Mapping[str, Plan], workload: Workload, per: Per, limits: Limits, level: float
 ) -> None:
     """Two charts side by side: the same rows in the same order.
 
@@ -216,41 +211,43 @@ def show_bars(
     plans = [row.plan for row in rows if row.plan is not None]
     if not plans:
         return
-    unit, whole = per.unit(workload, plans), per is Per.TRAINING
-    times, costs = [], []
+    unit, pairs = per.unit(workload, plans), list[tuple[Bar, ...]]()
     for row, name in zip(rows, _names(rows), strict=True):
         if row.plan is None:
-            times.append(Bar(key=row.label, name=name, text=why_not(row)))
-            costs.append(times[-1])
+            pairs.append((Bar(key=row.label, name=name, text=why_not(row)),) * 2)
             continue
-        plan, dimmed = per.of(workload, row.plan), limits.excess(row.plan) > 1
-        bar = partial(_bar, key=row.label, name=name, plan=plan, basis=_basis(row), dimmed=dimmed)
-        ends = plan.interval
-        ends_s, ends_usd = ends and (ends.low_s, ends.high_s), ends and (ends.low_usd, ends.high_usd)
-        times.append(bar(plan.total_s, ends_s, unit.words, unit.range_words, unit=unit.seconds))
-        costs.append(bar(plan.total_usd, ends_usd, format_usd, format_usd_range))
-    shown_before = {label: per.of(workload, plan) for label, plan in (profiled or {}).items()}
-    usual_s = usual_usd = None
-    if before := [shown_before[row.label] for row in rows if row.label in shown_before]:
-        usual_s = max(plan.interval.high_s if plan.interval else plan.total_s for plan in before) / unit.seconds
-        usual_usd = max(plan.interval.high_usd if plan.interval else plan.total_usd for plan in before)
-        times = [_marked(bar, shown_before, lambda plan: plan.total_s / unit.seconds) for bar in times]
-        costs = [_marked(bar, shown_before, lambda plan: plan.total_usd) for bar in costs]
+        over = limits.excess(row.plan) > 1
+        shown = _pair(row, name, per.of(workload, row.plan), unit, dimmed=over)
+        if before := profiled.get(row.label):
+            marked = zip(shown, _pair(row, name, per.of(workload, before), unit), strict=True)
+            shown = tuple(replace(bar, before=old) for bar, old in marked)
+        pairs.append(shown)
+    times, costs = zip(*pairs, strict=True)
     time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
     charts = (
-        ("latency-bars", times, _TIME[per], unit.name, time_limit, usual_s),
-        ("cost-bars", costs, _COST[per], "$", limits.budget_usd, usual_usd),
+        ("latency-bars", times, _TIME[per], unit.name, time_limit),
+        ("cost-bars", costs, _COST[per], "$", limits.budget_usd),
     )
-    for column, (key, bars, title, name, limit, usual) in zip(st.columns(2, gap="small"), charts, strict=True):
-        limit = limit if whole else None
-        chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit, usual=usual)
+    for column, (key, bars, title, name, limit) in zip(st.columns(2, gap="small"), charts, strict=True):
+        limit = limit if per is Per.TRAINING else None
         with column:
+            chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit)
             show_chart(chart, key, session.predict_table.choose)
     words = {color: f"{word}: {word.explanation}" for word, color in COLORS.items()}
     if all(row.is_anchor for row in rows if row.plan is not None and row.plan.basis.is_exact):
         words[COLORS[BasisWord.MEASURED]] = _ANCHOR
-    more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if before else [])]
+    more = (f"├─┤ {level:.0%} prediction interval", *(("│ at the profiled size",) if profiled else ()))
     show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
+
+
+def _pair(row: OfferRow, name: str, plan: Plan, unit: TimeUnit, *, dimmed: bool = False) -> tuple[Bar, ...]:
+    """The bars of time and cost of a row's plan, or of another one there."""
+    ends = plan.interval
+    bar = partial(_bar, key=row.label, name=name, plan=plan, basis=_basis(row), dimmed=dimmed)
+    return (
+        bar(plan.total_s, ends and (ends.low_s, ends.high_s), unit.words, unit.range_words, unit=unit.seconds),
+        bar(plan.total_usd, ends and (ends.low_usd, ends.high_usd), format_usd, format_usd_range),
+    )
 
 
 def _basis(row: OfferRow) -> str:
@@ -268,11 +265,6 @@ def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits:
         limited = (limits.deadline_s, limits.budget_usd) if per is Per.TRAINING else ()
         figure = trade_off([per.of(workload, plan) for plan in plans], best, anchors, *limited)
         show_chart(figure, "trade-off", session.predict_table.choose)
-
-
-def _marked(bar: Bar, plans: Mapping[str, Plan], value: Callable[[Plan], float]) -> Bar:
-    """The bar, if there is one, with the value of its row's plan among `plans` as its mark."""
-    return replace(bar, mark=value(plans[bar.key])) if bar.key in plans and bar.value is not None else bar
 
 
 def _names(rows: Sequence[OfferRow]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -11,6 +12,7 @@ from profet_core.advice.advise import OfferRow
 from profet_core.advice.plans import Plan, Request
 from profet_core.advice.recommend import compare, others_of_gpus
 from profet_core.advice.words import comparison_sentences
+from profet_core.answers.advise import AdviseAnswer
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, machine_words, offer_name
 from profet_core.messages import Code
@@ -27,17 +29,32 @@ from ui.words import joined_phrase, plain, sentence, unbroken
 _ALSO_NAMED = 8
 
 
+class Answered(NamedTuple):
+    """What the settings say: the prediction, the training, and the rows that show."""
+
+    network: Predicted
+    advised: AdviseAnswer
+    rows: Sequence[OfferRow]
+
+
+def opened_row(rows: Sequence[OfferRow], label: str) -> OfferRow | None:
+    """The row of a label; a price of the visitor's own changes an on-demand row's label, which is its instance."""
+    by_label = {row.offer.name: row for row in reversed(rows)} | {row.label: row for row in rows}
+    return by_label.get(label)
+
+
 def show_details(
-    resources: Resources, network: Predicted, request: Request, rows: Sequence[OfferRow], row: OfferRow, per: Per
+    resources: Resources, opened: OfferRow, per: Per, ask: Callable[[], Answered], write_link: Callable[[], None]
 ) -> None:
-    """Open the dialog of one row. A number typed in it draws the page and the dialog again, and changes the link."""
-    name = row.plan.name if row.plan else offer_name(row.offer)
-    typed = _typed()
+    """Open the dialog of one row. It asks again after each number typed in it; closing it draws the page."""
+    name = opened.plan.name if opened.plan else offer_name(opened.offer)
 
     @st.dialog(name, width="large", on_dismiss=session.predict_table.choose)
     def dialog() -> None:
-        if _typed() != typed:
-            st.rerun()
+        network, advised, rows = ask()
+        write_link()
+        request = advised.advice.request
+        row = opened_row(rows, opened.label) or opened_row(rows, opened.offer.name) or opened
         plans = [one.plan for one in rows if one.plan is not None]
         st.caption(plain(machine_words(row.offer)))
         if row.plan is None:
@@ -50,15 +67,11 @@ def show_details(
         _corrections(resources, row)
         if row.plan is not None:
             _against(request, plans, row.plan)
-            with st.expander("How was this computed?"):
-                st.markdown("\n".join(f"- {line}" for line in _computed(resources, network, row, row.plan)))
+            if lines := _computed(resources, network, row, row.plan):
+                with st.expander("How was this computed?"):
+                    st.markdown("\n".join(f"- {line}" for line in lines))
 
     dialog()
-
-
-def _typed() -> tuple[dict[str, float], dict[str, float], str]:
-    """What can be typed in the dialog."""
-    return dict(session.offers.price), dict(session.network.measured), session.network.measured_at
 
 
 def _totals(shown: Plan, per: Per, unit: TimeUnit) -> str:
@@ -111,13 +124,19 @@ def _facts(network: Predicted, plans: Sequence[Plan], row: OfferRow, plan: Plan)
     return {
         "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)}{retired})",
         "Step": plain(step),
-        "Basis": plain(f"{plan.basis.words}."),
+        "Basis": plain(_basis(plan)),
         "Measured there": _measured_line(network, plan.instance),
         "Corrected": " ".join(plain(note) for note in corrected if note.values["instance"] == plan.instance),
         "Memory": "" if row.fit is None else plain(sentence(row.fit.words)),
         "Also at": plain(_also_at(plans, plan)),
         "Note": plain(plan.node_note),
     }
+
+
+def _basis(plan: Plan) -> str:
+    """'Estimated from the specs and the published ResNet-50 speed of B200, in TF32.'"""
+    source = next((part for part in plan.latency_note.split("; ") if part.startswith("from ")), None)
+    return f"{plan.basis.words}." if source is None else f"{plan.basis.word} {source}."
 
 
 def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Plan) -> list[str]:
@@ -129,7 +148,7 @@ def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Pla
         lines.append(f"Models, at the profile's size: {members} ({joined_phrase(resources.models, prediction)})")
     if row.fit is not None:
         lines.append(f"Memory: {row.fit.why}")
-    return [plain(f"{line}.") for line in [*lines, f"{prediction.anchor} is the anchor"]]
+    return [plain(f"{line}.") for line in lines]
 
 
 def _also_at(plans: Sequence[Plan], plan: Plan) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
-from pages.predict.details import show_details
+from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
 from profet_core.advice.advise import OfferRow, Preset, Sort, advice_on, sorted_rows
 from profet_core.advice.plans import Plan, Workload
@@ -21,7 +22,7 @@ from profet_core.documents.report import report_html, report_source
 from profet_core.messages import Code
 from ui.columns import COSTED_STEPS, Per, TableRow, predict_columns
 from ui.exports import export_row
-from ui.frame import run_page
+from ui.frame import run_page, write_link
 from ui.inputs.fields import (
     choice,
     method_input,
@@ -36,11 +37,11 @@ from ui.inputs.fields import (
     workload_input,
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
-from ui.predicted import PAGE, Predicted, current_network, shown_words
+from ui.inputs.profile import latency_question, missing_input, network_input, price_line, second_input, show_notices
+from ui.predicted import PAGE, MissingAnchorError, Predicted, current_network, shown_words
 from ui.state.own import held_in
 from ui.state.resources import Resources
-from ui.state.session import PredictView, Training, session
+from ui.state.session import Part, PredictView, Training, session
 from ui.tables import exported_view, result_table
 from ui.words import plain
 
@@ -79,7 +80,9 @@ def main(resources: Resources) -> None:
     try:
         network = current_network(resources)
         _strip(resources, network)
-        answer = answer_advise(resources, with_offers(resources, network.question), PAGE, network.training)
+        answer, rows = _advised(resources, network)
+    except MissingAnchorError:
+        raise
     except ProfetError:
         # The way out may be another size or filter, or an anchor of the visitor's own.
         size_sliders(resources)
@@ -87,12 +90,12 @@ def main(resources: Resources) -> None:
         raise
     # Without a batch size only a step is known.
     per = Per.STEP if network.batch_size is None else Per(session.predict.per)
-    rows = sorted_rows(chosen_rows(answer.rows, keep=session.predict_table.open), Sort(session.predict.sort))
     plans = [row.plan for row in rows if row.plan is not None]
     advice = advice_on(answer.advice.request, plans, answer.advice.excluded) if plans else answer.advice
     request, prediction, view = advice.request, network.training.prediction, session.predict.chart
     if plans and per is Per.TRAINING:
         st.markdown(plain(headline(advice.recommended)))
+    missing_input(resources, network.held)
     latency_question(network)
     if plans:
         show_cards(advice.recommended, request.workload, per)
@@ -114,7 +117,8 @@ def main(resources: Resources) -> None:
             )
     if view == "bars":
         level = prediction.interval_level or request.interval_level
-        show_bars(rows, request.workload, per, request.limits, level, _profiled_plans(resources, network, answer))
+        profiled = _profiled_plans(resources, network, answer)
+        show_bars(rows, profiled, request.workload, per, request.limits, level)
     elif view == "scatter":
         show_scatter(rows, request.workload, per, request.limits)
     else:
@@ -128,12 +132,26 @@ def main(resources: Resources) -> None:
             exports=False,
         )
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.caption(f"{_BOUNDARY} {price_line(row.offer for row in rows)}", width="content")
+        # Larger machines of a GPU that one can rent alone are not among them.
+        every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
+        count = f"All single-GPU offers ({len(rows)}). " if every else ""
+        st.caption(f"{count}{_BOUNDARY} {price_line(row.offer for row in rows)}", width="content")
         if view != "table":
             _details_choice(rows)
-    opened = next((row for row in rows if row.label == session.predict_table.open), None)
+    opened = opened_row(rows, session.predict_table.open)
     if opened is not None:
-        show_details(resources, network, request, rows, opened, per)
+        show_details(resources, opened, per, partial(_answered, resources), partial(write_link, _linked, resources))
+
+
+def _answered(resources: Resources) -> Answered:
+    network = current_network(resources)
+    return Answered(network, *_advised(resources, network))
+
+
+def _advised(resources: Resources, network: Predicted) -> tuple[AdviseAnswer, list[OfferRow]]:
+    answer = answer_advise(resources, with_offers(resources, network.question), PAGE, network.training)
+    rows = chosen_rows(answer.rows, keep=session.predict_table.open)
+    return answer, sorted_rows(rows, Sort(session.predict.sort))
 
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
@@ -152,22 +170,14 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
 def _details_choice(rows: list[OfferRow]) -> None:
     """What a click on a bar does, for who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({machine_words(row.offer)})" for row in rows}
+    look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
+    # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
+    select("Details of an instance", _DETAILS, names, on_change=_open_chosen, **look)
 
-    def choose() -> None:
-        session.predict_table.choose(st.session_state[_DETAILS] or "")
 
-    st.selectbox(
-        "Details of an instance",
-        tuple(names),
-        index=None,
-        format_func=names.__getitem__,
-        key=_DETAILS,
-        placeholder="Details of …",
-        label_visibility="collapsed",
-        on_change=choose,
-        width=250,
-    )
+def _open_chosen() -> None:
+    session.predict_table.choose(st.session_state[_DETAILS] or "")
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
@@ -177,22 +187,21 @@ def _strip(resources: Resources, network: Predicted) -> None:
             st.markdown(plain(shown_words(resources, network)))
         if not network.held.is_own:
             st.badge("Sample", color="primary")
-            st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=_ask_for_upload)
-
-
-def _ask_for_upload() -> None:
-    session.profile.source = "upload"
+            choose = partial(setattr, session.profile, "source", "upload")
+            st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
 
 
 def _toolbar(resources: Resources) -> None:
     """What is shown, and how."""
-    batch_size = recorded_sizes(resources)["batch"]
+    known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
             "Show for",
-            PredictView.per,
-            disabled=batch_size is None,
-            help="Epochs need the batch size of the profile." if batch_size is None else None,
+            PredictView.per if known else "per:step",
+            PredictView.per.options,
+            disabled=not known,
+            help=None if known else "Epochs need the batch size of the profile.",
+            **({} if known else {"default": "step"}),
         )
         preset_choice()
         choice("View", PredictView.chart)
@@ -201,7 +210,7 @@ def _toolbar(resources: Resources) -> None:
         offer_buttons(resources)
 
 
-def _table_rows(resources: Resources, workload: Workload, rows: list[OfferRow], per: Per) -> list[TableRow]:
+def _table_rows(resources: Resources, workload: Workload, rows: Sequence[OfferRow], per: Per) -> list[TableRow]:
     found = []
     for row in rows:
         if row.plan is not None:
@@ -212,10 +221,14 @@ def _table_rows(resources: Resources, workload: Workload, rows: list[OfferRow], 
     return found
 
 
+def _linked() -> Iterable[Part | str]:
+    return *session.asked, session.training, session.offers, session.predict, session.predict_table
+
+
 run_page(
     "",
     main,
-    lambda: (*session.asked, session.training, session.offers, session.predict, session.predict_table),
+    _linked,
     sidebar,
     alone=True,
 )

@@ -86,7 +86,7 @@ _TICKS = (1, 2, 4, 8, 16, 32, 64)
 
 def main(resources: Resources) -> None:
     """Draw the page."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         choice("Value", ScaleOut.out_shows)
         preset_choice()
         offer_buttons(resources)

@@ -41,9 +41,8 @@ def main(resources: Resources) -> None:
     max_ms = _latency_input("Max", axis, largest, max_ms, right)
     st.caption(plain(basis))
     at_key = f"scaler_at_{axis}"
-    at: int = st.slider(
-        f"{SIZE_LABELS[axis]}: {smallest} to {largest}", smallest, largest, key=at_key, persist_state="session"
-    )
+    slider, metric = st.columns([3, 1], gap="medium")
+    at: int = slider.slider(SIZE_LABELS[axis], smallest, largest, key=at_key, persist_state="session")
     if min_ms is None or max_ms is None:
         st.info("Enter both latencies, or choose a profile on Predict.", icon=":material/info:")
         return
@@ -51,7 +50,7 @@ def main(resources: Resources) -> None:
         instance=offer.name, axis=axis, min_ms=min_ms, max_ms=max_ms, at=at, method=state.scaler_method
     )
     answer = answer_scale(resources, question, range(smallest, largest + 1))
-    st.metric(f"Latency at {SIZE_LABELS[axis].lower()} {at}", f"{format_ms(answer.scaled.latency_ms)}/step")
+    metric.metric(f"Latency at {SIZE_LABELS[axis].lower()} {at}", f"{format_ms(answer.scaled.latency_ms)}/step")
     look, x = gpu_look(offer.gpu), size_axis(axis, answer.sizes, log=False)
     line = Curve(label=labels[offer.name], look=look, sizes=answer.sizes, values=answer.curve_ms)
     ends = Curve(label="Latency Min and Max", look=look, sizes=[smallest, largest], values=[min_ms, max_ms], marks=True)

@@ -58,7 +58,7 @@ def main(resources: Resources) -> None:
     """Draw sliders, curves and table."""
     axis, log = session.sizes.axis, session.sizes.scale == "log"
     size_sliders(resources, log=log)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
         choice("Along", SizesView.axis)
         choice("Value", SizesView.shows)
         preset_choice()
@@ -92,7 +92,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     with gpus_place:
         drawn = drawn_rows([curve.row for curve in answer.curves], keep=session.sizes_table.open)
     shows = session.sizes.shows
-    lines = [_curve(known[row.label], answer.sizes, shows, axis) for row in drawn]
+    lines = [_curve(known[row.label], answer.sizes, shows) for row in drawn]
     show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
     if axis == "pixels":
         st.caption("Assumes more classes at larger images, as in the measured data (10 at 32 pixels, 1,000 at 224).")
@@ -130,12 +130,7 @@ def _by_cost(row: SizePoint) -> tuple[float, float]:
     return row.plan.total_usd, row.plan.total_s
 
 
-def _largest_fit(curve: SizeCurve, axis: str) -> int | None:
-    """The largest batch is the one that table and details name."""
-    return curve.row.fit.largest_batch if axis == "batch" and curve.row.fit is not None else curve.largest_fit
-
-
-def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, axis: str) -> Curve:
+def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
     row, plans = curve.row, [point.plan for point in curve.points]
     found = [_value(plan, shows) for plan in plans]
     ends = [each for _, each in found if each is not None]
@@ -146,7 +141,7 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, axis: str) -> Cur
         sizes=sizes,
         values=[value for value, _ in found],
         ends=ends if len(ends) == len(found) else None,
-        largest_fit=_largest_fit(curve, axis),
+        largest_fit=curve.largest_fit,
         chosen=row.label == session.sizes_table.open,
     )
 

@@ -263,20 +263,21 @@ def run(options: argparse.Namespace) -> None:
         _methods(options)
     else:
         part, *others = given
-        _check_alone(options, f"--{part} validates all of one thing", others)
+        _check_alone(options, part, others)
         if part in (by_itself := {"manycore": _manycore, "real": _real}):
             by_itself[part](options)
         else:
             _part(options, part)
 
 
-def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -> None:
+def _check_alone(options: argparse.Namespace, part: str, also: Sequence[str]) -> None:
+    """Refuse other parts, and what chooses pairs, beside a part that is validated as a whole."""
     others = {
         "--anchor": options.anchor,
         "--target": options.target,
         "--method": options.method != "default",
         "--scaler": options.scaler,
     }
-    named = [name for name, given in others.items() if given] + [f"--{part}" for part in parts]
+    named = [name for name, given in others.items() if given] + [f"--{name}" for name in also]
     if named:
-        raise InputError(f"{what}: remove {', '.join(named)}.")
+        raise InputError(f"--{part} validates all of one thing: remove {', '.join(named)}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -15,7 +15,6 @@ from profet_core.catalog.instance import Instance
 from profet_core.errors import InputError
 from profet_core.latency import LEVEL, StepTime
 from profet_core.memory.fit import FitAnswer, Verdict
-from profet_core.prediction.records import InstancePrediction
 from profet_core.units import S_PER_HOUR
 
 
@@ -37,18 +36,6 @@ def without_larger_nodes(rows: Iterable[Offered]) -> list[Offered]:
     for offer in (row.offer for row in every):
         least[offer.gpu] = min(offer.gpu_count, least.get(offer.gpu, offer.gpu_count))
     return [row for row in every if row.offer.gpu_count == least[row.offer.gpu] or is_ones_own(row.offer)]
-
-
-def lowest_to_rent(
-    rows: Iterable[InstancePrediction], figure: Callable[[InstancePrediction], float | None]
-) -> InstancePrediction | None:
-    """Row with the lowest figure among rentable instances, the cheaper of equals; None if there is none."""
-    known = [
-        (value, row.cost_per_1000_steps_usd or 0.0, row)
-        for row in rows
-        if row.status != "retired" and (value := figure(row)) is not None
-    ]
-    return min(known, key=lambda one: one[:2])[2] if known else None
 
 
 @dataclass(frozen=True, slots=True)

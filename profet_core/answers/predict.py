@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from profet_core.answers.questions import Context, check_wanted, narrowed_context, narrowed_rows
-from profet_core.answers.training import memory_fits, predicted_question
+from profet_core.answers.training import measured_there, memory_fits, predicted_question
 from profet_core.errors import InputError
 from profet_core.fields.questions import FieldNames, PredictQuestion
 from profet_core.memory.fit import FitAnswer
@@ -44,7 +44,8 @@ def answer_predict(context: Context, question: PredictQuestion, field_names: Fie
     rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
     kept = {row.instance for row in rows}
     prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
-    return PredictAnswer(profile, prediction, memory_fits(context, profile, prediction, [row.instance for row in rows]))
+    instances, ran_on = [row.instance for row in rows], measured_there(question)
+    return PredictAnswer(profile, prediction, memory_fits(context, profile, prediction, instances, ran_on=ran_on))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from profet_core.answers.questions import Context
 from profet_core.answers.training import NO_BATCH, PredictedTraining, fits_in_training
 from profet_core.errors import InputError
 from profet_core.fields.questions import AdviseQuestion, FieldNames
-from profet_core.memory.fit import FitAnswer, does_not_fit
+from profet_core.memory.fit import FitAnswer, Verdict, does_not_fit
 from profet_core.prediction.sizes import curves_at
 from profet_core.profiles import Profile
 from profet_core.sizes.axes import KNOTS, ScaleContext, axis_range, scale_context
@@ -30,7 +30,7 @@ class SizePoint:
 
 @dataclass(frozen=True, slots=True)
 class SizeCurve:
-    """One offer at every size; `largest_fit` is the largest that may fit in memory, 0 for none, None if all may."""
+    """One offer at every size; `largest_fit` is the largest sure to fit in memory, 0 for none, None for all."""
 
     row: OfferRow
     points: tuple[SizePoint, ...]
@@ -83,7 +83,7 @@ def answer_sizes(
     # An offer that doesn't fit at this size has a curve but no plan.
     rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
     points = along.points(rows, sizes)
-    limits = along.largest_fits([row.offer.name for row in rows])
+    limits = along.largest_fits(rows)
     curves = [
         SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in rows if row.label in points
     ]
@@ -121,14 +121,18 @@ class _Along:
                 points[row.label].append(SizePoint(size, plan_of(asked, by_name[row.offer.name], row.offer)))
         return points
 
-    def largest_fits(self, instances: Sequence[str]) -> Mapping[str, int]:
+    def largest_fits(self, rows: Sequence[OfferRow]) -> Mapping[str, int]:
         """Instance -> `SizeCurve.largest_fit`."""
+        largest = axis_range(self.axis)[1]
+        if self.axis == "batch":
+            known = {row.offer.name: row.fit.largest_batch or 0 for row in rows if row.fit is not None}
+            return {name: batch for name, batch in known.items() if batch < largest}
         found: dict[str, int] = {}
-        fitting = 0
+        fitting, instances = 0, [row.offer.name for row in rows]
         for size in KNOTS[self.axis]:
             fits = fits_in_training(self.context, self.advice.training, instances, self._size(size))
-            for name in instances:
-                if name not in found and does_not_fit(fits.get(name)):
+            for name, fit in fits.items():
+                if name not in found and fit.verdict is not Verdict.FITS:
                     found[name] = fitting
             fitting = size
         return found

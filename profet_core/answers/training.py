@@ -147,6 +147,7 @@ class PredictedTraining:
     profile : with the known sizes and number of steps.
     warnings : of the prediction, of that of `second`, and of scaling to another size.
     known : the profiled reference steps for scaling; the second one belongs to the second profile.
+    ran_on : instances on which the profiled step was measured.
     """
 
     profile: Profile
@@ -154,6 +155,7 @@ class PredictedTraining:
     steps: TrainingSteps
     warnings: tuple[Note, ...]
     known: tuple[KnownStep, ...]
+    ran_on: tuple[str, ...] = ()
 
     @property
     def pixels(self) -> int | None:
@@ -191,7 +193,12 @@ def predicted_training(context: Context, question: TrainingQuestion, field_names
         steps = replace(steps_as_profiled(prediction, batch_size or 1), pixels=pixels)
     else:
         steps = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
-    return PredictedTraining(profile, prediction, steps, tuple(warnings), known)
+    return PredictedTraining(profile, prediction, steps, tuple(warnings), known, measured_there(question))
+
+
+def measured_there(question: ProfileQuestion) -> tuple[str, ...]:
+    """Instances on which the visitor measured the question's own profile."""
+    return () if question.measured_trace is not None else tuple(question.measured or ())
 
 
 def fits_in_training(
@@ -204,9 +211,11 @@ def fits_in_training(
     at : batch size and pixels, if not the training's.
     """
     batch_size, pixels = at or (training.steps.batch_size, training.steps.pixels or training.pixels)
-    size = {"batch_size": None if training.profile.meta.batch_size is None else batch_size, "pixels": pixels}
+    size: dict[str, Any] = {"pixels": pixels}
+    size["batch_size"] = None if training.profile.meta.batch_size is None else batch_size
     second = training.known[1].sized_profile if len(training.known) > 1 else None
-    return memory_fits(context, training.profile, training.prediction, instances, **size, second=second)
+    size |= {"second": second, "ran_on": training.ran_on}
+    return memory_fits(context, training.profile, training.prediction, instances, **size)
 
 
 def memory_fits(

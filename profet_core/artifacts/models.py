@@ -107,7 +107,6 @@ SCHEMA_VERSION = 2
 
 Coefficients = TypeVar("Coefficients")
 _DOWNLOAD_AGAIN = "restore the models (git checkout models) or run `profet train`"
-_TRAIN_AGAIN = "run `profet train` with its data again"
 
 
 class Models:
@@ -197,10 +196,6 @@ class Models:
             typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
         )
         return found
-
-    def targets(self, anchor: str) -> Sequence[str]:
-        """Targets that the default method has models for from `anchor`; empty if it is no anchor of these models."""
-        return next((row["targets"] for (name, _, _), row in self._stacks.items() if name == anchor), ())
 
     @cached_property
     def transfer(self) -> TransferModel:

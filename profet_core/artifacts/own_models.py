@@ -18,7 +18,7 @@ _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 class OwnModels:
     """A custom models folder: date of its newest file (ISO 8601, UTC), and what its models were trained on.
 
-    `base_ships`: its models are those that ship with this version, and only the calibration is custom.
+    `base_ships`: its models are those that ship with this version.
     """
 
     written: str

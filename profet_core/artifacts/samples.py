@@ -20,6 +20,7 @@ _LATENCIES = ("measured_ms", "left_out_ms", "left_out_without_latency_ms")
 class Sample:
     """A sample profile: of nine repeats of a workload in the training data, the one with median latency.
 
+    Of the test data of PROFET's demo it is the first, whose latencies its documentation quotes.
     The sample in AMP is derived from one; only FP32 was measured elsewhere.
 
     Attributes

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER, Instance
+from profet_core.catalog.instance import ON_DEMAND, OWN_PRICE, OWN_PROVIDER, Instance
 
 #: Names as the clouds write them; others stay as written.
 _CLOUDS = {
@@ -74,7 +74,7 @@ def offer_name(offer: Instance, gpus: int = 1, *, joined: str = " · ") -> str:
         gpu = f"{gpu} (1 of {offer.gpu_count})"
     if offer.provider == OWN_PROVIDER:
         return f"{gpu}{joined}{offer.name}"
-    market = "" if offer.market == ON_DEMAND else f" {offer.market}"
+    market = "" if offer.market in (ON_DEMAND, OWN_PRICE) else f" {offer.market}"
     return f"{gpu}{joined}{cloud_words(offer.provider)}{market}"
 
 

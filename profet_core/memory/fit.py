@@ -136,9 +136,7 @@ def _memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
         parameters = model.traffic.parameters(plain_us, times.bandwidth_gb_per_s)
     if meta.peak_memory_mib is not None:
         return _need_by_peak(model.peak, step, meta.peak_memory_mib / _MIB_PER_GIB, parameters)
-    # Half precision and fused operations take other memory than the FP32 measurements.
-    is_fp32 = (meta.precision or "float32").lower() in ("fp32", "float32", "tf32") and not meta.compiled
-    if parameters is None or not is_fp32:
+    if parameters is None or not _is_plain_fp32(meta):
         return None
     if times is not None:
         grows_gib = model.traffic.activation_gib(times.class_us, times.gpu_model, times.bandwidth_gb_per_s)
@@ -250,6 +248,7 @@ def fits_by_instance(
     pixels: int | None = None,
     second: Profile | None = None,
     precision_growth: float = 1.0,
+    ran_on: Iterable[str] = (),
 ) -> dict[str, FitAnswer]:
     """Instance, or GPU by name -> whether the profiled step fits there.
 
@@ -262,6 +261,7 @@ def fits_by_instance(
     batch_size, pixels : of the step in question; None: as recorded.
     second : the same network's step at another size.
     precision_growth : ratio of activations in the requested precision to those of the recorded step.
+    ran_on : instances other than the anchor on which the profiled step ran.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def fits_by_instance(
         return {}
     times, second_meta = device_times(profile, catalog, gpus, anchor), None if second is None else second.meta
     step = RecordedStep(profile.meta, times, state_copies(profile), second_meta)
-    anchor_gib = _gpu_memory_gib(catalog, gpus, anchor)
+    anchor_gib = min(_gpu_memory_gib(catalog, gpus, name) for name in (anchor, *ran_on))
     sizes_gib = {name: _gpu_memory_gib(catalog, gpus, name) for name in instances}
     # Only an instance's memory matters, and many have the same.
     answers = {
@@ -333,8 +333,13 @@ def fit_answer(
     need = need and need.bounded(anchor_gib)
     growth = area if recorded is None or wanted is None else area * wanted / recorded
     largest = None if recorded is None else _largest_batch(model, need, recorded / area, anchor_gib, target_gib)
+    measured = _measured_batch(model, step, pixels or step.meta.pixels, target_gib) if precision_growth <= 1 else 0
+    largest = max(largest or 0, measured) or None
     if growth <= 1 and target_gib >= anchor_gib:
         return FitAnswer(Verdict.FITS, model.ran_probability, largest, f"it ran on a GPU with {anchor_gib:g} GiB")
+    if wanted is not None and wanted <= measured:
+        why = f"this network was measured at batch {measured:,} on a GPU with at most {target_gib:g} GiB"
+        return FitAnswer(Verdict.FITS, model.ran_probability, largest, why)
     if need is None:
         smaller = target_gib < anchor_gib
         beyond = "less memory than the GPU it ran on" if smaller else "a larger step than the recorded one"
@@ -345,6 +350,22 @@ def fit_answer(
     chance = min(chance / max(ran, chance), model.ran_probability)
     why = f"needs about {need.needed_gib(growth):.2g} of {target_gib:g} GiB, from {need.source}"
     return FitAnswer(verdict_of(model, chance), chance, largest, why)
+
+
+def _measured_batch(model: MemoryModel, step: RecordedStep, pixels: int | None, memory_gib: float) -> int:
+    """Largest batch at which the recorded network was measured in this memory; 0: it is none of the measured ones."""
+    meta = step.meta
+    if pixels is None or meta.pixels is None or step.state_copies or not _is_plain_fp32(meta):
+        return 0
+    if not (meta.framework or "").lower().startswith("tensorflow"):
+        return 0
+    same = (one for one in model.measured if one.parameters.get(meta.pixels) == meta.parameters)
+    return max((one.ran(pixels, memory_gib) for one in same), default=0)
+
+
+def _is_plain_fp32(meta: ProfileMeta) -> bool:
+    """Half precision and fused operations take other memory than the FP32 measurements."""
+    return (meta.precision or "float32").lower() in ("fp32", "float32", "tf32") and not meta.compiled
 
 
 def _area_growth(pixels: int | None, recorded: int | None) -> float | None:

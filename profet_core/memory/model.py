@@ -10,7 +10,7 @@ from pathlib import Path
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 
 MEMORY_NAME = "memory.json"
-MEMORY_VERSION = 1
+MEMORY_VERSION = 2
 
 #: Bytes of one FP32 value over the bytes of a GiB: values -> GiB.
 GIB_PER_VALUE = 4 / 2**30
@@ -109,6 +109,25 @@ class PeakRelation:
         return self.fixed_gib + self.per_parameter * parameters * GIB_PER_VALUE
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredNetwork:
+    """What ran of one network in the measurements: plain SGD in FP32 with TensorFlow.
+
+    Attributes
+    ----------
+    parameters : pixels -> number of parameters, which also identifies the network.
+    largest_batch : pixels -> memory of one GPU, GiB -> largest batch size that ran.
+    """
+
+    parameters: Mapping[int, int]
+    largest_batch: Mapping[int, Mapping[float, int]]
+
+    def ran(self, pixels: int, memory_gib: float) -> int:
+        """Largest batch size that ran in at most this much memory; 0: none did."""
+        batches = self.largest_batch.get(pixels, {})
+        return max((batch for gib, batch in batches.items() if gib <= memory_gib), default=0)
+
+
 @dataclass(frozen=True)
 class MemoryModel:
     """All coefficients.
@@ -118,6 +137,7 @@ class MemoryModel:
     certain : a step "fits" from this probability on, and "does not fit" below 1 minus it.
     ran_probability : that a step that ran on a GPU runs on another with as much memory; from the measurements, by the
         rule of succession.
+    measured : what ran of the measured networks.
     """
 
     law: MemoryLaw
@@ -127,6 +147,7 @@ class MemoryModel:
     ran_probability: float
     fitted_on: Mapping[str, str]
     peak: PeakRelation
+    measured: tuple[MeasuredNetwork, ...] = ()
     checksum: str = ""
 
 
@@ -156,7 +177,18 @@ def memory_model(content: JsonObject) -> MemoryModel:
         ran_probability=finite_number(content["ran_probability"]),
         fitted_on={str(name): str(value) for name, value in content["fitted_on"].items()},
         peak=PeakRelation(**_positive(PeakRelation, content["peak"])),
+        measured=tuple(map(_measured, content["measured"])),
         checksum=str(content["checksum"]),
+    )
+
+
+def _measured(row: JsonObject) -> MeasuredNetwork:
+    return MeasuredNetwork(
+        parameters={int(pixels): int(count) for pixels, count in row["parameters"].items()},
+        largest_batch={
+            int(pixels): {float(gib): int(batch) for gib, batch in batches.items()}
+            for pixels, batches in row["largest_batch"].items()
+        },
     )
 
 

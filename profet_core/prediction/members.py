@@ -112,7 +112,8 @@ class Estimates:
         if self.repaired is not None and self.repaired[number] > NOTABLE_REPAIR:
             found.append(Note(Code.TRUNCATED, factor=float(self.repaired[number])))
         if similarity and similarity.warned_of:
-            found.append(Note(Code.DISSIMILAR, like=similarity.phrase, error=similarity.error_words))
+            more = " or more" if similarity.words == BAND_WORDS[-1] else ""
+            found.append(Note(Code.DISSIMILAR, error=f"{similarity.error_percent:.0f}%", more=more))
         return found
 
     def in_table(self, table: StepTable, places: Mapping[str, int], mapped: tuple[Note, ...] = ()) -> StepTable:

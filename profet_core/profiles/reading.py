@@ -234,7 +234,7 @@ def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
     if reader := reader_of(content.head):
         return reader.read(content)
     what, instead = what_it_is(content.head, name) or ("", "")
-    formats = "upload " + ", ".join(reader.NAME for reader in reversed(READERS))
+    formats = "upload PROFET JSON, or a trace of TensorFlow or PyTorch"
     raise ProfileError(f"this is {what and what + ', '}not a supported profile: {instead or formats}.")
 
 

@@ -146,7 +146,7 @@ def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: Me
     """
     directions, derived = report["left_out_gpus"]["directions"], report["derived"]["gpus"]
     networks = dict.fromkeys(name for found in derived.values() for name in found["law_by_model"])
-    gpus = accuracy_by_gpu(report, transfer)
+    gpus, rented = accuracy_by_gpu(report, transfer), _rented(transfer)
     return render(
         "transfer_card.md.j2",
         report=report,
@@ -154,7 +154,7 @@ def transfer_card(report: Mapping[str, Any], transfer: TransferModel, memory: Me
         promised_misses=_PROMISED_MISSES,
         beaten=[row for row in directions if row["one_constant"] < row["mape_with_latency"]],
         by_gpu=gpus,
-        unchecked=[row.gpu.name for row in gpus if not row.measured and row.gpu.name in _rented(transfer)],
+        unchecked=[row.gpu.name for row in gpus if not row.measured and row.gpu.name in rented],
         law_by_network={name: [found["law_by_model"].get(name) for found in derived.values()] for name in networks},
         correction_log_sd=sorted({f"{law.bias_log_sd:.3f}" for law in transfer.derived.values()}),
         weights=WEIGHTS,

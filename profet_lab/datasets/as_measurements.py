@@ -17,16 +17,12 @@ _LATENCIES = ["instance", *_RUN, "batch_latency_ms", "epoch_latency_s"]
 
 
 def measurements_of(
-    dataset: Dataset,
-    instances: Sequence[str] | None = None,
-    *,
-    framework: str | None = None,
-    precision: str | None = None,
+    dataset: Dataset, instances: Sequence[str] | None = None, *, framework: str | None = None
 ) -> Measurements:
     """The profiled runs that all `instances` have in common, and every latency of them.
 
     instances : whose runs; None: all of the dataset.
-    framework, precision : cells of these only; None: whatever there is, if that is one a run.
+    framework : cells of this one only; None: whatever there is, if that is one a run.
 
     Returns:
     measurements : as `load_measurements` gives them, instances sorted by name; operations are all those of the
@@ -37,9 +33,8 @@ def measurements_of(
         if name not in dataset.instances:
             raise InputError(f"No measurements of {name!r}: there are {', '.join(sorted(dataset.instances))}.")
     cells = dataset.cells[dataset.cells["instance"].isin(names) & (dataset.cells["status"] == OK)]
-    for column, chosen in (("framework", framework), ("precision", precision)):
-        if chosen is not None:
-            cells = cells[cells[column] == chosen]
+    if framework is not None:
+        cells = cells[cells["framework"] == framework]
     _check_one_a_run(cells)
     _check_positive(dataset, cells)
     profiled = cells[cells["steps_profiled"].notna()]

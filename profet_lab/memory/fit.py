@@ -420,6 +420,19 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
         PEAKS_FILE.name: sha256_hex(PEAKS_FILE.read_bytes()),
     }
     model = fit_memory(cells, traffic, step_peaks(), fitted_on)
-    content = {"schema_version": MEMORY_VERSION, **rounded(asdict(model))}
+    content = {"schema_version": MEMORY_VERSION, **rounded(asdict(model)), "measured": measured_networks(cells)}
     content.pop("checksum")
     return signed(content)
+
+
+def measured_networks(cells: pd.DataFrame) -> list[dict]:
+    """What ran of each network, as `MeasuredNetwork` reads it."""
+    found = []
+    for _, network in cells.groupby("model"):
+        parameters = network.groupby("pixels")["parameters"].first().items()
+        largest: dict[str, dict[str, int]] = {}
+        ran = network[network["ran"]].groupby(["pixels", "memory_gib"], as_index=False)["batch_size"].max()
+        for row in ran.itertuples():
+            largest.setdefault(str(row.pixels), {})[f"{row.memory_gib:g}"] = int(row.batch_size)
+        found.append({"parameters": {str(size): int(count) for size, count in parameters}, "largest_batch": largest})
+    return found

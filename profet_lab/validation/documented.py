@@ -20,12 +20,17 @@ from profet_lab.tasks import Progress
 def documented_table(
     measurements: Measurements,
     wanted: Sequence[Pair],
+    networks: Sequence[str] | None = None,
     *,
     seed: int = 0,
     epochs: int = EPOCHS,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Every row of every pair as predicted by the fold that never saw its architecture.
+
+    Parameters
+    ----------
+    networks : those that are held out in turn; None: all.
 
     Returns:
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms, one column a member, with_latency and
@@ -34,7 +39,7 @@ def documented_table(
     folds = [
         DocumentedFold(anchor, target, frozenset({model}))
         for anchor, target in wanted
-        for model in sorted(set(measurements.architectures))
+        for model in networks or sorted(set(measurements.architectures))
     ]
     parts = []
     for fitted in fit_folds(measurements, folds, seed=seed, epochs=epochs, progress=progress):

@@ -65,8 +65,8 @@ def test_one_step_back_leaves_a_page_whose_slider_was_moved(page: Page, app_url:
 
 def test_a_link_within_the_app_opens_what_it_names_and_back_leaves_it(page: Page, app_url: str) -> None:
     open_page(page, f"{app_url}/?sample=lenet5-32px-b16-g3s")
-    page.get_by_role("link", name="What is in it?").click()
+    page.get_by_role("link", name="Look inside the profile").click()
     expect(page.get_by_text("This step leaves the GPU idle")).to_be_visible()
     settle(page)
     page.go_back()
-    expect(page.get_by_role("link", name="What is in it?")).to_be_visible()
+    expect(page.get_by_role("link", name="Look inside the profile")).to_be_visible()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from profet_cli.main import main
 from profet_core.advice.advise import ORIGINAL
-from profet_core.units import format_usd, time_unit
+from profet_core.units import format_ms, format_usd, time_unit
 from tests.browser.conftest import navigation_link
 
 pytestmark = pytest.mark.browser
@@ -99,10 +100,24 @@ def give_file(scope: Page | Locator, data: bytes, name: str) -> None:
     )
 
 
-def type_number(page: Page, label: str, value: str) -> None:
-    field = page.get_by_role("spinbutton", name=label)
+def type_number(page: Page, label: str, value: str, role: Literal["spinbutton", "textbox"] = "spinbutton") -> None:
+    field = page.get_by_role(role, name=label)
     field.fill(value)
     field.press("Enter")
+    settle(page)
+
+
+def choose_gpu(page: Page, label: str, name: str) -> None:
+    """Choose in a box by typing a part of a label."""
+    box = page.get_by_role("combobox", name=label)
+    box.fill(name)
+    box.press("Enter")
+    settle(page)
+
+
+def proceed(page: Page) -> None:
+    """Answer what is asked of an upload."""
+    page.get_by_role("button", name="Continue").click()
     settle(page)
 
 
@@ -135,13 +150,12 @@ def test_a_newcomer_uploads_the_original_demo_s_file_and_reads_the_command_line_
     settle(page)
     give_file(page, file.read_bytes(), file.name)
     settle(page)
-    anchor = page.get_by_role("combobox", name="1 · Anchor")
-    anchor.fill("g4dn.xlarge")
-    anchor.press("Enter")
-    settle(page)
+    choose_gpu(page, "Which GPU was this recorded on?", "g4dn.xlarge")
+    proceed(page)
     assert len(bars(page, "latency-bars")) == len(bars(page, "cost-bars")) == 4, "a step, before any size is known"
-    type_number(page, "Batch size of the profile", "64")
-    type_number(page, "Image size of the profile", "128")
+    page.get_by_role("spinbutton", name="Batch size").fill("64")
+    page.get_by_role("spinbutton", name="Image size").fill("128")
+    proceed(page)
     check(page, command(), 90)
     batch, pixels = press(page, "Batch size", "ArrowRight", 4), press(page, "Image size (pixels)", "ArrowRight", 1)
     assert (batch, pixels) == (68, 129)
@@ -162,7 +176,7 @@ def check(page: Page, plans: dict[str, dict], epochs: int) -> None:
         format_usd(plan["total_usd"] * epochs / 90) for plan in ordered
     ]
     (anchor,) = [(name, text) for name, text in times if name.endswith("(anchor)")]
-    assert anchor[1] == "latency not given (step 3)"
+    assert anchor[1] == "enter step time in 3 to see it"
 
 
 def test_the_first_screen_has_bars_above_the_fold_and_few_words(browser, app_url):
@@ -205,7 +219,9 @@ def test_a_bad_upload_leaves_one_line_with_the_command_that_records_one_and_the_
     give_file(page, b'{"<b>bold</b>": 1}', "<img src=x>_*bad*.json")
     line = page.get_by_test_id("stAlert")
     expect(line).to_have_count(1)
-    expect(line).to_contain_text("_*bad*.json: No operation was found")
+    expect(line).to_contain_text("_*bad*.json can't be used: No operation was found")
+    expect(line).to_contain_text("The sample is still shown.")
+    expect(page.get_by_test_id("stSidebar").get_by_test_id("stAlert")).to_have_count(0)
     expect(page.get_by_test_id("stSidebar").get_by_text("profet profile train.py")).to_be_visible()
     assert column(page, "Time") == before
     assert page.locator("[data-testid=stAlert] img").count() == 0
@@ -213,14 +229,14 @@ def test_a_bad_upload_leaves_one_line_with_the_command_that_records_one_and_the_
 
 def test_what_was_typed_is_in_the_link_and_kept_by_other_pages_reload_and_back(page, app_url):
     open_page(page, f"{app_url}/?epochs=9&chart=table")
-    type_number(page, "3 · Anchor latency (optional)", "560")
-    type_number(page, "Images", "1234")
+    type_number(page, "3 · Measured time per step (optional)", "560", "textbox")
+    type_number(page, "Images per epoch", "1234")
     expect(page).to_have_url(f"{app_url}/?latency=560&images=1234&epochs=9&chart=table")
     before = column(page, "Time")
     for name in ("Sizes", "Predict"):
         follow(page, name)
-        expect(page.get_by_role("spinbutton", name="Images")).to_have_value("1234")
-        expect(page.get_by_role("spinbutton", name="3 · Anchor latency (optional)")).to_have_value("560")
+        expect(page.get_by_role("spinbutton", name="Images per epoch")).to_have_value("1234")
+        expect(page.get_by_role("textbox", name="3 · Measured time per step (optional)")).to_have_value("560")
         expect(page.get_by_test_id("stAlert")).to_have_count(0)
     page.reload()
     settle(page)
@@ -232,6 +248,31 @@ def test_what_was_typed_is_in_the_link_and_kept_by_other_pages_reload_and_back(p
     expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", str(at))
     page.go_back()
     expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", str(at))
+
+
+def test_the_scaler_starts_with_the_prediction_and_takes_typed_latencies(page, app_url, capsys):
+    def command(at: int, *ends_ms: str) -> str:
+        arguments = ("--axis", "batch", "--min-ms", ends_ms[0], "--max-ms", ends_ms[1], "--at", str(at))
+        assert main(["scale", "--instance", "p3.2xlarge", *arguments, "--format", "json"]) == 0
+        return f"{format_ms(json.loads(capsys.readouterr().out)['latency_ms'])}/step"
+
+    open_page(page, app_url)
+    follow(page, "Scaler")
+    labels, said = ("Latency Min (batch 16), ms", "Latency Max (batch 256), ms"), page.get_by_test_id("stMetricValue")
+    predicted = [page.get_by_role("spinbutton", name=label).input_value() for label in labels]
+    expect(said).to_have_text(command(128, *predicted))
+    expect(page.locator(".st-key-scaler-curve .main-svg").first).to_be_visible()
+    at = press(page, "Batch size", "ArrowRight", 3)
+    assert at == 131
+    expect(said).to_have_text(command(at, *predicted))
+    for label, value in zip(labels, ("10", "100"), strict=True):
+        type_number(page, label, value)
+    expect(said).to_have_text(command(at, "10", "100"))
+    page.reload()
+    settle(page)
+    expect(said).to_have_text(command(at, "10", "100"))
+    type_number(page, labels[0], "")
+    expect(page.get_by_role("spinbutton", name=labels[0])).to_have_value(predicted[0])
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -253,3 +253,7 @@ def test_what_cannot_be_meant_is_one_line_before_anything_starts(arguments, line
     monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
     assert line in refused("collect", "--instance", "x", "--device", "cpu", *arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_without_a_name_is_one_line(refused):
+    assert "Name this machine: --instance NAME" in refused("collect", "--plan", "--device", "cpu")

@@ -10,7 +10,17 @@ import re
 import numpy as np
 import pytest
 
-from profet_core.latency import Basis, Estimate, LatencyParts, Relative, StepTime, join, log_sd_of, sd_of_ratio
+from profet_core.latency import (
+    Basis,
+    BasisWord,
+    Estimate,
+    LatencyParts,
+    Relative,
+    StepTime,
+    join,
+    log_sd_of,
+    sd_of_ratio,
+)
 from profet_core.messages import SENTENCES, Code, Note
 
 
@@ -94,3 +104,11 @@ def test_every_note_has_words(code):
     note = Note(code, **values)
     assert note and "{" not in note
     assert copy.copy(note) == note and copy.copy(note).code is note.code is code and note.values == values
+
+
+def test_a_basis_has_one_of_four_words_and_begins_with_it():
+    words = {basis: basis.word for basis in Basis}
+    assert all(basis.words.startswith(word) for basis, word in words.items())
+    assert words[Basis.GIVEN] is BasisWord.MEASURED and words[Basis.MEASURED] is BasisWord.PREDICTED
+    assert {words[basis] for basis in Basis if basis.is_rough} == {BasisWord.SCALED, BasisWord.ESTIMATED}
+    assert set(words.values()) == set(BasisWord)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from profet_core.files import shipped_folder
 from profet_core.profiles import Profile
 from profet_core.profiles.record import US_DIGITS
 from profet_core.sizes.axes import AXIS_RANGE, KNOTS
@@ -169,13 +172,28 @@ def test_the_scaler_reproduces_the_baseline_and_the_default_one_is_better(measur
         assert report["settings_default"][f"{axis}_true"]["mean_mape"] <= DEFAULT_SCALER[axis]
 
 
-def test_one_pair_reproduces_the_baseline(measurements):
-    """`profet validate` does all twelve; one of them here keeps the suite short."""
+def shipped_pairs() -> dict[tuple[str, str], dict]:
+    report = json.loads((shipped_folder("models") / "validation.json").read_text())
+    return {(row["anchor"], row["target"]): row for row in report["profet"]["pairs"]}
+
+
+def test_every_pair_of_the_report_reproduces_the_baseline():
+    pairs, baseline = shipped_pairs(), baseline_pairs()
+    assert set(pairs) == set(baseline.index) and len(pairs) == 12
+    for pair, found in pairs.items():
+        assert found["n"] == 2763
+        for case in ("mape_with_latency", "mape_without_latency"):
+            assert found[case] <= baseline.loc[pair][case] + PAIR_MARGIN, pair
+
+
+def test_networks_held_out_of_a_pair_err_as_the_report_says(measurements):
+    """`profet validate` holds out every network of every pair; two of one keep the suite short."""
     from profet_lab.validation.documented import documented_report, documented_table
 
-    anchor, target = "g4dn.xlarge", "p2.xlarge"
-    report = documented_report(documented_table(measurements, [(anchor, target)]))
-    (found,), baseline = report["pairs"], baseline_pairs().loc[(anchor, target)]
-    assert found["n"] == 2763
-    assert found["mape_with_latency"] <= baseline["mape_with_latency"] + PAIR_MARGIN
-    assert found["mape_without_latency"] <= baseline["mape_without_latency"] + PAIR_MARGIN
+    pair, networks = ("g4dn.xlarge", "p2.xlarge"), ("ResNet50", "VGG16")
+    (found,) = documented_report(documented_table(measurements, [pair], networks))["pairs"]
+    reported = shipped_pairs()[pair]["by_model"]
+    assert set(found["by_model"]) == set(networks)
+    for name in networks:
+        for case in ("mape_with_latency", "mape_without_latency"):
+            assert found["by_model"][name][case] == pytest.approx(reported[name][case], abs=PAIR_MARGIN), name

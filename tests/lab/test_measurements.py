@@ -73,7 +73,7 @@ def test_predicted_epochs_are_held_against_measured_ones(measurements):
     assert all(low - 0.005 <= median <= high + 0.005 for median in medians.values()), medians
 
 
-def test_samples_are_the_medians_of_the_data(measurements):
+def test_samples_are_the_medians_of_the_data_and_test_data_the_first_repeat(measurements):
     table = measurements.workloads
     for sample in load_samples():
         rows = (
@@ -83,7 +83,9 @@ def test_samples_are_the_medians_of_the_data(measurements):
         )
         assert rows.sum() == 9
         for name, measured_ms in {sample.anchor: sample.latency_ms, **sample.measured_ms}.items():
-            assert measured_ms == pytest.approx(np.median(measurements.latency_ms[name][rows]), abs=5e-4)
+            repeats_ms = measurements.latency_ms[name][rows]
+            first = name == sample.anchor and sample.title.startswith("PROFET test")
+            assert measured_ms == pytest.approx(repeats_ms[0] if first else np.median(repeats_ms), abs=5e-4)
 
 
 def test_a_missing_folder_or_file_is_named(tmp_path):

@@ -277,3 +277,17 @@ def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
     )
     assert mape_percent(right["true_ms"], right["scaled_ms"]) <= 4.0
     assert np.isfinite(falling["scaled_ms"]).all()
+
+
+def test_sizes_that_were_not_all_measured_get_no_scaler(classed):
+    from profet_lab import train as training
+
+    assert training._scaler_rows(classed) == []
+    sizes = {"model": "A", "pixels": 256, "repeat": 1}
+    rows = [
+        {"instance": name, **sizes, "batch_size": size, "batch_latency_ms": 1.0 * size}
+        for name in classed.instances
+        for size in (16, 32, 64, 128, 256)
+    ]
+    found = training._scaler_rows(replace(classed, all_latencies=pd.DataFrame(rows)))
+    assert [(row["instance"], row["axis"]) for row in found] == [("slow", "batch"), ("fast", "batch")]

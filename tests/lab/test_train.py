@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
@@ -68,20 +66,6 @@ def test_a_trained_folder_loads_and_answers_as_its_members_do(trained, classed):
         for member in models.method("default").rule(known).members:
             for sizes in (True, False):
                 assert models.stack("slow", member, latency_known=known, sizes_known=sizes).targets == ("fast",)
-
-
-def test_sizes_that_were_not_all_measured_get_no_scaler(classed):
-    from profet_lab import train as training
-
-    assert training._scaler_rows(classed) == []
-    sizes = {"model": "A", "pixels": 256, "repeat": 1}
-    rows = [
-        {"instance": name, **sizes, "batch_size": size, "batch_latency_ms": 1.0 * size}
-        for name in classed.instances
-        for size in (16, 32, 64, 128, 256)
-    ]
-    found = training._scaler_rows(replace(classed, all_latencies=pd.DataFrame(rows)))
-    assert [(row["instance"], row["axis"]) for row in found] == [("slow", "batch"), ("fast", "batch")]
 
 
 def test_an_unknown_anchor_is_refused_before_anything_is_written(five_sizes, tmp_path):

@@ -122,13 +122,28 @@ def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "", recorded_on:
     """Choose the upload tab, of the first slot or another, give files, and say where the last was recorded if asked."""
     app.segmented_control(key=f"{slot}_source" if slot else "source").set_value("upload").run()
     give(app, *files, slot=slot)
-    if recorded_on is not None and any(line.startswith("Choose the GPU that") for line in lines(app.error)):
-        app.selectbox(key="anchor").set_value(recorded_on).run()
-    return app
+    return say_missing(app, anchor=recorded_on) if recorded_on is not None and "anchor" in missing(app) else app
+
+
+def missing(app: AppTest) -> dict[str, str]:
+    """What the form in the main area asks of an upload -> the widget's key."""
+    asked = (*app.selectbox, *app.number_input)
+    return {one.key.split(":")[1]: one.key for one in asked if str(one.key).startswith("missing:")}
+
+
+def say_missing(app: AppTest, **answers: str | int) -> AppTest:
+    """Answer what the form asks: `anchor`, `batch_size`, `pixels`."""
+    keys = missing(app)
+    for name, answer in answers.items():
+        (app.selectbox if name == "anchor" else app.number_input)(key=keys[name]).set_value(answer)
+    (button,) = [one for one in app.button if one.label == "Continue"]
+    return button.click().run()
 
 
 def type_in(app: AppTest, key: str, typed: float | None) -> AppTest:
     """Type a number into the field of a setting; None empties it."""
+    if key.endswith("latency"):
+        return app.text_input(key=key).set_value("" if typed is None else str(typed)).run()
     return app.number_input(key=key).set_value(typed).run()
 
 

@@ -10,6 +10,7 @@ from pages.compare.shown import CompareRow, _cut, bars
 from profet_core import predict, read_profile
 from profet_core.advice.advise import ORIGINAL
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
+from profet_core.cost import cost_usd
 from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms, format_usd
 from tests.pages.conftest import (
@@ -22,6 +23,7 @@ from tests.pages.conftest import (
     listing,
     look_at,
     own,
+    say_missing,
     type_in,
 )
 from tests.pages.expected import FIRST
@@ -69,13 +71,17 @@ def title(sample) -> str:
     return _cut(load_resources().samples[sample.name].name, 48)
 
 
-def test_offers_and_prices_are_those_of_predict(open_app, catalog, samples):
+def test_offers_and_prices_are_those_of_predict(open_app, models, catalog, samples):
     query = {"preset": "all", "provider": "gcp", "compare_by": "cost", "price_gcp/a2-highgpu-1g": "0.25"}
     app = open_app("compare", **query)
     assert {label.partition("/")[0] for label in compared(app)[title(samples[FIRST])]} == {"gcp"}
     shown, steps = compared(app)[title(samples[FIRST])], open_app("compare", **{**query, "compare_by": "latency"})
     assert set(shown) == set(column(open_app(**query), "Cost")) - {"g4dn.xlarge"}
-    assert column(steps, "$/h")["gcp/a2-highgpu-1g"] == "$0.25"
+    own = "gcp/a2-highgpu-1g own price"
+    assert column(steps, "$/h")[own] == "$0.25"
+    sample = samples[FIRST]
+    step_ms = predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms)["gcp/a2-highgpu-1g"]
+    assert shown[own] == f"{format_usd(cost_usd(1000 * step_ms, 0.25))}*"
 
 
 def test_each_own_profile_with_its_own_anchor_and_latency_beside_a_sample(open_app, models, catalog, samples):
@@ -110,8 +116,8 @@ def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app,
     assert_shows(compared(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge", 330.0))
     # What is said here holds on Answer, and back.
     app.button(key="compare:use").click().run()
-    assert (app.selectbox(key="anchor").value, app.session_state["latency"]) == ("g3s.xlarge", 330.0)
-    type_in(app, "profiled_batch", 16)
+    assert (app.selectbox(key="anchor").value, app.session_state["latency"]) == ("g3s.xlarge", "330 ms")
+    say_missing(app, batch_size=16)
     assert_as_on_predict(app, f"{VGG}.json")
     type_in(go(app, "predict"), "latency", None)
     assert go(app, "compare").session_state[f"compare:latency:{key}"] is None

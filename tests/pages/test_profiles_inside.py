@@ -45,22 +45,22 @@ def test_it_shows_what_predict_shows_until_another_one_is_chosen(open_app, sampl
 
 def test_links_of_predict_lead_inside_what_it_shows(open_app, samples):
     app = open_app(sample=ALEXNET)
-    go(app, "compare", **link_of(app, "What is in it?"))
+    go(app, "compare", **link_of(app, "Look inside the profile"))
     assert listing(app).value == ALEXNET and app.segmented_control(key="view").value == "inside"
     go(app, "predict")
     upload(app, ("cpu.json", b'{"Host_MatMul": 500.0, "Host_BiasAddGrad": 100.0, "Host_IDLE": 90000.0}'))
-    go(app, "compare", **link_of(app, "What is in it?"))
+    go(app, "compare", **link_of(app, "Look inside the profile"))
     assert listing(app).value in own(app).values()
     assert "no GPU time" in lines(app.warning)[0] and not app.exception
     app = open_app(source="upload")
-    go(app, "about", **link_of(app, "How to record one"))
+    go(app, "about", **link_of(app, "How to record a profile"))
     opened = {section.label: section.proto.expanded for section in app.expander}
     assert opened.pop("Record a profile") and not any(opened.values())
 
 
 def link_of(app, label: str) -> dict[str, str]:
     """What a link to another page asks for."""
-    (link,) = [link.proto for link in app.get("page_link") if link.proto.label == label]
+    link = next(link.proto for link in app.get("page_link") if link.proto.label == label)
     return dict(part.split("=") for part in link.query_string.split("&"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +13,11 @@ import pytest
 
 from benchmarks.served_app import served_endpoint
 from profet_cli.main import main
+from profet_core.advice.advise import ORIGINAL
+from profet_core.artifacts.samples import load_samples
+from profet_core.profiles.profet_json import profile_to_link_text
 from profet_core.units import format_ms, format_usd, shared_time_unit
-from tests.pages.conftest import ALL_COLUMNS, column, lines
+from tests.pages.conftest import ALL_COLUMNS, clean, column, lines, type_in
 
 RESNET, SMALL, VGG, LENET = (
     "resnet50-224px-b64-g4dn",
@@ -21,6 +25,8 @@ RESNET, SMALL, VGG, LENET = (
     "vgg16-224px-b16-g3s",
     "lenet5-32px-b16-g3s",
 )
+#: Those of PROFET's four instances.
+GPUS = ("T4", "V100", "M60", "K80")
 PAIR = ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn")
 
 
@@ -83,6 +89,28 @@ def test_fixed_questions(open_app, samples, port, capsys, case):
     check(app, samples, port, capsys, case)
 
 
+@pytest.mark.parametrize("typed", [False, True], ids=["prefilled", "typed"])
+@pytest.mark.parametrize(("axis", "ends", "at"), [("batch", (16, 256), 97), ("pixels", (32, 256), 131)])
+def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
+    fields = {"scaler_axis": axis, f"scaler_at_{axis}": str(at), "scaler_instance": "p2.xlarge"}
+    if typed:
+        fields |= {f"scaler_min_{axis}": "12.5", f"scaler_max_{axis}": "250"}
+        low, high = 12.5, 250.0
+    else:
+        low, high = (
+            next(plan["latency_ms"] for plan in answer["plans"] if plan["instance"] == "p2.xlarge")
+            for answer in (by_http(samples, Case(LENET, {f"at_{axis}": end}), port) for end in ends)
+        )
+    app = open_app("scaler", sample=LENET, **fields)
+    shown = [field.value for field in app.number_input]
+    assert shown == [float(f"{ms:.6g}") for ms in (low, high)]
+    ms = ("--min-ms", str(shown[0]), "--max-ms", str(shown[1]))
+    arguments = ("scale", "--instance", "p2.xlarge", "--axis", axis, *ms, "--at", str(at), "--format", "json")
+    capsys.readouterr()
+    assert main(list(arguments)) == 0
+    assert app.metric[0].value == f"{format_ms(json.loads(capsys.readouterr().out)['latency_ms'])}/step"
+
+
 def settings(case: Case) -> dict[str, Any]:
     """The page's settings of a case."""
     names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency", "with_loading": "loading"}
@@ -111,7 +139,12 @@ def query(case: Case) -> dict[str, str]:
     def text(value: object) -> str:
         return "none" if value is None else ",".join(value) if isinstance(value, list) else str(value)
 
-    return {"sample": case.sample, **{key: text(value) for key, value in settings(case).items()}}
+    shown = {"sample": case.sample}
+    if "anchor" in case.fields:
+        # A sample is of its own GPU.
+        profile = next(one.profile for one in load_samples() if one.name == case.sample)
+        shown = {"source": "upload", "profile": profile_to_link_text(profile)}
+    return {**shown, **{key: text(value) for key, value in settings(case).items()}}
 
 
 def check(app, samples, port, capsys, case: Case) -> None:
@@ -139,6 +172,78 @@ def check(app, samples, port, capsys, case: Case) -> None:
         if fit is not None:
             most = f", ≤ {fit['largest_batch']:,}" if fit["largest_batch"] else ""
             assert shown["Memory"][label] == f"{fit['verdict']}{most}", label
+
+
+#: Fifteen questions whose sentence, cards, bars and dialog are those of the command line.
+SHOWN = (
+    {},
+    {"latency_ms": None},
+    {"at_batch": 128},
+    {"at_pixels": 128},
+    {"at_batch": 32, "at_pixels": 96},
+    {"epochs": 1},
+    {"epochs": 10, "images": 50_000},
+    {"validation_images": 50_000},
+    {"precision": "amp"},
+    {"method": "profet"},
+    {"price": {"p3.2xlarge": 1.25}},
+    {"measured": {"p3.2xlarge": 150.0}},
+    {"deadline_hours": 30.0},
+    {"budget_usd": 60.0, "deadline_hours": 30.0},
+    {"deadline_hours": 1.0},
+)
+
+
+@pytest.mark.parametrize("fields", SHOWN, ids=str)
+def test_sentence_cards_bars_and_dialog_are_the_command_line_s(open_app, samples, capsys, fields):
+    case = Case(RESNET, fields)
+    app = open_app(preset="original", chart="bars", predict_open="p3.2xlarge", **query(case))
+    assert not app.error and not app.exception, lines(app.error)
+    document = by_command(samples, Case(RESNET, {**fields, "provider": ["aws"], "gpu": list(GPUS)}), capsys)
+    plans = {plan["instance"]: plan for plan in document["plans"] if plan["instance"] in ORIGINAL}
+    texts = [clean(text).replace("**", "") for text in lines(app.markdown)]
+    unit = shared_time_unit(plan["total_s"] for plan in plans.values())
+    # The dialog, its row's card if it has one, and its bars show one text.
+    v100 = plans["p3.2xlarge"]
+    usd, time = format_usd(v100["total_usd"]), unit.words(v100["total_s"])
+    dialog = next(text for text in texts if "- Training: " in text)
+    assert time in dialog.split("\n")[0] and usd in dialog.split("\n")[0]
+    assert f"- Price: {format_usd(v100['usd_per_hour'])}/h" in dialog
+    assert f"- Step: {format_ms(v100['latency_ms'])}" in dialog
+    if (fit := document["memory"].get("p3.2xlarge")) and fit["largest_batch"]:
+        assert f"sure up to batch {fit['largest_batch']:,}" in dialog
+    numbers = {(format_usd(plan["total_usd"]), unit.words(plan["total_s"])) for plan in plans.values()}
+    found = [card for card in map(re.compile(r"\n(\S+) · (\S+ \w+)").search, texts) if card]
+    assert found and {(card[1], card[2]) for card in found} <= numbers
+    cheapest = min(plans.values(), key=lambda plan: plan["total_usd"])
+    if not {"deadline_hours", "budget_usd"} & set(fields):
+        assert found[0][1] == format_usd(cheapest["total_usd"]), "the cheapest card has the lowest number"
+        assert any(format_usd(cheapest["total_usd"]) in text for text in texts if text.startswith("Rent "))
+    bars = [json.loads(chart.proto.spec)["data"] for chart in app.get("plotly_chart")[:2]]
+    drawn_s, drawn_usd = (next(trace["x"] for trace in one if trace["type"] == "bar") for one in bars)
+    hours = sorted(plan["total_s"] / unit.seconds for plan in plans.values())
+    assert sorted(drawn_s) == pytest.approx(hours, rel=1e-12)
+    assert sorted(drawn_usd) == pytest.approx(sorted(plan["total_usd"] for plan in plans.values()), rel=1e-12)
+
+
+def test_what_is_typed_in_the_dialog_counts_in_it_at_once(open_app, samples, capsys):
+    app = open_app(preset="original", predict_open="p3.2xlarge")
+    for name, value in (("price", 1.25), ("measured", 150.0)):
+        type_in(app, f"{name}_p3.2xlarge", value)
+        assert app.query_params[f"{name}_p3.2xlarge"] == f"{value:.12g}"
+    case = Case(RESNET, {"price": {"p3.2xlarge": 1.25}, "measured": {"p3.2xlarge": 150.0}})
+    (plan,) = [one for one in by_command(samples, case, capsys)["plans"] if one["instance"] == "p3.2xlarge"]
+    dialog = next(text for text in map(clean, lines(app.markdown)) if "**Training**" in text)
+    assert "$1.25/h" in dialog and format_ms(plan["latency_ms"]) in dialog and format_usd(plan["total_usd"]) in dialog
+    assert "Your 150 ms on V100 SXM is used" in dialog
+
+
+def test_the_sentence_is_the_command_line_s_and_the_report_s(open_app, samples, capsys):
+    case = Case(RESNET, {"provider": ["aws", "verda"]})
+    app = open_app(preset="all", **query(case))
+    document = by_command(samples, case, capsys)
+    sentence = document["answer"]["sentences"][0]
+    assert sentence.startswith("Rent ") and sentence in [clean(text) for text in lines(app.markdown)]
 
 
 def _anchored(samples, case: Case) -> dict[str, Any]:

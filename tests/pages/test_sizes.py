@@ -9,11 +9,19 @@ import pytest
 from profet_core.advice.advise import Preset, preset_rows
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import Context
-from profet_core.answers.training import NO_BATCH
 from profet_core.catalog import load_gpus
 from profet_core.fields.questions import AdviseQuestion, FieldNames
 from profet_core.units import format_ms, format_usd
-from tests.pages.conftest import as_version_1, column, go, has_results, lines, result_rows, type_in, upload
+from tests.pages.conftest import (
+    as_version_1,
+    column,
+    go,
+    has_results,
+    missing,
+    result_rows,
+    say_missing,
+    upload,
+)
 
 SAMPLE = "resnet50-128px-b64-g4dn"
 SIZE = {"batch": 64, "pixels": 128}
@@ -119,10 +127,10 @@ def test_each_instance_at_its_largest_batch(open_app, advised):
 
 def test_what_the_profile_does_not_say_is_asked(open_app, samples):
     app = upload(open_app("sizes"), ("old.json", as_version_1(samples[SAMPLE].profile.operations)))
-    assert lines(app.error) == [NO_BATCH]
-    type_in(app, "profiled_batch", 64)
+    assert list(missing(app)) == ["batch_size", "pixels"] and not app.error and not has_results(app)
+    say_missing(app, batch_size=64)
     assert not app.error and has_results(app)
     app.segmented_control(key="axis").set_value("pixels").run()
-    assert len(app.error) == 1 and not app.exception
-    type_in(app, "profiled_pixels", 128)
-    assert not app.error and has_results(app)
+    assert list(missing(app)) == ["pixels"] and not app.error and not app.exception
+    say_missing(app, pixels=128)
+    assert not app.error and has_results(app) and not missing(app)

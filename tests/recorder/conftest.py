@@ -9,11 +9,11 @@ from textwrap import dedent
 
 import pytest
 
-from tests.recorder.runs import Run
+from tests.recorder.runs import PYTHONPATH, Run
 
 
 @pytest.fixture
-def run(tmp_path, repository):
+def run(tmp_path):
     """`run(code)` -> Run of the code; `run(code, "--force", arguments=["a"])` -> of `profet profile` with the code."""
 
     def run_code(code: str, *options: object, arguments: list[str] | None = None, name: str = "train.py") -> Run:
@@ -24,7 +24,7 @@ def run(tmp_path, repository):
             command = [sys.executable, "-m", "profet_cli", "profile", str(script), *map(str, options)]
             command += ["--", *arguments] if arguments else []
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
-        environment |= {"PYTHONPATH": str(repository), "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+        environment |= {"PYTHONPATH": PYTHONPATH, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 
 from profet_core import Profile, read_profile
 
+_ROOT = Path(__file__).resolve().parents[2]
+#: PYTHONPATH of a script: this checkout, and nothing of what frameworks import only where it happens to be installed.
+PYTHONPATH = os.pathsep.join([str(_ROOT / "tests" / "made" / "without_extras"), str(_ROOT)])
 CPU_WARNING = "This profile has no GPU time (no Device_ rows): it was recorded on a CPU"
 #: Put before a script: as if nothing of what the rest of the project needs were installed.
 WITHOUT_THE_REST = """

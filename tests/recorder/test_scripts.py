@@ -20,7 +20,7 @@ import pytest
 
 from profet_cli.parsing import parsed
 from profet_core.profiles.record import NO_WORK
-from tests.recorder.runs import Run, needs
+from tests.recorder.runs import PYTHONPATH, Run, needs
 from tests.recorder.variations import PREFIXES, VARIATIONS
 
 FOLDER = Path(__file__).parent / "scripts"
@@ -110,7 +110,7 @@ def run(script: Script, folder: Path) -> Run:
     done = subprocess.run(
         list(map(str, [sys.executable, *program])),
         cwd=folder,
-        env=kept | ENVIRONMENT | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=kept | ENVIRONMENT | {"PYTHONPATH": PYTHONPATH},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -120,7 +120,7 @@ def precision_input() -> None:
 def workload_input() -> None:
     """Images and epochs."""
     images, epochs = st.columns(2, gap="small")
-    number_field("Images", Training.images, tip="Training images per epoch.", at=images)
+    number_field("Images per epoch", Training.images, at=images)
     number_field("Epochs", Training.epochs, at=epochs)
 
 
@@ -186,17 +186,12 @@ def _typed() -> str:
 #: Sizes of a slider on a logarithmic scale: four per doubling.
 _LOG = (16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256)
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
-#: Stands beside the slider, where it takes no room, once another size is chosen.
-_OTHER_SIZE = {
-    "batch": "scaled from {}",
-    "pixels": "scaled from {}, more classes at larger images",
-}
 
 
 def size_sliders(resources: Resources, *, log: bool = False) -> None:
     """Both sliders side by side, `log` or linear; each is the training's size, the profile's own until it is moved."""
     recorded = recorded_sizes(resources).items()
-    for column, (axis, size) in zip(st.columns(2, gap="medium"), recorded, strict=True):
+    for column, (axis, size) in zip(st.container(key="sliders").columns(2, gap="medium"), recorded, strict=True):
         with column:
             _size_slider(axis, size, log=log)
 
@@ -213,8 +208,9 @@ def recorded_sizes(resources: Resources) -> dict[str, int | None]:
 def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
     """Fixed while the profile's own size is not known."""
     if recorded is None:
-        tip = f"Enter the {'batch' if axis == 'batch' else 'image'} size of the profile in the sidebar first."
-        st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True, help=tip)
+        tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
+        st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
+        st.caption(tip)
         return
     chosen = getattr(session.training, axis) or recorded
     key = f"slider:{axis}"
@@ -227,15 +223,12 @@ def _size_slider(axis: str, recorded: int | None, *, log: bool) -> None:
         moved = st.session_state[key]
         setattr(session.training, axis, None if moved == recorded else moved)
 
-    note = "" if chosen == recorded else f"\N{EM SPACE}:small[{_OTHER_SIZE[axis].format(recorded)}]"
+    label, stops, pixels = SIZE_LABELS[axis], size_stops(axis, recorded, chosen, log=log), axis == "pixels"
+    if chosen != recorded:
+        # In the label's line it takes no room: nothing jumps.
+        label += f"\N{EN SPACE}:small[scaled from {recorded}{', more classes at larger images' * pixels}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
-    st.select_slider(
-        f"{SIZE_LABELS[axis]}{note}",
-        size_stops(axis, recorded, chosen, log=log),
-        key=key,
-        on_change=choose,
-        help=tip if axis == "pixels" else None,
-    )
+    st.select_slider(label, stops, key=key, on_change=choose, help=tip if pixels else None)
 
 
 def size_stops(axis: str, *more: int, log: bool = False) -> Sequence[int]:

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from profet_core.advice.advise import Preset, PresetRow, preset_rows
+from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
+from profet_core.answers.questions import market_offers, narrowed_rows
 from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing, NoOffersError
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
 from profet_core.fields.questions import AdviseQuestion
+from profet_core.latency import StepTime
 from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
 from ui.state.resources import Resources, offer_choices
 from ui.state.session import Field, Offers, SizesView, session
-from ui.words import plain
+from ui.words import plain, sentence
 
 #: GPUs that a chart shows until others are chosen.
 _MOST_DRAWN = 6
-#: Fields that filter offers.
-_FILTERS = tuple(field.name for field in fields(Narrowing))
 
 
 def _filter(resources: Resources) -> None:
@@ -97,64 +98,52 @@ def _excepted(chosen: Sequence[str], options: Sequence[str]) -> list[str]:
     return others if len(others) * 2 < len(chosen) else []
 
 
-@dataclass(frozen=True, slots=True)
-class _Chip:
-    """One filter: its words, its field, and which of several values it is; None: all of the field."""
+def _chosen_words(resources: Resources) -> dict[str, str]:
+    """Field that filters -> what is chosen, in words."""
+    narrowing, known = chosen_narrowing(resources), offer_choices(resources)
 
-    words: str
-    field: str
-    value: str | None = None
-
-    def remove(self) -> None:
-        """Forget it."""
-        if self.value is None:
-            setattr(session.offers, self.field, copy(vars(Offers)[self.field].default))
-        else:
-            kept = [value for value in getattr(session.offers, self.field) if value != self.value]
-            setattr(session.offers, self.field, kept)
-
-
-def _chips(resources: Resources) -> list[_Chip]:
-    narrowing, known, found = chosen_narrowing(resources), offer_choices(resources), []
-    for name, words in (("provider", cloud_words), ("gpu", str)):
+    def some(name: str, words: Callable[[str], str] = str) -> str:
         chosen = getattr(narrowing, name)
-        if excepted := _excepted(chosen, known[name]):
-            found.append(_Chip(f"not {', '.join(map(words, excepted))}", name))
-        else:
-            found += [_Chip(words(value), name, value) for value in chosen]
-    for name, text in (
-        ("region", narrowing.region),
-        ("market", narrowing.market),
-        ("min_memory_gib", narrowing.min_memory_gib and f"{narrowing.min_memory_gib:g} GiB or more"),
-        ("confidence", narrowing.confidence and f"confidence {Offers.confidence.options[narrowing.confidence]}"),
-    ):
-        found += [_Chip(text, name)] if text else []
-    counts = narrowing.gpu_count
-    return found + [_Chip(f"{count} GPU{'s' * (count > 1)}", "gpu_count", str(count)) for count in counts]
+        excepted = _excepted(chosen, known[name])
+        return f"not {' or '.join(map(words, excepted))}" if excepted else " or ".join(map(words, chosen))
+
+    found = {
+        "gpu": some("gpu"),
+        "provider": some("provider", cloud_words),
+        "region": narrowing.region,
+        "market": narrowing.market,
+        "min_memory_gib": narrowing.min_memory_gib and f"{narrowing.min_memory_gib:g} GiB or more",
+        "gpu_count": narrowing.gpu_count and f"GPUs in a machine: {' or '.join(map(str, narrowing.gpu_count))}",
+        "confidence": narrowing.confidence and f"confidence: {Offers.confidence.options[narrowing.confidence]}",
+    }
+    return {name: words for name, words in found.items() if words}
 
 
 def _show_chips(resources: Resources) -> None:
     """What is filtered by, each to remove with one click."""
-    if chips := _chips(resources):
+    if chosen := _chosen_words(resources):
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
-            for chip in chips:
-                key, icon = f"chip:{chip.field}:{chip.value or ''}", ":material/close:"
-                st.button(plain(chip.words), key=key, icon=icon, icon_position="right", on_click=chip.remove)
-            st.button("Clear filters", key="narrowing:clear", type="tertiary", on_click=_clear)
+            for name, words in chosen.items():
+                more: Any = {"icon": ":material/close:", "icon_position": "right", "args": (name,)}
+                st.button(plain(sentence(words)), key=f"chip:{name}", on_click=_remove, **more)
+            st.button("Clear filters", key="chip:all", type="tertiary", on_click=_remove, args=tuple(chosen))
 
 
 def filter_hint(resources: Resources, error: NoOffersError) -> None:
     """What no offer matches, with a button for each filter without which some do."""
-    chips = _chips(resources)
-    by_field = {name: " or ".join(chip.words for chip in chips if chip.field == name) for name in _FILTERS}
-    gpu, cloud = by_field.pop("gpu") or "offer", by_field.pop("provider")
-    rest = ", ".join(filter(None, by_field.values()))
-    st.info(plain(f"No {gpu}{cloud and f' at {cloud}'}{rest and f' with {rest}'}."), icon=":material/filter_alt:")
+    chosen = _chosen_words(resources)
+    gpu, cloud = chosen.get("gpu", "offer"), f" at {chosen['provider']}" if "provider" in chosen else ""
+    others = ", ".join(words for name, words in chosen.items() if name not in ("gpu", "provider"))
+    st.info(plain(f"No {gpu}{cloud}{others and f' with {others}'}."), icon=":material/filter_alt:")
     with st.container(horizontal=True, gap="small"):
         for name, count in error.without.items():
-            words = " or ".join(chip.words for chip in chips if chip.field == name)
-            label = plain(f"Remove {words} ({count} offer{'s' * (count > 1)})")
-            st.button(label, key=f"hint:{name}", on_click=_Chip(words, name).remove)
+            label = plain(f"Remove {chosen[name]} ({count} offer{'s' * (count > 1)})")
+            st.button(label, key=f"hint:{name}", on_click=_remove, args=(name,))
+
+
+def _remove(*filters: str) -> None:
+    for name in filters:
+        setattr(session.offers, name, copy(vars(Offers)[name].default))
 
 
 def chosen_narrowing(resources: Resources) -> Narrowing:
@@ -184,11 +173,6 @@ def _spot_counts() -> bool:
     return session.offers.market in (SPOT, ANY_MARKET)
 
 
-def _clear() -> None:
-    for name in _FILTERS:
-        _Chip("", name).remove()
-
-
 Row = TypeVar("Row", bound=PresetRow)
 
 
@@ -216,7 +200,7 @@ def drawn_rows(rows: Sequence[Row], *, keep: str = "") -> list[Row]:
     session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
     if len(gpus) > _MOST_DRAWN:
         tip = "GPUs in the chart. The table has every instance."
-        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=320)
+        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MOST_DRAWN} cheapest", help=tip, width=220)
     wanted = session.sizes.drawn or gpus[:_MOST_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.offer.label == keep)]
 
@@ -256,3 +240,14 @@ def offer_values(resources: Resources) -> dict[str, Any]:
         "price": own_prices(resources),
         "spot_discount": offers.spot_discount / 100 if offers.spot_discount and _spot_counts() else None,
     }
+
+
+def offered_plans(resources: Resources, steps: Iterable[StepTime], batch_size: int) -> list[Plan]:
+    """The training on each offer that the filter leaves and a step is known of, at the visitor's own prices."""
+    training, values, narrowing = session.training, offer_values(resources), chosen_narrowing(resources)
+    work = Workload(training.images, batch_size, training.epochs, training.validation_images, training.loading)
+    more = {name: values[name] for name in ("price", "spot_discount")}
+    offers, names = market_offers(resources, narrowing, values["market"], **more)
+    known = {step.instance: step for step in narrowed_rows(steps, narrowing, names, "")}
+    request = Request(work, Limits())
+    return [plan_of(request, known[offer.name], offer) for offer in offers if offer.name in known]

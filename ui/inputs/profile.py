@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import calendar
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,16 +16,17 @@ from profet_core.catalog.naming import price_age_years
 from profet_core.messages import STEPS_CODES, Code, Note
 from profet_core.prediction.checks import counted, steps_note
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
+from profet_core.profiles.file_names import sizes_in_name
 from profet_core.profiles.guarded import read_guarded
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.units import format_ms
 from ui.inputs.fields import choice, number_field, select, toggle
-from ui.inputs.uploads import notes_on, upload_input
+from ui.inputs.uploads import Take, notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import ANCHOR_LABEL, Predicted
 from ui.server import others_first
-from ui.state.own import MAX_NAME_LETTERS, add_own, change_own, held_in, own_in, own_profiles, remove_own
+from ui.state.own import MAX_NAME_LETTERS, add_own, change_own, held_in, keep_given, own_in, own_profiles, remove_own
 from ui.state.resources import Held, Resources
-from ui.state.session import Field, Network, Own, Slot, session
+from ui.state.session import MAX_IMAGES, Network, Own, Slot, session
 from ui.words import inside_link, plain, record_link, sentence, show_error
 
 _KNOWN_BY = {
@@ -59,14 +61,17 @@ def network_input(resources: Resources) -> None:
         Network.anchor,
         resources.anchor_labels(),
         index=None,
-        placeholder="GPU you profiled on",
+        placeholder="Choose a GPU",
         help="The instance or GPU that the profile was recorded on. Type part of its name to find it. Not listed? Add "
         "it under *Prices*, or measure it: see *Custom GPU* on About.",
+        on_change=_choose_anchor,
     )
-    held = _profile_input(resources, session.profile, "2 · Profile")
-    _size_input(held, "batch_size", Network.profiled_batch, "Batch size of the profile")
-    _size_input(held, "pixels", Network.profiled_pixels, "Image size of the profile")
-    _latency_input(session.profile, "3 · Anchor latency (optional)")
+    _profile_input(resources, session.profile, "2 · Your profile")
+    _latency_input(session.profile, "3 · Measured time per step (optional)")
+
+
+def _choose_anchor() -> None:
+    session.own.chosen_anchor = session.network.anchor
 
 
 def second_input(resources: Resources) -> None:
@@ -76,25 +81,79 @@ def second_input(resources: Resources) -> None:
     if session.network.second:
         with st.container(border=True):
             held = _profile_input(resources, session.second, "Second profile")
-            _latency_input(session.second, "Its anchor latency (optional)")
-            _size_input(held, "batch_size", Network.second_batch, "Its batch size")
-            _size_input(held, "pixels", Network.second_pixels, "Its image size")
+            _latency_input(session.second, "Its measured time per step (optional)")
+            _size_inputs(held, session.second.prefix)
 
 
-def _size_input(held: Held, axis: str, field: Field[int | None], label: str) -> None:
-    """Asked for only where the profile doesn't say it."""
-    if getattr(held.profile.meta, axis) is None:
-        number_field(label, field, empty="images per step" if axis == "batch_size" else "pixels")
+_SIZE_LABELS = {"batch_size": "Batch size", "pixels": "Image size (pixels)"}
+
+
+def _size_inputs(held: Held, prefix: str) -> None:
+    """The sizes that an own profile was recorded at, where its file has none."""
+    for name, label in _SIZE_LABELS.items():
+        if held.is_own and getattr(held.read.meta, name) is None:
+            key = f"{prefix}:{name}:{held.key}"
+            st.session_state[key] = getattr(held, name)
+            change = partial(_change_to, held.key, name, key)
+            number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
 
 
 def _latency_input(slot: Slot, label: str) -> None:
     """One training step's time on the anchor, with its unit."""
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    # Narrow enough that Streamlit leaves out the buttons beside the number.
-    number_field(label, slot.key("latency"), empty="not known", at=row.container(width=119))
-    tip = "Of one training step on the anchor, without the profiler running. Empty: predicted without it."
-    with row:
-        select("Unit", slot.key("unit"), {"ms": "ms", "us": "µs", "s": "s"}, width=90, help=tip)
+    st.text_input(
+        label,
+        key=slot.key("latency"),
+        value=None,
+        placeholder="122.4 ms, 122400 us or 0.12 s",
+        help="Time of one training step on that GPU without the profiler. Leave empty if unknown.",
+        persist_state="session",
+    )
+
+
+def missing_input(resources: Resources, held: Held) -> None:
+    """Ask once for what the visitor's file doesn't say: the GPU, batch and image size; its name may say them."""
+    if not held.missing:
+        return
+    batch_size, pixels = sizes_in_name(held.name)
+    guesses = {"anchor": _anchor_in_name(resources, held.name), "batch_size": batch_size, "pixels": pixels}
+    keys = {name: f"missing:{name}:{held.key}" for name in held.missing}
+    for name, key in keys.items():
+        st.session_state.setdefault(key, guesses[name])
+
+    def answer() -> None:
+        given = {name: st.session_state[key] for name, key in keys.items() if st.session_state[key] is not None}
+        change_own(held.key, **given)
+        if "anchor" in given:
+            session.network.anchor = session.own.chosen_anchor = given["anchor"]
+
+    with st.form("missing"):
+        found = " What is filled in is from its name." * any(guesses[name] is not None for name in keys)
+        st.markdown(f"Not in **{plain(held.name)}**:{found}")
+        row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+        if "anchor" in keys:
+            row.selectbox(
+                "Which GPU was this recorded on?",
+                resources.anchors,
+                index=None,
+                format_func=resources.anchor_labels().__getitem__,
+                key=keys["anchor"],
+                placeholder="Choose a GPU",
+                width=320,
+            )
+        for name, label in _SIZE_LABELS.items():
+            if name in keys:
+                number_field(label, keys[name], (1, MAX_IMAGES), empty="not known", at=row.container(width=150))
+        row.form_submit_button("Continue", type="primary", on_click=answer)
+        if held.anchor is not None:
+            st.caption("Until then, everything is per step, at the size that was recorded.")
+
+
+def _anchor_in_name(resources: Resources, name: str) -> str | None:
+    """The one anchor that a file's name has a word for, such as "g3s" or "V100"."""
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", name) if re.search(r"[A-Za-z]\d", word)]
+    instances = {one.partition(".")[0]: one for one in resources.anchors if one in resources.catalog}
+    found = {instances.get(word.lower()) or resources.anchor_named(word) for word in words} - {None}
+    return found.pop() if len(found) == 1 else None
 
 
 def latency_question(network: Predicted) -> None:
@@ -120,11 +179,11 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     """Where the profile comes from; returns the one that is shown."""
     choice(label, slot.key("source"), Slot.source.options)
     if slot.source == "sample":
-        titles = {name: sample.name for name, sample in resources.samples.items()}
+        titles = {name: _sample_label(sample) for name, sample in resources.samples.items()}
         select("Sample", slot.key("sample"), titles, help="A real measurement, to try the app with.")
     elif slot.source == "upload":
-        upload_input(resources, slot.prefix, lambda own: setattr(slot, "chosen", own.key))
-        if slot is session.profile:
+        upload_input(slot.prefix)
+        if slot is session.profile and not own_profiles():
             record_link(hint=bool(notes_on(slot.prefix).errors))
     else:
         _paste_input(resources, slot)
@@ -133,12 +192,19 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     held = held_in(resources, slot)
     if slot.source != "sample":
         st.caption(_shown_words(held))
+    if held.is_own and (note := steps_note(counted(held.profile, slot.usable_ms))):
+        st.caption(f"{note[0]} See *Edit*.")
     if slot is session.profile:
-        inside_link("What is in it?", None if held.is_own else held.key)
+        inside_link("Look inside the profile", None if held.is_own else held.key)
         if held.is_own:
-            _carry_input(held)
-    step_questions(held, slot.prefix, slot.usable_ms)
+            _share_input(held)
     return held
+
+
+def _sample_label(held: Held) -> str:
+    """'ResNet50, 224 px, batch 64, T4'; PROFET's test data are known by their letter."""
+    title, _, instance = held.name.partition(", on ")
+    return f"{title.replace(' pixels', ' px').replace('PROFET test ', 'Test ')}, {instance.partition('.')[0]}"
 
 
 def _paste_input(resources: Resources, slot: Slot) -> None:
@@ -153,12 +219,33 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     try:
         with others_first():
             profile = read_guarded(text.encode("utf-8", "replace"), _PASTED_NAME)
-        own, _ = add_own(resources, profile, _PASTED_NAME, "paste")
+        own, is_new = add_own(resources, profile, _PASTED_NAME, "paste")
     except ProfetError as error:
         show_error(str(error))
         return
-    slot.chosen, slot.pasted_done = own.key, True
+    take_new(resources, slot)([own] * is_new, own)
+    slot.pasted_done = True
     st.rerun()
+
+
+def take_new(resources: Resources, slot: Slot) -> Take:
+    """Show the last of some profiles in `slot`, with what the visitor gave before."""
+
+    def take(new: Sequence[Held], last: Held) -> list[str]:
+        lines = [keep_given(resources, slot, own, alone=len(new) == 1) for own in new]
+        slot.chosen = last.key
+        return [line for line in lines if line]
+
+    return take
+
+
+def read_profiles(resources: Resources, slot: Slot) -> None:
+    """Read what was uploaded to `slot`, and say what became of it."""
+    read_uploads(resources, slot.prefix, take_new(resources, slot))
+    if slot.source == "upload":
+        shown = held_in(resources, slot)
+        name = f"{shown.name} is" if shown.is_own else "The sample is"
+        show_notes(slot.prefix, f"{name} still shown.")
 
 
 def _own_choice(slot: Slot) -> None:
@@ -180,6 +267,9 @@ def _own_choice(slot: Slot) -> None:
         )
     with row.popover("Edit", icon=":material/edit:"):
         rename_input(own, slot.prefix)
+        if slot is session.profile:
+            _size_inputs(own, slot.prefix)
+        step_questions(own, slot.prefix, slot.usable_ms)
         remove, key = f"Remove {plain(own.name)}", f"{slot.prefix}:remove"
         st.button(remove, key=key, icon=":material/delete:", on_click=remove_own, args=(own.key,))
         remove_all_button(slot.prefix)
@@ -207,34 +297,25 @@ def remove_all_button(prefix: str, **more: Any) -> None:
 
 
 def _shown_words(held: Held) -> str:
-    """The profile in use, with what its file says."""
+    """The profile in use."""
     kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
-    name = f"{kind} {plain(held.name)}"
     if not held.is_own:
-        return f"No profile of yours yet: the page still shows {name}."
-    meta = held.profile.meta
-    known = [
-        plain(held.profile.source_format),
-        f"{len(held.profile.operations)} operation types",
-        f"batch size {meta.batch_size}" if meta.batch_size else "",
-        f"{meta.pixels} pixels" if meta.pixels else "",
-        plain(meta.gpu or ""),
-        plain(meta.framework or ""),
-    ]
-    return f"Shown: {name} ({', '.join(filter(None, known))})."
+        return f"No profile of yours yet: the page still shows {kind} {plain(held.name)}."
+    rows = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
+    return f"Shown: {kind} {plain(held.name)} ({rows})."
 
 
-def _carry_input(own: Held) -> None:
+def _share_input(own: Held) -> None:
     """Whether the address holds the profile: totals only, but whoever has the link has them."""
     st.toggle(
-        "Keep this profile in the page's address",
+        "Share with this profile",
         key=Own.carry_profile.key,
         persist_state="session",
         disabled=own.link_text is None,
-        help="It is too long for an address."
+        help="This profile is too long for a link."
         if own.link_text is None
-        else "Then it survives a reload, and a link to this page carries it: the time of each operation type, and "
-        "what is known of the step.",
+        else "The link to this page then holds the profile, so it survives a reload: the time of each operation type, "
+        "and what is known of the step.",
     )
 
 

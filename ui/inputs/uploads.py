@@ -66,10 +66,9 @@ def _read(file: UploadedFile, read: Callable[[BinaryIO], Result]) -> Result:
 def _why_not(file: UploadedFile, error: Exception) -> str:
     """One line on why a file could not be read; what is wrong on our side is logged."""
     if isinstance(error, ProfetError):
-        text = str(error)
-        return text if text.startswith(file.name) else f"{file.name}: {text}"
+        return f"{file.name} can't be used: {str(error).removeprefix(f'{file.name}: ')}"
     log_failure(_LOG, "A file could not be read", error)
-    return f"{file.name}: something went wrong on our side while reading it."
+    return f"{file.name} can't be used: something went wrong on our side while reading it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,35 +110,48 @@ class Notes:
     infos: list[str] = field(default_factory=list)
 
 
-def upload_input(resources: Resources, prefix: str, take: Callable[[Held], None]) -> None:
-    """Ask for files; the good ones join the visitor's list and `take` gets the last of them."""
-    files = st.file_uploader(
-        "Profiles of training steps (one file each)",
+#: What is done with the profiles of an upload that are new, and the one to show; returns lines for the visitor.
+Take = Callable[[Sequence[Held], Held], Sequence[str]]
+
+
+def upload_input(prefix: str) -> None:
+    """Ask for files, which `read_uploads` reads in the run that they start."""
+    st.file_uploader(
+        "Profile (JSON or trace)",
         accept_multiple_files=True,
         key=_uploader_key(prefix),
         help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
         "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. About says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
     )
-    with st.expander("Raw traces name your layers: reduce them first", icon=":material/lock:", key=f"{prefix}:private"):
+    st.caption(f"JSON, trace or zip, up to {max_upload_mb()} MB")
+    with st.expander("Keep layer names private", icon=":material/lock:", key=f"{prefix}:private"):
         st.markdown(_REVEALS)
         show_code(CONVERT_COMMAND, wrap_lines=True)
         st.markdown(
             "Whatever you upload, only the totals stay on the server, in memory and for your session; the file is let "
             f"go as soon as it is read. A file may have {max_upload_mb()} MB; reduce larger ones with the same command."
         )
+
+
+def read_uploads(resources: Resources, prefix: str, take: Take) -> None:
+    """Read the files that an uploader got; the good ones join the visitor's list."""
+    files = st.session_state.get(_uploader_key(prefix))
     if files:
-        for own in _read_all(resources, prefix, files)[-1:]:
-            take(own)
+        _read_all(resources, prefix, files, take)
         _empty_uploader(prefix)
+
+
+def show_notes(prefix: str, after: str = "") -> None:
+    """Say what became of the files that were given last; `after` follows what can't be used."""
     notes = notes_on(prefix)
     for line in notes.errors[:_SHOWN_LINES]:
-        show_error(line)
+        show_error(f"{line} {after}")
     if more := notes.errors[_SHOWN_LINES:]:
         with st.expander(f"{len(more)} more files could not be taken"):
             st.markdown("\n".join(f"- {plain(line)}" for line in more))
     for line in notes.infos[:_SHOWN_LINES]:
-        st.info(plain(line), icon=":material/content_copy:")
+        st.info(plain(line), icon=":material/info:")
 
 
 def notes_on(prefix: str) -> Notes:
@@ -153,11 +165,11 @@ def max_upload_mb() -> int:
     return int(st.get_option("server.maxUploadSize"))
 
 
-def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) -> list[Held]:
+def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile], take: Take) -> None:
     notes = notes_on(prefix)
     if notes.batch != _uploader_key(prefix):
         notes = st.session_state[f"notes:{prefix}"] = Notes(_uploader_key(prefix))
-    bar, added = st.empty(), []
+    bar, added, new = st.empty(), [], []
     for number, file in enumerate(files, start=1):
         if file.closed:
             # Read in a run that the visitor's next click cut short.
@@ -165,9 +177,11 @@ def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) 
         where = f"{number} of {len(files)}: " if len(files) > 1 else ""
         try:
             profile = _read(file, partial(_with_bar, bar, f"Reading {where}{plain(file.name[:60])}", file.name))
-            own, new = add_own(resources, profile, file.name, "upload")
+            own, is_new = add_own(resources, profile, file.name, "upload")
             added.append(own)
-            if not new:
+            if is_new:
+                new.append(own)
+            else:
                 notes.infos.append(f"{file.name} holds the same profile as {own.name}: it is on the list once.")
         except Exception as error:
             notes.errors.append(_why_not(file, error))
@@ -178,7 +192,8 @@ def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile]) 
         finally:
             _let_go(file)
     bar.empty()
-    return added
+    if added:
+        notes.infos += take(new, added[-1])
 
 
 def _with_bar(bar: DeltaGenerator, text: str, name: str, copy: BinaryIO) -> Profile:

@@ -12,7 +12,7 @@ import streamlit as st
 from profet_core import InputError, Profile, ProfileError
 from profet_core.profiles.profet_json import profile_of_link_text
 from ui.state.resources import Held, Resources, load_resources
-from ui.state.session import PARAMETER, Network, Slot, session
+from ui.state.session import PARAMETER, RELOADED, Network, Slot, latency_text, session
 
 #: One visitor's list; each holds a few kilobytes.
 MAX_PROFILES = 50
@@ -81,10 +81,8 @@ def held_in(resources: Resources, slot: Slot) -> Held:
         current = None
     wanted = resources.samples[slot.sample] if slot.source == "sample" else own_in(slot)
     if wanted is None and current is None:
-        # A link to an upload: the file is not in the link. Open with the sample, without the upload's latency.
-        session.own.link_missing = True
-        anchor = () if slot is session.second else (Network.anchor.key,)
-        session.own.link_given = session.own.given - {*slot.fields, *anchor}
+        # A link to an upload: the file is not in the link. Open with the sample; what is given waits for a file.
+        session.own.link_missing = "reload" if RELOADED in st.query_params else "link"
         wanted = resources.samples[slot.sample]
     if wanted is not None and (current is None or wanted.key != current.key):
         _show(resources, slot, wanted)
@@ -93,17 +91,63 @@ def held_in(resources: Resources, slot: Slot) -> Held:
         slot.shown = wanted
     held = slot.shown
     assert held is not None, "one was shown before, or is wanted"
-    # The number of steps is the profile's own, on every page; a link may say it.
-    if held.is_own and slot.key("steps") in session.own.given:
-        change_own(held.key, steps=slot.steps)
+    # The number of steps and the sizes are the profile's own, on every page; a link may say them.
+    answers = {"steps": slot.key("steps"), **{name: one.key for name, one in slot.sizes.items()}}
+    if held.is_own:
+        given = {name: st.session_state[key] for name, key in answers.items() if key in session.own.given}
+        change_own(held.key, **given)
         held = slot.shown = own_profiles()[held.key]
-    slot.steps = held.steps
+        st.session_state.update({key: getattr(held, name) for name, key in answers.items()})
+    else:
+        slot.steps = None
     return held
 
 
-def linked_profile_is_missing() -> bool:
-    """Whether a link led to an upload of someone's, and what is shown in its place is a sample."""
-    return session.own.link_missing and not own_profiles()
+def asked_profile(resources: Resources) -> Held:
+    """The shown profile with the anchor and the latency that its numbers are for.
+
+    A sample keeps its own where the visitor chooses another anchor, or where to upload from: that is for their file.
+    """
+    held, slot = held_in(resources, session.profile), session.profile
+    if held.sample is not None and (slot.source != "sample" or session.network.anchor != held.anchor):
+        return held
+    return replace(held, anchor=session.network.anchor, latency_ms=slot.usable_ms)
+
+
+def keep_given(resources: Resources, slot: Slot, own: Held, *, alone: bool) -> str:
+    """Give a new profile what the visitor gave before it came; one line if the file says otherwise, else empty.
+
+    Latency and sizes belong to one profile: `alone` says that no other came with it.
+    """
+    shown, chosen = slot.shown, session.own.chosen_anchor
+    given: dict[str, Any] = {}
+    says, recorded = own.read.meta.gpu, own.anchor
+    if alone and (shown is None or not shown.is_own):
+        if own.latency_ms is None and (shown is None or slot.latency != latency_text(shown.latency_ms)):
+            given["latency_ms"] = slot.usable_ms
+        given |= {name: st.session_state.get(one.key) for name, one in slot.sizes.items()}
+    line = ""
+    if chosen is not None and chosen == session.network.anchor:
+        gpu = resources.catalog[chosen].gpu if chosen in resources.catalog else chosen
+        if recorded is None and (says is None or gpu in {one.name for one in resources.gpus.meant(says)}):
+            given["anchor"] = chosen
+        elif recorded not in (None, chosen):
+            line = f"{own.name} says it was recorded on {says}: that is used, not {resources.anchor_label(chosen)}."
+    change_own(own.key, **given)
+    return line
+
+
+#: Value of `link_missing` -> what to do.
+_MISSING = {
+    "reload": "Your upload is gone after a reload. Upload it again, or switch on *Share with this profile* next time.",
+    "link": "The uploaded profile isn't in this link, so a sample is shown. Upload it, or ask for a link made "
+    "with *Share with this profile*.",
+}
+
+
+def missing_link_words() -> str:
+    """Why a sample is shown in the place of an upload that a link led to; empty if none is missing."""
+    return "" if own_profiles() else _MISSING.get(session.own.link_missing, "")
 
 
 def own_in(slot: Slot) -> Held | None:
@@ -144,8 +188,8 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     held = slot.shown
     if held is None:
         return {}
-    said_ms = held.read.meta.step_latency_ms if held.is_own else held.latency_ms
-    follows: dict[str, object] = {slot.key("latency"): said_ms, slot.key("unit"): "ms"}
+    stated_ms = held.read.meta.step_latency_ms if held.is_own else held.latency_ms
+    follows: dict[str, object] = {slot.key("latency"): latency_text(stated_ms)}
     if slot is session.profile:
         anchor = resources.anchor_of(held.read) if held.is_own else held.anchor
         # Beside models of other machines alone, a sample's is none.
@@ -155,8 +199,14 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
 
 def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
     """Switch the slot to `wanted`; anchor and latency follow it: a visitor's profile has its own, on every page."""
+    if slot.shown is not None and slot.shown.is_own and not wanted.is_own:
+        st.session_state.update({one.key: None for one in slot.sizes.values()})
     slot.shown = wanted
-    own = {slot.key("latency"): wanted.latency_ms, Network.anchor.key: wanted.anchor} if wanted.is_own else {}
+    own = (
+        {slot.key("latency"): latency_text(wanted.latency_ms), Network.anchor.key: wanted.anchor}
+        if wanted.is_own
+        else {}
+    )
     for key, value in profile_defaults(resources, slot).items():
         if key not in session.own.given:
             st.session_state[key] = own.get(key, value)

@@ -14,7 +14,7 @@ from profet_core.artifacts.samples import Sample, load_samples
 from profet_core.catalog import gpu_model
 from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words
+from profet_core.catalog.naming import cloud_words, gpu_words
 from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on
 from profet_core.prediction.checks import read_as
 from profet_core.profiles.profet_json import VERSION_1, profile_to_link_text
@@ -33,7 +33,7 @@ class Held:
     origin : "sample", "upload", "paste" or "link".
     anchor : instance or GPU it was recorded on, None while not known.
     latency_ms : step latency there, milliseconds, None if not known.
-    precision, compiled : the visitor's answers where the file doesn't tell.
+    precision, compiled, batch_size, pixels : the visitor's answers where the file doesn't tell.
     steps : how many training steps the visitor says the file covers; None while they haven't said.
     sample : None for the visitor's own.
     """
@@ -46,6 +46,8 @@ class Held:
     latency_ms: float | None = None
     precision: str | None = None
     compiled: bool | None = None
+    batch_size: int | None = None
+    pixels: int | None = None
     steps: int | None = None
     sample: Sample | None = None
 
@@ -53,14 +55,21 @@ class Held:
     def profile(self) -> Profile:
         """The profile as the visitor's answers have it."""
         meta = self.read.meta
-        precision = self.precision if meta.precision is None else meta.precision
-        compiled = self.compiled if meta.compiled is None else meta.compiled
-        return replace(read_as(self.read, self.steps), meta=replace(meta, precision=precision, compiled=compiled))
+        fields = ("precision", "compiled", "batch_size", "pixels")
+        answers = {name: getattr(self, name) for name in fields if getattr(meta, name) is None}
+        return replace(read_as(self.read, self.steps), meta=replace(meta, **answers))
 
     @cached_property
     def link_text(self) -> str | None:
         """The profile as a link has it; None if it is too long for one."""
         return profile_to_link_text(self.read)
+
+    @property
+    def missing(self) -> list[str]:
+        """What to ask of a visitor's own, of "anchor", "batch_size" and "pixels"."""
+        meta = self.profile.meta
+        answers = {"anchor": self.anchor, "batch_size": meta.batch_size, "pixels": meta.pixels}
+        return [name for name, answer in answers.items() if self.is_own and answer is None]
 
     @property
     def is_own(self) -> bool:
@@ -113,9 +122,9 @@ class Resources(Context):
         return anchor_names(self.models)
 
     def anchor_label(self, name: str) -> str:
-        """'g4dn.xlarge (Tesla T4)' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU; your own as it is called."""
+        """'T4 (g4dn.xlarge)' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU; your own as it is called."""
         if name in self.catalog:
-            return self.instance_label(name)
+            return f"{gpu_words(self.catalog[name])} ({name})"
         label = gpu_label(name) if name in load_gpus() else name
         calibrated = self.models.transfer.calibrated if self.models.transfer else ()
         return f"{label} (few steps measured)" if name in {gpu for gpu, _ in calibrated} else label

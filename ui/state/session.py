@@ -26,7 +26,8 @@ from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS
 from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.sizes.axes import AXIS_RANGE
-from profet_core.units import LARGEST_NUMBER, MS_PER_UNIT, SMALLEST_NUMBER, latency_to_ms
+from profet_core.typed_numbers import as_typed, typed_latency_ms
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
 from ui.state.resources import Held, Resources, offer_choices
 from ui.words import ON_PREDICT
 
@@ -40,6 +41,8 @@ USUAL_PLAN = "usual"
 MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000
 #: Carries a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
+#: The parameter by which a browser tells that this tab had an upload before it was loaded again.
+RELOADED = "reloaded"
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
@@ -149,8 +152,8 @@ def _positive(text: str, _: Resources) -> float | None:
     return None if text == EMPTY else _between(float(text), sys.float_info.min, sys.float_info.max)
 
 
-def _positive_or_empty(*, follows_profile: bool = False) -> Field[float | None]:
-    return Field(None, _positive, follows_profile=follows_profile)
+def _positive_or_empty() -> Field[float | None]:
+    return Field(None, _positive)
 
 
 def _each() -> Field[Mapping[str, float]]:
@@ -168,6 +171,14 @@ def _network(text: str, _: Resources) -> str:
     """A network's name or its number of parameters, as it is typed; which there are, the page says."""
     if len(text) > LONGEST_NETWORK or not text.isprintable():
         raise ValueError(text[:LONGEST_NETWORK])
+    return text
+
+
+def _latency(text: str, _: Resources) -> str | None:
+    """A latency as it is typed, if it is one."""
+    if text == EMPTY:
+        return None
+    typed_latency_ms(text)
     return text
 
 
@@ -193,6 +204,11 @@ def method_options(resources: Resources) -> tuple[str, ...]:
     return (DEFAULT_METHOD, *(name for name in models.methods if name != models.default_method))
 
 
+def latency_text(latency_ms: float | None) -> str | None:
+    """A latency as its field shows it."""
+    return None if latency_ms is None else f"{as_typed(latency_ms)} ms"
+
+
 class Slot(Part):
     """A place that holds one profile, with its latency.
 
@@ -205,8 +221,8 @@ class Slot(Part):
     source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste"})
     sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
     steps: Field[int | None] = Field(None, lambda text, _: _between(int(text), 1, MAX_STEPS), follows_profile=True)
-    latency = _positive_or_empty(follows_profile=True)
-    unit: Field[str] = Field("ms", lambda text, _: _checked(text, MS_PER_UNIT), follows_profile=True)
+    #: As typed, such as "122.4 ms" or "122400 us".
+    latency: Field[str | None] = Field(None, _latency, follows_profile=True)
     shown: Field[Held | None] = Field(None)
     chosen: Field[str | None] = Field(None)
     pasted: Field[str] = Field("")
@@ -216,7 +232,7 @@ class Slot(Part):
     @property
     def typed_ms(self) -> float | None:
         """Its latency, milliseconds; None if the field is empty; InputError if it is none."""
-        return None if self.latency is None else latency_to_ms(self.latency, self.unit)
+        return typed_latency_ms(self.latency) if self.latency else None
 
     @property
     def usable_ms(self) -> float | None:
@@ -228,7 +244,14 @@ class Slot(Part):
 
     def use_ms(self, latency_ms: float | None) -> None:
         """Put a latency into the field, in milliseconds."""
-        self.latency, self.unit = latency_ms, "ms"
+        self.latency = latency_text(latency_ms)
+
+    @property
+    def sizes(self) -> dict[str, Field[int | None]]:
+        """Field of `Held` -> the session's: the sizes that the profile was recorded at, where its file has none."""
+        if self.prefix:
+            return {"batch_size": Network.second_batch, "pixels": Network.second_pixels}
+        return {"batch_size": Network.profiled_batch, "pixels": Network.profiled_pixels}
 
 
 class Network(Part):
@@ -430,7 +453,8 @@ class Own(Part):
     Attributes
     ----------
     link_given : what the link gave that no profile has replaced yet; None before it is read.
-    link_page : title of the one that is drawn. link_missing : the link is to an upload that isn't there.
+    link_page : title of the one that is drawn. chosen_anchor : the last that the visitor chose, and no file.
+    link_missing : "link" or "reload" if the page opened without the upload that its address asks for.
     """
 
     own_profiles: Field[Mapping[str, Held]] = Field({})
@@ -439,7 +463,8 @@ class Own(Part):
     carry_profile: Field[bool] = Field(False)
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
-    link_missing: Field[bool] = Field(False)
+    link_missing: Field[str] = Field("")
+    chosen_anchor: Field[str | None] = Field(None)
 
     @property
     def given(self) -> frozenset[str]:

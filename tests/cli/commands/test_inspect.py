@@ -24,15 +24,10 @@ def test_inspect_lists_the_bounds(document, run):
 
 
 def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, run, tmp_path):
-    operations = {
-        "Device_Conv2DBackpropInput": 750.0,
-        "Device_Nothing_like_it_at_all": 250.0,
-        "Host_IDLE": 5.0,
-        "note": 1,
-    }
+    unknown = "Device_Nothing_like_it_at_all"
+    operations = {"Device_Conv2DBackpropInput": 750.0, unknown: 250.0, "Host_IDLE": 5.0, "note": 1}
     path = written(tmp_path, {"operations": operations, "meta": {"batch_size": 8}})
     found = document("inspect", path)
-    unknown = "Device_Nothing_like_it_at_all"
     clusters, diagnosis = found.pop("clusters"), found.pop("diagnosis")
     assert found == {
         "format": "PROFET JSON, version 2",

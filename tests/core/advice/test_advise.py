@@ -9,7 +9,7 @@ from statistics import NormalDist
 import pytest
 
 from profet_core import cost_table
-from profet_core.advice.advise import advise, lowest_to_rent, without_larger_nodes
+from profet_core.advice.advise import advise, without_larger_nodes
 from profet_core.advice.plans import Limits, Request, Workload, plan_of
 from profet_core.advice.recommend import ERROR_CORRELATION, compare, frontier, others_of_gpus, shortlist
 from profet_core.advice.words import (
@@ -24,7 +24,6 @@ from profet_core.catalog.collection import offers_in_market
 from profet_core.errors import InputError
 from profet_core.latency import Basis, Estimate, StepTime, sd_of_ratio
 from profet_core.memory.fit import FitAnswer, Verdict
-from profet_core.prediction.records import InstancePrediction
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, row
 
 
@@ -268,23 +267,6 @@ def test_loading_lengthens_the_training_and_its_range():
 def test_hardware_of_ones_own_is_not_rented():
     own = advise(ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1]), HOUR_AT_100_MS)
     assert answer_sentences(own)[0].startswith("Use GPU of slow at slow (")
-
-
-def test_the_lowest_is_one_that_can_be_rented_and_no_node_for_the_speed_of_one():
-    made = (
-        ("retired", 1, 1.0, "retired"),
-        ("anchor", None, 1.0),
-        ("node", 5, 8.0),
-        ("single", 5, 4.0),
-        ("slow", 50, 0.2),
-    )
-    rows = [
-        InstancePrediction(name, Estimate(latency_ms=latency_ms), offer(name, usd, status=(*more, "available")[0]))
-        for name, latency_ms, usd, *more in made
-    ]
-    assert lowest_to_rent(rows, lambda row: row.latency_ms).instance == "single"
-    assert lowest_to_rent(rows, lambda row: row.cost_per_1000_steps_usd).instance == "slow"
-    assert lowest_to_rent(rows[:2], lambda row: row.latency_ms) is None
 
 
 #: Name -> its GPU, milliseconds a step and US dollars an hour.

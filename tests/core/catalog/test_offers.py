@@ -19,7 +19,8 @@ from profet_core.catalog.collection import (
     narrowed_catalog,
     offers_in_market,
 )
-from profet_core.catalog.naming import gpu_words, machine_words, old_price_note, price_age_years
+from profet_core.catalog.instance import OWN_PRICE
+from profet_core.catalog.naming import gpu_words, machine_words, offer_name, old_price_note, price_age_years
 from profet_core.errors import InputError
 from tests.made.step_times import offer
 
@@ -181,6 +182,15 @@ def test_the_words_of_confidence_are_the_steps_of_the_advice():
 )
 def test_an_offer_is_named_by_its_machine_and_its_gpu(name, machine, gpu):
     assert (machine_words(SHIPPED[name]), gpu_words(SHIPPED[name])) == (machine, gpu)
+
+
+def test_an_offer_is_named_by_its_gpus_and_its_cloud():
+    one, node = SHIPPED["gcp/a2-highgpu-1g"], SHIPPED["p4d.24xlarge"]
+    assert offer_name(one) == "A100 40 GB SXM · GCP" and offer_name(one, joined=" at ") == "A100 40 GB SXM at GCP"
+    assert offer_name(replace(one, market="spot")) == "A100 40 GB SXM · GCP spot"
+    assert offer_name(replace(one, market=OWN_PRICE)) == offer_name(one)
+    assert offer_name(node) == "A100 40 GB SXM (1 of 8) · AWS" and offer_name(node, 8) == "8 × A100 40 GB SXM · AWS"
+    assert offer_name(replace(one, provider="own", name="lab")) == "A100 40 GB SXM · lab"
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,18 @@ from profet_core.answers.questions import Context
 from profet_core.catalog import load_gpus
 from profet_core.features.operations import state_copies, traffic_factor
 from profet_core.fields.questions import FieldNames, PredictQuestion
-from profet_core.memory.fit import DeviceTimes, RecordedStep, Verdict, device_times, fit_answer, fits_by_instance
+from profet_core.memory.fit import (
+    DeviceTimes,
+    FitAnswer,
+    RecordedStep,
+    Verdict,
+    device_times,
+    fit_answer,
+    fits_by_instance,
+)
 from profet_core.memory.model import (
     ImageRelation,
+    MeasuredNetwork,
     MemoryLaw,
     MemoryModel,
     PeakRelation,
@@ -341,3 +350,55 @@ def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth)
     found = answer_predict(context, replace(question, precision=asked), field_names)
     before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
     assert after == pytest.approx(before / growth, rel=0.05)
+
+
+# --- what was measured ----------------------------------------------------------------------------------------------
+
+MEASURED = replace(SURE, measured=(MeasuredNetwork({224: GIB // 8, 128: GIB // 9}, {224: {8.0: 32, 16.0: 128}}),))
+ON_TENSORFLOW = replace(META, framework="TensorFlow 2.5", precision="fp32")
+
+
+def test_what_was_measured_at_a_size_fits_there():
+    times = seconds_moving(6.0)
+    for gib, batch in ((8.0, 32), (12.0, 32), (16.0, 128)):
+        at, beyond = (
+            answered(MEASURED, ON_TENSORFLOW, 16.0, gib, times=times, batch_size=size) for size in (batch, 2 * batch)
+        )
+        assert (at.verdict, at.largest_batch) == (Verdict.FITS, batch)
+        assert beyond.verdict is not Verdict.FITS and beyond.largest_batch == batch
+    # Another network, framework, precision or optimizer was not measured.
+    for other in ({"parameters": 1e6}, {"framework": "PyTorch"}, {"precision": "amp"}, {"pixels": 128}):
+        found = answered(MEASURED, replace(ON_TENSORFLOW, **other), 16.0, 8.0, times=times, batch_size=32)
+        assert found.largest_batch != 32, other
+    assert answered(MEASURED, ON_TENSORFLOW, 16.0, 8.0, times=times, state_copies=2.0).largest_batch != 32
+
+
+def test_the_shipped_measurements_ran_where_the_samples_say(samples, models, catalog):
+    for sample in samples.values():
+        fits = fits_by_instance(models.memory, catalog, load_gpus(), sample.profile, sample.anchor, sample.measured_ms)
+        for name, answer in fits.items():
+            assert answer.verdict is Verdict.FITS and answer.largest_batch >= sample.batch_size, (sample.name, name)
+
+
+def test_a_step_that_the_visitor_measured_fits_there(models, catalog):
+    profile = Profile(
+        {"Device_Conv2D": 9e4, "Device_Relu": 9e4}, meta=ProfileMeta(batch_size=192, pixels=224, parameters=25_000_000)
+    )
+    asked = (models.memory, catalog, load_gpus(), profile, "g4dn.xlarge", ["g3s.xlarge"])
+    assert fits_by_instance(*asked)["g3s.xlarge"].verdict is not Verdict.FITS
+    found = fits_by_instance(*asked, ran_on=["g3s.xlarge"])["g3s.xlarge"]
+    assert (found.verdict, found.largest_batch >= 192) == (Verdict.FITS, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (FitAnswer(Verdict.FITS, 0.99, 512, ""), "fits; sure up to batch 512"),
+        (FitAnswer(Verdict.CANT_TELL, 0.78, 109, ""), "78% likely to fit; sure up to batch 109"),
+        (FitAnswer(Verdict.CANT_TELL, None, None, ""), "can't tell if it fits"),
+        (FitAnswer(Verdict.DOES_NOT_FIT, 0.01, 48, ""), "doesn't fit; largest batch 48"),
+        (FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, ""), "doesn't fit in memory"),
+    ],
+)
+def test_the_verdict_in_words(answer, words):
+    assert answer.words == words

@@ -86,7 +86,7 @@ def test_how_sure_it_is_depends_on_what_is_known(context, resnet):
     (nothing,) = (
         row for name, row in rows_of(context.with_own_gpus([own(like="L4")]), resnet).items() if "4080" in name
     )
-    assert "no published benchmark" in nothing.note
+    assert "from its specs" in nothing.note
     # A relative speed is taken as it is.
     same = own(gpu="Lab twin", times_reference="1", times_log_sd="0.05", precision="tf32")
     rows = rows_of(context.with_own_gpus([same]), resnet)
