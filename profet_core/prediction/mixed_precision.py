@@ -36,10 +36,10 @@ from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.checks import counted, host_times_ms
 from profet_core.prediction.table import StepTable
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
-from profet_core.transfer.carry import ForeignSteps, carry_back
 from profet_core.transfer.law import KINDS, PRODUCT, StepParts, step_parts
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import evidence_of, target_of
+from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
 from profet_core.transfer.targets import Source
 from profet_core.units import US_PER_MS
 
@@ -178,7 +178,7 @@ def work_of(models: Models, anchor: Anchor, base: Profile, latency_ms: float | N
         )
         return _Work(_shares(StepParts(parts.kinds_ms * np.exp(log_speeds), *_others(parts)), batch), floor_ms)
     target, _ = target_of(transfer, anchor.gpu, anchor.host, canonical(base.meta.precision) in (None, TF32))
-    back = carry_back(law, transfer.reference, ForeignSteps(target, parts, known_ms))
+    back = map_to_profiled(law, transfer.reference, UnprofiledSteps(target, parts, known_ms))
     return _Work(_shares(back.by_instance[transfer.reference].parts, batch), float(back.floor_ms[0]))
 
 

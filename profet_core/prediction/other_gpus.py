@@ -15,7 +15,6 @@ from profet_core.latency import Basis, Estimate, combined_sd
 from profet_core.messages import Code, Note
 from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.table import ARRAYS, TUPLES, StepTable, Target
-from profet_core.transfer.carry import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.estimate import (
     OtherGpus,
     derived_law,
@@ -25,6 +24,7 @@ from profet_core.transfer.estimate import (
     transferred,
 )
 from profet_core.transfer.model import DerivedLaw, derive
+from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.targets import HostColumns
 
 if TYPE_CHECKING:

@@ -36,8 +36,8 @@ from profet_core.sizes.growth import (
     KnownPoint,
     SizePoint,
     Sizes,
-    carry_one,
-    carry_two,
+    scale_from_one,
+    scale_from_two,
     step_signs,
 )
 from profet_core.units import whole_number
@@ -422,12 +422,12 @@ class _Network:
     def _scaled_latencies(self, tables: Sequence[StepTable], sizes: Sizes) -> Estimate:
         """Scaled latencies, (targets, sizes); NaN if unknown."""
         points = [_point(self.growth, step, table) for step, table in zip(self.known, tables, strict=True)]
-        alone = [carry_one(point, self.growth.error, sizes) for point in points]
+        alone = [scale_from_one(point, self.growth.error, sizes) for point in points]
         first, second = points[0], points[-1]
         if len(points) == 1 or first.at == second.at:
             best = alone[0]
         else:
-            best = carry_two(first, second, self.growth.error, sizes)
+            best = scale_from_two(first, second, self.growth.error, sizes)
         # A target that only one of the steps is known on.
         for one in alone:
             missing = np.isnan(best.latency_ms)

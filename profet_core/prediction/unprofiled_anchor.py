@@ -19,9 +19,9 @@ from profet_core.prediction.anchors import Anchor
 from profet_core.prediction.checks import host_times_ms, unattributed_log_sd
 from profet_core.prediction.members import Estimates, class_estimates, class_latencies_ms, floors_ms
 from profet_core.prediction.other_gpus import MappedAnchor, RecordedSteps
-from profet_core.transfer.carry import AnchorSteps, AsRecorded, CarriedBack, ForeignSteps, carry_back
 from profet_core.transfer.law import BANDWIDTH, KINDS, kind_of_class, step_parts
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.steps import AnchorSteps, AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
 
 # With each of the four instances held out as anchor, the analytical model and the learned models err on different
 # steps. Their geometric mean with equal weights errs less than either (`profet validate --transfer`).
@@ -79,7 +79,7 @@ def _mapped_steps(
     transfer = models.transfer
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
     target, speed = target_of(transfer, gpu, anchor.host, tf32)
-    back = carry_back(transfer.step, transfer.reference, ForeignSteps(target, parts, batch.latency_ms))
+    back = map_to_profiled(transfer.step, transfer.reference, UnprofiledSteps(target, parts, batch.latency_ms))
     log_sd = combined_sd(transfer.anchor_spread.log_sd(speed.log_sd), back.doubt_log_sd)
     if batch.latency_ms is None:
         inferred = np.median([row.own_log_half_width for row in transfer.step.instances.values()])
@@ -96,7 +96,7 @@ def _mapped_steps(
     )
 
 
-def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, log_sd: FloatArray) -> Estimates:
+def _joined(models: Models, method: Method, batch: ProfileBatch, back: MappedSteps, log_sd: FloatArray) -> Estimates:
     """Combine analytical model and learned models into one estimate per profiled instance."""
     names = list(back.by_instance)
     batches = {name: _mapped_batch(batch, name, there) for name, there in back.by_instance.items()}

@@ -2,7 +2,7 @@
 
 There are two methods, and an estimate's basis names the one used. Derived: the GPU ran the same networks in another
 source of measurements (`model.derive`). Transferred: the step's work is transferred from each profiled instance, kind
-by kind, and host time is added (`carry.py`). Neither is a measurement: intervals depend on an assumption that the
+by kind, and host time is added (`steps.py`). Neither is a measurement: intervals depend on an assumption that the
 estimate's note names.
 """
 
@@ -17,18 +17,18 @@ from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd, smooth_max
 from profet_core.messages import Note
-from profet_core.transfer.carry import (
+from profet_core.transfer.law import StepLaw, gpu_time_ms, host_share
+from profet_core.transfer.model import CalibratedGpu, DerivedLaw, TransferModel, derive
+from profet_core.transfer.speed import target_of
+from profet_core.transfer.steps import (
     AnchorSteps,
     KnownSteps,
     StepsThere,
     TargetSpeeds,
-    carry_at,
     known_steps,
     target_speeds,
+    transfer_at,
 )
-from profet_core.transfer.law import StepLaw, gpu_time_ms, host_share
-from profet_core.transfer.model import CalibratedGpu, DerivedLaw, TransferModel, derive
-from profet_core.transfer.speed import target_of
 from profet_core.transfer.targets import Host, HostColumns
 
 #: A GPU and its host.
@@ -113,7 +113,7 @@ def derived_law(model: TransferModel, known: Container[str], gpu: Gpu, tf32: boo
 
 def transferred(known: KnownSteps, gpus: OtherGpus) -> StepsThere:
     """Steps on other GPUs, corrected by the model's residuals on steps measured there, if there are any."""
-    there = carry_at(known, gpus.speeds)
+    there = transfer_at(known, gpus.speeds)
     for at, calibrated in gpus.calibrated.items():
         parts = there.free_ms[at], there.launch_ms[at]
         factor = np.exp(calibrated.log_factors(known, *parts, smooth_max(*parts)))

@@ -108,7 +108,7 @@ def _kind_sums(device: tuple[str, ...]) -> FloatArray:
 # with the number of launches, which determines the launch time.
 
 #: Minimum share of GPU work in a step.
-LEAST_GPU_SHARE = 0.1
+MIN_GPU_SHARE = 0.1
 #: Multiprocessors of V100, the GPU of `StepLaw.tail_share`, and milliseconds of the benchmark's kernels there.
 TAIL_MULTIPROCESSORS, TAIL_BENCHMARK_MS = 80, 168.0
 
@@ -220,7 +220,7 @@ class StepLaw:
         gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
         return gpu_time_ms(gpu_ms, self.tails_ms(floor_ms, self.instances[instance].tails))
 
-    def own_latency_ms(self, parts: StepParts, anchor: str) -> FloatArray:
+    def inferred_anchor_ms(self, parts: StepParts, anchor: str) -> FloatArray:
         """The anchor's latency inferred from its own profile, (profiles,), if not measured."""
         host = self.hosts[anchor]
         gpu_ms = self.instances[anchor].gpu_per_busy * parts.busy_ms
@@ -257,4 +257,4 @@ def host_share(free_ms: FloatArray, fixed_ms: FloatArray, launch_ms: FloatArray)
 
 def gpu_time_ms(latency_ms: FloatArray, fixed_ms: FloatArray) -> FloatArray:
     """GPU time in a latency, without copy and start, (profiles,)."""
-    return np.maximum(latency_ms - fixed_ms, LEAST_GPU_SHARE * latency_ms)
+    return np.maximum(latency_ms - fixed_ms, MIN_GPU_SHARE * latency_ms)

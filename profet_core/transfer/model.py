@@ -17,9 +17,9 @@ from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import Basis, Estimate, LatencyParts, Relative, combined_sd
 from profet_core.messages import Code, Note
-from profet_core.transfer.carry import KnownSteps
 from profet_core.transfer.law import KINDS, InstanceStep, StepLaw, shares
 from profet_core.transfer.specs import SpecsLaw
+from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
 
 

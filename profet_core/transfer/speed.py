@@ -68,7 +68,7 @@ def _speed(model: TransferModel, log_speed: float, log_sd: float, evidence: Evid
 
 
 def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
-    """Target of a GPU in a host for `carry`, and the known speed."""
+    """Target of a GPU in a host for `transfer_steps`, and the known speed."""
     key = gpu, host, tf32
     found = model.targets.get(key)
     if found is None:

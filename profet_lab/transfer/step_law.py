@@ -311,5 +311,5 @@ def _with_floor(
 
 
 def _own_half_width(steps: Steps, law: StepLaw, instance: str, rows: np.ndarray) -> float:
-    own = law.own_latency_ms(steps.without_latency[instance], instance)
+    own = law.inferred_anchor_ms(steps.without_latency[instance], instance)
     return float(np.quantile(np.abs(np.log(own / steps.latency_ms[instance]))[rows], 0.9))

@@ -17,10 +17,10 @@ from profet_core.ensemble.members import ProfileBatch
 from profet_core.features.classes import OperationClasses, load_operation_classes
 from profet_core.latency import Basis, Estimate, quantile
 from profet_core.prediction.predict import predict
-from profet_core.transfer.carry import AnchorSteps
 from profet_core.transfer.estimate import estimate_gpus, other_host_log_sd
 from profet_core.transfer.law import StepParts, step_parts
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.steps import AnchorSteps
 from profet_core.transfer.targets import host_named
 
 SAMPLE = "resnet50-128px-b64-g4dn"
@@ -129,7 +129,7 @@ def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models
     assert row.interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))
     assert row.interval.low_ms == pytest.approx(sample.latency_ms / math.exp(host))
     unknown = rows_of(predict(models, wider, sample.profile, sample.anchor))["my-t4"]
-    own_ms = models.transfer.step.own_latency_ms(parts_of(sample, None), sample.anchor)[0]
+    own_ms = models.transfer.step.inferred_anchor_ms(parts_of(sample, None), sample.anchor)[0]
     assert unknown.latency_ms == pytest.approx(own_ms)
     assert unknown.interval.log_half_width > row.interval.log_half_width
     assert unknown.note == f"{row.note}; estimated from the profile, as none was given"

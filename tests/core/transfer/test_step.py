@@ -12,7 +12,6 @@ from profet_core.ensemble.members import ProfileBatch
 from profet_core.features.classes import load_operation_classes
 from profet_core.latency import Estimate
 from profet_core.profiles import Profile
-from profet_core.transfer.carry import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.law import (
     BANDWIDTH,
     KINDS,
@@ -25,6 +24,7 @@ from profet_core.transfer.law import (
     step_parts,
 )
 from profet_core.transfer.model import DerivedLaw, Spread, derive
+from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
 from profet_core.transfer.targets import HOSTS, REFERENCE_HOST, Host, host_named
 from tests.made.step_law import FAST, LAW, SLOW, made_parts
 
@@ -88,10 +88,10 @@ def test_bounds_of_the_floor():
 
 
 def test_the_anchors_latency_by_its_own_profile():
-    assert LAW.own_latency_ms(made_parts(), "fast")[0] == pytest.approx(108.0)
+    assert LAW.inferred_anchor_ms(made_parts(), "fast")[0] == pytest.approx(108.0)
     # A step whose launches take longer than its 5 ms of work: (5 + 25) / 2 beside 117.
     bound = made_parts(convolution=5.0, bandwidth=0.0, copy=0.0, idle=25.0)
-    assert LAW.own_latency_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
+    assert LAW.inferred_anchor_ms(bound, "fast")[0] == pytest.approx(1 / (1 / 15 + 1 / 117))
 
 
 # --- what is known --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Carries steps between GPUs, kind of work by kind of work, and adds what their hosts take."""
+"""Transfers steps between GPUs, kind of work by kind of work, and adds what their hosts take."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def anchor_estimate(law: StepLaw, recorded: AnchorSteps) -> Estimate:
     """Latencies on the anchor: measured, or inferred from the profiles."""
     if recorded.latency_ms is not None:
         return Estimate.exact(recorded.latency_ms)
-    own_ms = law.own_latency_ms(recorded.parts, recorded.anchor)
+    own_ms = law.inferred_anchor_ms(recorded.parts, recorded.anchor)
     own_log_sd = log_sd_of(law.instances[recorded.anchor].own_log_half_width)
     return Estimate(latency_ms=own_ms, log_sd=np.full(own_ms.shape, own_log_sd))
 
 
-LEAST_FREE_SHARE = 0.02
+MIN_FREE_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +179,15 @@ def target_speeds(
     )
 
 
-def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS) -> StepsThere:
+def transfer_steps(
+    known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS
+) -> StepsThere:
     """Transfer steps to each target, whose speed is relative to the profiled instance `reference`."""
     speeds = target_speeds(known.law, known.anchor, tuple(known.latencies), reference, targets)
-    return carry_at(known, speeds, weights)
+    return transfer_at(known, speeds, weights)
 
 
-def carry_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights = WEIGHTS) -> StepsThere:
+def transfer_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights = WEIGHTS) -> StepsThere:
     """Transfer steps to targets.
 
     Work is the weighted geometric mean of transferred work; tails, copy, start and launches are added.
@@ -198,7 +200,7 @@ def carry_at(known: KnownSteps, speeds: TargetSpeeds, weights: KernelWeights = W
     latency_ms = np.array([known.latencies[name].latency_ms for name in names])
     launches_ms = np.array([known.floor_ms * law.hosts[name].launch for name in names])
     # The share of a step that launches don't hide.
-    free = np.clip(1 - launches_ms / latency_ms, LEAST_FREE_SHARE, 1)
+    free = np.clip(1 - launches_ms / latency_ms, MIN_FREE_SHARE, 1)
     weight = free**weights.free_share_power * np.exp(-weights.nearness * np.abs(speeds.log_speeds))[:, :, None]
     weight /= weight.sum(axis=1, keepdims=True)
     # The benchmark's work follows its speed; the mix of kinds only matters where it differs from the benchmark's.
@@ -266,21 +268,21 @@ def kinds_there(anchor: InstanceStep, other: InstanceStep) -> FloatArray:
 
 #: Gaps of an unprofiled GPU indicate little about its host: if the step is GPU-bound, launches take at most this many
 #: times the reference GPU's work. Chosen with one of the four instances held out as anchor.
-MOST_LAUNCHES = 0.7
+MAX_LAUNCHES = 0.7
 #: A step's work is at most this many times the work in its profile; the rest of a latency is not the GPU's. Chosen the
 #: same way (1 to 1.1 do about as well).
-MOST_WORK = 1.05
+MAX_WORK = 1.05
 #: If launches bound none of the steps that an instance's model was fitted on, its gaps indicate nothing.
-LEAST_FLOOR_PER_IDLE = 0.1
+MIN_FLOOR_PER_IDLE = 0.1
 
 
 @dataclass(frozen=True)
-class ForeignSteps:
+class UnprofiledSteps:
     """Steps recorded on an unprofiled GPU.
 
     Attributes
     ----------
-    target : the GPU and its host, as `carry` takes them.
+    target : the GPU and its host, as `transfer_steps` takes them.
     latency_ms : measured there, milliseconds, (profiles,); None: unknown.
     """
 
@@ -305,7 +307,7 @@ class AsRecorded:
 
 
 @dataclass(frozen=True)
-class CarriedBack:
+class MappedSteps:
     """Steps of another GPU, mapped to every profiled instance.
 
     Attributes
@@ -322,7 +324,7 @@ class CarriedBack:
     by_instance: Mapping[str, AsRecorded]
 
 
-def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack:
+def map_to_profiled(law: StepLaw, reference: str, steps: UnprofiledSteps) -> MappedSteps:
     """Map the steps to each instance of the analytical model.
 
     Parameters
@@ -337,8 +339,8 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     launch_ms = np.minimum(launch_ms, own_ms)
     # From four fifths of the work to six of gaps, the step changes from GPU-bound to launch-bound.
     launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
-    gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MOST_WORK * gpu_ms)
-    most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
+    gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MAX_WORK * gpu_ms)
+    most_ms = MAX_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
     gpu_bound_ms = np.minimum(launch_ms, most_ms + law.start_ms)
     floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
     work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms, target.tails))
@@ -348,10 +350,10 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     away = np.abs(parts.compute_share - law.instances[reference].benchmark_compute_share)
     assumed = np.hypot(target.host.log_sd * host, target.mix_log_sd * away * (1 - host))
     unexplained = np.log(np.maximum(own_ms / explained_ms, 1))
-    return CarriedBack(own_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
+    return MappedSteps(own_ms, floor_ms, combined_sd(assumed, log_sd_of(unexplained)), there)
 
 
-def _launches_ms(law: StepLaw, steps: ForeignSteps) -> FloatArray:
+def _launches_ms(law: StepLaw, steps: UnprofiledSteps) -> FloatArray:
     """Launch time on the steps' own host, (profiles,), with typical values of the profiled instances."""
     parts = steps.parts
     gaps_ms = parts.idle_ms - _typical(law, lambda row: row.idle_ms)
@@ -372,7 +374,7 @@ def _typical(law: StepLaw, of: Callable[[InstanceStep], float]) -> float:
 
 
 def _as_recorded(
-    law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: FloatArray, floor_ms: FloatArray
+    law: StepLaw, reference: str, steps: UnprofiledSteps, name: str, work_ms: FloatArray, floor_ms: FloatArray
 ) -> AsRecorded:
     row, host, parts = law.instances[name], law.hosts[name], steps.parts
     factors = _factors(law, name, reference, steps.target)
@@ -383,7 +385,7 @@ def _as_recorded(
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
     # Gaps that launches leave there: between kernels, or the whole of a launch-bound step.
     launch_ms = floor_ms * host.launch
-    gaps_ms = launch_ms / max(row.floor_per_idle, LEAST_FLOOR_PER_IDLE) + row.idle_ms + row.idle_per_copy * copy_ms
+    gaps_ms = launch_ms / max(row.floor_per_idle, MIN_FLOOR_PER_IDLE) + row.idle_ms + row.idle_per_copy * copy_ms
     idle_ms = np.maximum(gaps_ms, row.profiling_slowdown * launch_ms - kinds_ms.sum(axis=1))
     return AsRecorded(
         latency_ms=smooth_max(free_ms, launch_ms),
@@ -392,7 +394,7 @@ def _as_recorded(
     )
 
 
-def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: FloatArray) -> FloatArray:
+def _work_there_ms(law: StepLaw, reference: str, steps: UnprofiledSteps, name: str, work_ms: FloatArray) -> FloatArray:
     """Work on a profiled instance, (profiles,): the benchmark's by its speed, others by their mix of kinds."""
     factors = _factors(law, name, reference, steps.target)
     benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)
