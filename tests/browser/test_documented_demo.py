@@ -38,7 +38,7 @@ def test_anchor_upload_and_latency_give_four_bars_of_latency_and_of_cost_in_six_
         lambda: click(page, "Upload"),
         lambda: (give_file(page, flat, "test_A.json"), settle(page)),
         lambda: type_number(page, LATENCY, "122400 us", "textbox"),
-        lambda: click(page, "Original 4"),
+        lambda: click(page, "PROFET's 4"),
     ]
     assert len(actions) <= 6
     for act in actions:

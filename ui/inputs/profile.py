@@ -398,4 +398,5 @@ def price_line(offers: Iterable[Instance]) -> str:
         return ""
     year, _, more = dates[-1].partition("-")
     newest = f"{calendar.month_name[int(more[:2])]} {year}" if more else year
-    return f"Prices as of {newest}{'; older ones show their year' if price_age_years(dates[0]) else ''}."
+    mixed = price_age_years(dates[0]) > price_age_years(dates[-1])
+    return f"Prices as of {newest}{'; older ones show their year' if mixed else ''}."
