@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import NormalDist
@@ -305,15 +304,6 @@ def sd_of_ratio(log_sd: float, other: float, correlation: float) -> float:
     (0.5, 0.0)
     """
     return math.sqrt((log_sd - other) ** 2 + 2 * (1 - correlation) * log_sd * other)
-
-
-def join(estimates: Sequence[Estimate], weights: Sequence[Values]) -> Estimate:
-    """Weighted geometric mean of latencies; their errors are assumed fully correlated."""
-    pairs = list(zip(estimates, weights, strict=True))
-    return Estimate(
-        latency_ms=math.prod(one.latency_ms**weight for one, weight in pairs),
-        log_sd=sum(abs(weight) * one.log_sd for one, weight in pairs),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from profet_core.latency import (
     SMOOTH_MAX_POWER,
     Basis,
     Estimate,
-    Interval,
     StepTime,
     combined_sd,
     log_sd_of,
@@ -83,16 +82,6 @@ class TrainingSteps:
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> milliseconds per step, for all instances with a latency."""
         return {row.instance: row.latency_ms for row in self.step_times if row.latency_ms is not None}
-
-    @property
-    def intervals(self) -> dict[str, Interval]:
-        """Instance -> its interval, for all instances with one."""
-        return {row.instance: row.interval for row in self.step_times if row.interval is not None}
-
-
-def steps_as_profiled(prediction: Prediction, batch_size: int) -> TrainingSteps:
-    """The prediction's own latencies, for a training at the profiled batch size."""
-    return TrainingSteps(batch_size, prediction.predictions)
 
 
 #: Range of sizes that steps can be scaled to and from.

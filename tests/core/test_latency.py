@@ -17,7 +17,6 @@ from profet_core.latency import (
     LatencyParts,
     Relative,
     StepTime,
-    join,
     log_sd_of,
     sd_of_ratio,
 )
@@ -70,12 +69,6 @@ def test_scaling_keeps_the_width_and_widening_the_middle():
     assert (scaled.parts.free_ms, scaled.parts.launch_ms) == pytest.approx((240.0, 270.0))
     assert (wider.latency_ms, wider.log_sd, wider.relative.log_sd) == pytest.approx((100.0, 0.5, math.hypot(0.4, 0.6)))
     assert made.widened(0.0) == made and step(Basis.MEASURED).estimate.widened(0.2).log_sd == 0.2
-
-
-def test_joined_latencies_are_a_weighted_geometric_mean_whose_errors_add_up():
-    one, other = Estimate(latency_ms=100.0, log_sd=0.1), Estimate(latency_ms=400.0, log_sd=0.3)
-    mean = join([one, other], [0.5, 0.5])
-    assert (mean.latency_ms, mean.log_sd) == pytest.approx((200.0, 0.2))
 
 
 def test_common_errors_cancel_in_a_ratio():

@@ -24,7 +24,6 @@ from profet_core.prediction.sizes import (
     curves_at,
     joint_predictions,
     other_networks,
-    steps_as_profiled,
     steps_at,
 )
 from profet_core.profiles.record import Profile
@@ -73,11 +72,6 @@ def test_at_its_own_size_a_step_is_its_prediction(models):
     }
     both = steps_at(models, [resnet(16), step], batch_size=64).step_times
     assert both == joint_predictions([resnet(16), step])[1].prediction.predictions
-    profiled = steps_as_profiled(step.prediction, 64)
-    assert (profiled.batch_size, profiled.scaled) == (64, False)
-    assert profiled.step_times == step.prediction.predictions
-    assert profiled.latencies_ms == step.prediction.latencies_ms
-    assert set(profiled.intervals) == set(step.prediction.latencies_ms) - {"g4dn.xlarge"}, "a given latency is exact"
     # A curve is its points.
     curves = curves_at(models, [resnet(16), step], "pixels", [64, 224], 64)
     for place, pixels in enumerate((64, 224)):
