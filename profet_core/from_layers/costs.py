@@ -11,7 +11,7 @@ import numpy as np
 from profet_core.arrays import FloatArray
 from profet_core.latency import smooth_max
 from profet_core.layers.network import Counts
-from profet_core.transfer.carry import WEIGHTS
+from profet_core.transfer.steps import WEIGHTS
 from profet_core.transfer.targets import Host, host_named
 
 #: Kinds of work that a GPU does at different speeds. Parameters count separately from FLOPs because a step reads each

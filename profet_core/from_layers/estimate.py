@@ -12,7 +12,7 @@ import numpy as np
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
-from profet_core.errors import ArtifactError, InputError
+from profet_core.errors import InputError
 from profet_core.from_layers.costs import KnownSteps, StepAmounts, class_counts, reached_ms, speed_weights, step_amounts
 from profet_core.from_layers.model import (
     BATCHES,
@@ -25,13 +25,13 @@ from profet_core.from_layers.model import (
     measured_network,
     regime_of,
 )
-from profet_core.latency import Basis, Estimate, Reach, combined_sd, log_sd_of
+from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, log_sd_of
 from profet_core.layers.network import Counts
 from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
 from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
 from profet_core.messages import Code, Note
 from profet_core.precision.names import AS_PROFILED, FP32, asked_precision, is_half
-from profet_core.prediction.in_precision import (
+from profet_core.prediction.mixed_precision import (
     FP32_FROM_TF32,
     faster_step,
     fp32_unknown,
@@ -40,7 +40,7 @@ from profet_core.prediction.in_precision import (
     speedup_note,
 )
 from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
-from profet_core.prediction.unprofiled import unprofiled_gpus
+from profet_core.prediction.targets import offer_targets
 from profet_core.transfer.estimate import Placed
 from profet_core.transfer.law import host_share
 from profet_core.transfer.model import TransferModel, derive
@@ -231,7 +231,7 @@ def estimate(
     name : as in `layers.named_networks`; empty for a custom network.
     targets : instances of the catalog. method : one of `METHODS`, or "default".
     optimizer : one of `OPTIMIZERS`; its state counts in memory.
-    precision : as `prediction.in_precision.predict` takes it; "as profiled" is the frameworks' default.
+    precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.
 
     Raises
     ------
@@ -239,8 +239,6 @@ def estimate(
     ArtifactError : the models can't estimate.
     """
     model, transfer = estimate_model_of(models), models.transfer
-    if transfer is None:
-        raise ArtifactError("These models have no transfer.json: run `profet train --transfer`.")
     batch_size = _batch(batch_size)
     method = model.method(method)
     if optimizer not in OPTIMIZERS:
@@ -285,11 +283,12 @@ def _placed(
 ) -> dict[str, Placed]:
     """Instance -> its GPU and host: measured instances first, then others with specs."""
     measured = {
-        name: (transfer.gpus[row.gpu], transfer.step.host(name))
+        name: (transfer.gpus[row.gpu], transfer.step.hosts[name])
         for name, row in transfer.step.instances.items()
         if name in catalog
     }
-    every = {**measured, **unprofiled_gpus(models, catalog).by_instance}
+    others = offer_targets(models, catalog).by_instance
+    every = {**measured, **{name: (target.gpu, target.host) for name, target in others.items()}}
     if targets is None:
         return every
     for name in targets:
@@ -307,14 +306,14 @@ def _in_precision(models: Models, question: _Question, placed: Placed, asked: st
     from_tf32 = asked == FP32 and gpu.name not in measured and fp32_unknown(question.transfer, gpu)
     if not is_half(asked) and not from_tf32:
         return found
-    model, _ = precision_of(models)
+    model = precision_of(models)
     if from_tf32:
         found = _on_gpu(replace(question, step=replace(question.step, tf32=True)), placed)
     step, counts = found.step, question.step.network
     work = counts.convolution_flops + counts.dense_flops
     shares = model.shares_of(work / max(counts.activation_elements, 1.0), class_counts(counts))
     factors = model.tf32(gpu) if from_tf32 else model.amp(gpu, asked)
-    launch_ms = 0.0 if step.reach is None else step.reach.launch_ms
+    launch_ms = 0.0 if step.parts is None else step.parts.launch_ms
     log_speedup = factors.log_speedup(shares, launch_ms / (step.latency_ms or 1.0)) * (-1 if from_tf32 else 1)
     note = FP32_FROM_TF32 if from_tf32 else speedup_note(gpu, asked, log_speedup)
     by_method = {name: ms * math.exp(-log_speedup) for name, ms in found.by_method.items()}
@@ -337,13 +336,13 @@ def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
     """Estimate on a measured GPU, in this or another host."""
     host, regime = placed[1], question.regime(gpu_measured=True)
     by_method = {name: _measured_ms(question, name, instance, placed) for name in METHODS}
-    reach, share = _reach(question, {instance: 1.0}, instance, 0.0, placed)
+    parts, share = _parts(question, instance, 0.0, placed)
     step = Estimate(
         latency_ms=by_method[question.step.method],
         log_sd=question.log_sd(regime),
         basis=Basis.MEASURED,
         notes=(_note(regime),),
-        reach=reach,
+        parts=parts,
     )
     if host.name != question.model.costs[instance].host:
         step = step.widened(host.log_sd * share)
@@ -390,27 +389,25 @@ def _on_other(question: _Question, placed: Placed) -> _OnGpu:
     }
     weights = speed_weights(costs, log_speed)
     nearest = max(weights, key=lambda name: weights[name])
-    reach, share = _reach(question, weights, nearest, log_speed - costs[nearest].log_speed, placed)
+    parts, share = _parts(question, nearest, log_speed - costs[nearest].log_speed, placed)
     step = Estimate(
         latency_ms=by_method[question.step.method],
         log_sd=combined_sd(question.log_sd(regime), speed.log_sd * (1 - share), host.log_sd * share),
         basis=Basis.TRANSFERRED,
         # Of a GPU whose own steps were measured, the regime of other GPUs says nothing true.
         notes=(speed.evidence.note,) if speed.evidence.source is Source.CELLS else (_note(regime), speed.evidence.note),
-        reach=reach,
+        parts=parts,
     )
     return _OnGpu(step, by_method, regime)
 
 
-def _reach(
-    question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed
-) -> tuple[Reach, float]:
+def _parts(question: _Question, nearest: str, log_gain: float, placed: Placed) -> tuple[LatencyParts, float]:
     """Parts of the latency and the host's share, from the analytical model of the measured GPU nearest in speed."""
     costs, host = question.model.costs[nearest], placed[1]
     work_ms = float(costs.parts_ms(question.amounts).sum()) * math.exp(-log_gain)
     fixed_ms, launch_ms = costs.fixed_ms(question.amounts, host), costs.launch_ms(question.amounts, host)
     share = host_share(work_ms + fixed_ms, fixed_ms, launch_ms)
-    return Reach(weights, float(work_ms + fixed_ms[0]), float(launch_ms[0])), float(share[0])
+    return LatencyParts(float(work_ms + fixed_ms[0]), float(launch_ms[0])), float(share[0])
 
 
 def _fits(
@@ -426,7 +423,7 @@ def _fits(
     if models.memory is None:
         return {}
     memories = {catalog[name].gpu_memory_gib for name in instances}
-    share = precision_of(models)[0].activation_share if half else 1.0
+    share = precision_of(models).activation_share if half else 1.0
     answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies, share) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
 
