@@ -97,8 +97,6 @@ def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     dataset = read_data(folders)
     base = Path(options.models) if options.models else shipped_folder("models")
     models = load_models(base)
-    if models.transfer is None:
-        raise InputError(f"The models in {base} have no transfer.json to calibrate: name others with --models.")
     models.verify()
     transfer = with_own_gpus(models.transfer, read_own_gpus(own_gpus_path(), models.transfer.gpus))
     found, without = calibrate_gpus(dataset, transfer)

@@ -12,18 +12,18 @@ import numpy as np
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
-from profet_core.errors import ArtifactError, InputError
+from profet_core.errors import InputError
 from profet_core.from_layers.rates import CODES, PLAIN, Case, RateModel, case_of, mode_of, rate_model_of
-from profet_core.latency import Basis, Estimate, Reach, combined_sd, smooth_max
+from profet_core.latency import Basis, Estimate, LatencyParts, combined_sd, smooth_max
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_networks, named_network, other_definitions
 from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, MemoryNeed, verdict_of
 from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
 from profet_core.messages import Code, Note, not_a_cnn
 from profet_core.precision.names import AS_PROFILED, TF32, asked_precision, is_half
-from profet_core.prediction.in_precision import precision_of
+from profet_core.prediction.mixed_precision import precision_of
 from profet_core.prediction.records import InstancePrediction, Prediction, priced_row
-from profet_core.prediction.unprofiled import unprofiled_gpus
+from profet_core.prediction.targets import offer_targets
 from profet_core.transfer.estimate import Placed
 from profet_core.transfer.law import host_share
 from profet_core.transfer.model import TransferModel
@@ -242,7 +242,7 @@ def estimate(
     name : as in `layers.named_networks`; empty for a custom network.
     targets : instances of the catalog, or GPUs with specs.
     optimizer : one of `OPTIMIZERS`; its state counts in memory.
-    precision : as `prediction.in_precision.predict` takes it; "as profiled" is the frameworks' default.
+    precision : as `prediction.predict.predict` takes it; "as profiled" is the frameworks' default.
     training_code : one of `rates.CODES`.
     frozen_backbone : only the last dense layer is trained.
 
@@ -252,8 +252,6 @@ def estimate(
     ArtifactError : the models can't estimate.
     """
     model, transfer = rate_model_of(models), models.transfer
-    if transfer is None:
-        raise ArtifactError("These models have no transfer.json: run `profet train --transfer`.")
     batch_size = _batch(batch_size)
     if optimizer not in OPTIMIZERS:
         raise InputError(f"Unknown optimizer {optimizer!r}: use one of {', '.join(OPTIMIZERS)}.")
@@ -293,11 +291,12 @@ def _placed(
 ) -> tuple[dict[str, Placed], dict[str, Placed]]:
     """Instance -> its GPU and host, measured instances first; and GPUs without an offer that were asked for by name."""
     measured = {
-        name: (transfer.gpus[row.gpu], transfer.step.host(name))
+        name: (transfer.gpus[row.gpu], transfer.step.hosts[name])
         for name, row in transfer.step.instances.items()
         if name in catalog
     }
-    every = {**measured, **unprofiled_gpus(models, catalog).by_instance}
+    others = offer_targets(models, catalog).by_instance
+    every = {**measured, **{name: (target.gpu, target.host) for name, target in others.items()}}
     if targets is None:
         return every, {}
     gpus_only: dict[str, Placed] = {}
@@ -342,7 +341,7 @@ def _on_gpu(model: RateModel, step: _Step, placed: Placed) -> _OnGpu:
         log_sd=float(log_sd),
         basis=Basis.MEASURED if instance else Basis.TRANSFERRED,
         notes=(Note(Code.REGIME, said=regime.words),),
-        reach=Reach({instance or gpu.name: 1.0}, work_ms + start_ms, launch_ms),
+        parts=LatencyParts(work_ms + start_ms, launch_ms),
     )
     return _OnGpu(found, regime)
 
@@ -360,7 +359,7 @@ def _fits(
     if models.memory is None:
         return {}
     memories = {catalog[name].gpu_memory_gib for name in instances}
-    share = precision_of(models)[0].activation_share if half else 1.0
+    share = precision_of(models).activation_share if half else 1.0
     answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies, share) for one in memories}
     return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
 

@@ -122,7 +122,7 @@ def test_the_shipped_laws_know_every_profiled_instance(models):
     }
     for name, row in transfer.step.instances.items():
         assert len(row.kind_log_speeds) == len(row.benchmark_kinds_ms) == len(KINDS)
-        assert transfer.step.host(name).log_sd == 0.13
+        assert transfer.step.hosts[name].log_sd == 0.13
 
 
 def test_the_shipped_transfer_says_what_stands_behind_a_gpu(models):
