@@ -222,7 +222,7 @@ def run_estimate(options: argparse.Namespace) -> None:
     for gpu, step in found.gpus.items():
         interval = step.interval_at()
         within = "" if interval is None else f" ({format_ms(interval.low_ms)} to {format_ms(interval.high_ms)})"
-        print(f"{gpu}: {format_ms(step.latency_ms)} per step{within}; no offer has this GPU.")
+        print(f"{gpu}: {format_ms(step.latency_ms)} per step{within}.")
     if answer.profiled is not None:
         print(disagreement_words(answer.disagreements))
 

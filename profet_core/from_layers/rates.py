@@ -127,6 +127,9 @@ def case_of(counts: Counts) -> Case:
 
 #: Below this batch a step waits for its host more than for its GPU.
 SMALL_BATCH = 16
+_USUAL_BATCH = 64
+#: Part of what small batches say of a GPU that holds at large ones.
+_MIN_EFFECT = 0.3
 
 
 @dataclass(frozen=True)
@@ -137,11 +140,19 @@ class GpuEffects:
     ----------
     log_costs : added to the log cost of each kind, (kinds,).
     log_sd : uncertainty of its speed. rows : steps that it was fitted on.
+    is_small : whether all of them had small batches, whose values may stay in the cache: at larger ones less holds.
     """
 
     log_costs: FloatArray
     log_sd: float
     rows: int
+    is_small: bool
+
+    def at(self, batch_size: int) -> FloatArray:
+        """What holds at a batch size, (kinds,)."""
+        share = max(SMALL_BATCH / batch_size, _MIN_EFFECT) if self.is_small and batch_size > SMALL_BATCH else 1.0
+        found: FloatArray = share * self.log_costs
+        return found
 
 
 @dataclass(frozen=True)
@@ -258,7 +269,9 @@ class RateModel:
     fitted_on: Mapping[str, str]
     checksum: str = ""
 
-    def costs_ms(self, gpu: Gpu, mode: Mode, framework: Framework, instance: str = "") -> FloatArray:
+    def costs_ms(
+        self, gpu: Gpu, mode: Mode, framework: Framework, instance: str = "", batch_size: int = _USUAL_BATCH
+    ) -> FloatArray:
         """Milliseconds per unit of work of each kind, (kinds,): the reciprocals of the rates."""
         powers = np.full(len(KINDS), self.powers[1])
         powers[: len(FLOPS)] = self.powers[0]
@@ -267,7 +280,7 @@ class RateModel:
         if framework is self.measured and instance in self.instances:
             effects = self.instances[instance].effects
         if effects is not None:
-            logs = logs + effects.log_costs
+            logs = logs + effects.at(batch_size)
         costs: FloatArray = np.exp(logs)
         return costs
 
@@ -294,7 +307,7 @@ class RateModel:
         if is_measured and instance in self.instances:
             log_launch += self.instances[instance].log_launch
         return Parts(
-            work_ms=work_of(counts, batch_size) * self.costs_ms(gpu, mode, framework, instance),
+            work_ms=work_of(counts, batch_size) * self.costs_ms(gpu, mode, framework, instance, batch_size),
             launch_ms=counts.operations * math.exp(log_launch) * host.launch,
             start_ms=math.exp(framework.log_start_ms),
         )
@@ -371,7 +384,7 @@ def _kinds(row: object) -> FloatArray:
 
 
 def _effects(row: JsonObject) -> GpuEffects:
-    return GpuEffects(_kinds(row["log_costs"]), finite_number(row["log_sd"]), int(row["rows"]))
+    return GpuEffects(_kinds(row["log_costs"]), finite_number(row["log_sd"]), int(row["rows"]), bool(row["is_small"]))
 
 
 def _framework(row: JsonObject) -> Framework:

@@ -200,10 +200,10 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
     first = sizes[known[0]]
     if len(known) == 1:
         share = (pixels / first.pixels) ** 2
-        grown = {
+        scaled = {
             name: value * share if name.endswith(("_flops", "_elements")) else value for name, value in _values(first)
         }
-        return _counts({**grown, "pixels": pixels})
+        return _counts({**scaled, "pixels": pixels})
     # The two sizes around it; beyond all, the nearest two.
     above, below = (
         min(

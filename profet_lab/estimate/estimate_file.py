@@ -19,6 +19,7 @@ from profet_core.from_layers.rates import (
     ONCE,
     RATES_NAME,
     RATES_VERSION,
+    SMALL_BATCH,
     Mode,
     RateModel,
     load_rates,
@@ -37,6 +38,8 @@ from profet_lab.tasks import Progress
 
 RATES_TABLE = "rates.csv"
 _DIGITS = 4
+#: Uncertainty of the speed of a GPU that is known at small batches alone, by judgment.
+_SMALL_LOG_SD = 0.15
 #: Compute capability of Ampere.
 _RECENT = 8.0
 
@@ -85,7 +88,9 @@ def coefficients(asked: Problem, fitted: Fitted, point_log_sd: float) -> dict[st
             own = of(f"kind on {specific}", kind, name) + of(f"group on {specific}", group_of(kind), name)
             logs.append(_rounded(own - (of("gpu", part, gpu) if part else 0.0)))
         number = int(np.sum(rows.gpus == gpu))
-        return {"log_costs": logs, "log_sd": 0.0 if number >= OFTEN else _rounded(point_log_sd), "rows": number}
+        is_small = bool(rows.batch_sizes[rows.gpus == gpu].max() < SMALL_BATCH)
+        log_sd = _SMALL_LOG_SD if is_small else 0.0 if number >= OFTEN else _rounded(point_log_sd)
+        return {"log_costs": logs, "log_sd": log_sd, "rows": number, "is_small": is_small}
 
     instances = sorted({str(name) for name in rows.instances.tolist()} - {""})
     gpu_of = {name: load_gpus().find(offers[name].gpu, offers[name].gpu_memory_gib).name for name in instances}

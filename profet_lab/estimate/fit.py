@@ -222,12 +222,12 @@ def fit(asked: Problem, warm: Fitted | None = None) -> Fitted:
         gradient = weighted @ errors + precision * (theta - means)
         while True:
             step = np.linalg.solve(gram + damping * np.diag(np.diag(gram)), -gradient)
-            tried, *rest = cost(theta + step)
+            tried, tried_errors, tried_parts = cost(theta + step)
             if tried <= now or damping > _MAX_DAMPING:
                 break
             damping *= 4
         gain = (now - tried) / now
-        theta, now, errors, parts = theta + step, tried, rest[0], rest[1]
+        theta, now, errors, parts = theta + step, tried, tried_errors, tried_parts
         damping = max(damping / 4, 1e-6)
         if gain < _CONVERGED:
             break

@@ -110,7 +110,7 @@ def estimate_rows(all_latencies: pd.DataFrame, folder: Path) -> EstimateRows:
 
 def cells(all_latencies: pd.DataFrame) -> list[_Step]:
     """PROFET's workloads: the median of their repeats."""
-    table = all_latencies.groupby(["instance", *WORKLOAD], as_index=False)["batch_latency_ms"].median()
+    table = all_latencies.groupby(["instance", *WORKLOAD], as_index=False)[["batch_latency_ms"]].median()
     offers, gpus = load_shipped(), load_gpus()
     found = []
     for row in table.to_dict("records"):
