@@ -53,7 +53,7 @@ answers
 """
 #: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
-limits
+limits, file_names
 record
 unpacking
 chrome_trace, protobuf_wire, kernel_names, nested_times
