@@ -112,7 +112,7 @@ def test_this_profile_s_step_comes_back_in_the_answer_and_stays_known(open_app, 
     app = edit(open_app(), "own-gpus", CARD | {"step_ms": 55, "tdp_w": 320})
     assert not app.error and not app.exception
     assert steps(app)[MINE] == "55.0 ms"
-    assert column(app, "$/h")[MINE] == "$0.06", "its electricity"
+    assert column(app, "$/h")[MINE] == "$0.064", "its electricity"
     edit(app, "own-gpus", changed={0: {"usd_per_hour": 2}})
     assert (steps(app)[MINE], column(app, "$/h")[MINE]) == ("55.0 ms", "$2.00")
     assert app.session_state["own_gpus"][0].source == "a step of 55.0 ms that you measured"
@@ -206,7 +206,7 @@ def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app, 
     assert not mine.error and not mine.exception
     # The box of anchors is searched by its labels.
     labels = [label for label in mine.selectbox(key="anchor").options if "my." in label]
-    assert labels == ["g4dn.xlarge (Tesla T4, AWS), my.t4", "NVIDIA L4, my.l4"]
+    assert labels == ["T4 (g4dn.xlarge), my.t4", "NVIDIA L4, my.l4"]
     assert listed(mine) == {**shipped, "my.l4": "$0.70", "my.t4": "$0.70", "g4dn.xlarge": "$0.40"}
     assert "my.l4" in column(go(mine, "predict"), "Instance") and not mine.error
     for session in (other.run(), open_app(), open_app(price_my_l4="3")):
