@@ -73,10 +73,12 @@ def test_an_upload_here_is_shown_here_and_joins_the_list(open_app, samples):
     assert facts(inside(app))["Batch size"] == "16" and held.name == "mine.json"
     app.button(key="compare:remove").click().run()
     assert listing(app).value == FIRST
-    app.selectbox(key="profiles:sample").set_value(LENET).run()
-    assert listing(app).value == LENET and app.selectbox(key="profiles:sample").value is None
+    app.multiselect(key="compare_samples").select(LENET).run()
+    assert listing(app).value == LENET
     assert facts(app)["Pixels"] == "32" and not app.exception
     shown = {"view": "inside", "inspect": LENET, "compare_samples": f"{VGG},{LENET}"}
     assert dict(app.query_params) == shown
-    app.button(key="compare:remove").click().run()
-    assert listing(app).value == FIRST and dict(app.query_params) == {"view": "inside", "compare_samples": VGG}
+    app.multiselect(key="compare_samples").unselect(LENET).run()
+    assert listing(app).value == VGG
+    app.multiselect(key="compare_samples").unselect(VGG).run()
+    assert listing(app).value == FIRST and dict(app.query_params) == {"view": "inside", "compare_samples": ""}
