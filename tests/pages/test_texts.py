@@ -18,9 +18,9 @@ from ui.state.session import SECTIONS, Texts
 def test_sections_open_by_click_and_by_link(open_app):
     app = open_app("about")
     assert not app.table and link(app) == {}
-    app = open_sections(app, "prices", "credits")
+    app = open_sections(app, "precisions", "credits")
     assert not app.error and len(app.table) == 1
-    assert link(app) == {"open": "prices,credits"}
+    assert link(app) == {"open": "precisions,credits"}
     app = open_app("about", **link(app))
     assert len(app.table) == 1 and VERSION in lines(app.caption)[-1]
 
