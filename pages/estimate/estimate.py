@@ -177,7 +177,7 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
 def _linked() -> tuple[Part | str, ...]:
     """What the chosen hardware depends on; a network's file can't be in a link."""
     if session.file.hardware == "cpus":
-        return "hardware", session.manycore
+        return "hardware", session.manycore, session.manycore_table
     return session.file, "precision", session.training, session.offers, session.estimate_table
 
 

@@ -482,6 +482,7 @@ class Session:
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
+    manycore_table = Table("manycore")
 
     @property
     def slots(self) -> tuple[Slot, Slot]:
