@@ -59,13 +59,13 @@ def trade_off(
     ends = [(plan.total_s, plan.total_usd) for plan in plans]
     spans = [plan.interval for plan in plans if plan.interval]
     ends += [end for span in spans for end in ((span.low_s, span.low_usd), (span.high_s, span.high_usd))]
-    times, dollars = [end[0] for end in ends], [end[1] for end in ends]
     unit = shared_time_unit(plan.total_s for plan in plans)
     seconds = unit.seconds
-    _, x = Shown(f"Time ({unit.name})", format_significant).axis([time_s / seconds for time_s in times])
+    times, dollars = [time_s / seconds for time_s, _ in ends], [usd for _, usd in ends]
+    _, x = Shown(f"Time ({unit.name})", format_significant).axis(times)
     _, y = Shown("Cost", format_usd, prefix="$").axis(dollars)
     # Labels of the frontier stand to the left of their marks.
-    x["range"] = [math.log10(min(times) / seconds) - 0.2, math.log10(max(times) / seconds) + 0.1]
+    x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
     frontier = sorted((plan for plan in plans if plan.label in best), key=lambda plan: plan.total_s)
     lines = [
         _line(
@@ -88,7 +88,7 @@ def trade_off(
         name="Time against cost, one point per instance",
         hovermode="closest",
         shapes=[
-            *_limit("x", "deadline", deadline_s and deadline_s / seconds, [time_s / seconds for time_s in times]),
+            *_limit("x", "deadline", deadline_s and deadline_s / seconds, times),
             *_limit("y", "budget", budget_usd, dollars),
         ],
     )
@@ -120,11 +120,7 @@ def _marks(
         "text": [short if plan.label in {*best, *named} else "" for plan, short in zip(plans, shorts, strict=True)],
         "textposition": ["bottom left" if plan.label in best else "top right" for plan in plans],
         "mode": "markers+text",
-        "marker": {
-            "color": COLORS[word],
-            "size": [13 if plan.label in best else 9 for plan in plans],
-            "opacity": 1,
-        },
+        "marker": {"color": COLORS[word], "size": [13 if plan.label in best else 9 for plan in plans], "opacity": 1},
         "unselected": {"marker": {"opacity": 1}},
         "cliponaxis": False,
         "customdata": [plan.label for plan in plans],
@@ -183,11 +179,7 @@ def show_none(rows: Sequence[OfferRow], batch_size: int | None) -> None:
 
 
 _TIME = {Per.STEP: "Latency per step", Per.EPOCH: "Time per epoch", Per.TRAINING: "Training time"}
-_COST = {
-    Per.STEP: f"Cost per {COSTED_STEPS:,} steps",
-    Per.EPOCH: "Cost per epoch",
-    Per.TRAINING: "Training cost",
-}
+_COST = {Per.STEP: f"Cost per {COSTED_STEPS:,} steps", Per.EPOCH: "Cost per epoch", Per.TRAINING: "Training cost"}
 #: Letters of a machine's code in front of its bars.
 _CODE_LETTERS = 26
 #: What an anchor's latency is, whoever measured it.

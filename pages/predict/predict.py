@@ -145,7 +145,7 @@ def main(resources: Resources) -> None:
 
 def _answered(resources: Resources) -> Answered:
     network = current_network(resources)
-    return Answered(network, *_advised(resources, network))
+    return network, *_advised(resources, network)
 
 
 def _advised(resources: Resources, network: Predicted) -> tuple[AdviseAnswer, list[OfferRow]]:

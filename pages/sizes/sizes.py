@@ -134,9 +134,8 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
     row, plans = curve.row, [point.plan for point in curve.points]
     found = [_value(plan, shows) for plan in plans]
     ends = [each for _, each in found if each is not None]
-    label = plans[0].name
     return Curve(
-        label=f"{label} (anchor)" if row.is_anchor else label,
+        label=f"{plans[0].name}{' (anchor)' * row.is_anchor}",
         look=gpu_look(row.offer.gpu),
         sizes=sizes,
         values=[value for value, _ in found],
@@ -148,19 +147,14 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
 
 def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
     """Milliseconds per step, images per second, seconds or US dollars, with both ends of its interval."""
-    step, total = plan.step_interval, plan.interval
-    values = {"latency": plan.latency_ms, "images": plan.images_per_s, "time": plan.total_s, "cost": plan.total_usd}
-    value = values[shows]
-    if step is None or total is None:
-        return value, (value, value) if plan.basis.is_exact else None
-    per_s = plan.batch_size * MS_PER_S
-    ends = {
-        "latency": (step.low_ms, step.high_ms),
-        "images": (per_s / step.high_ms, per_s / step.low_ms),
-        "time": (total.low_s, total.high_s),
-        "cost": (total.low_usd, total.high_usd),
-    }
-    return value, ends[shows]
+    step, total, per_s = plan.step_interval, plan.interval, plan.batch_size * MS_PER_S
+    value, ends = {
+        "latency": (plan.latency_ms, step and (step.low_ms, step.high_ms)),
+        "images": (plan.images_per_s, step and (per_s / step.high_ms, per_s / step.low_ms)),
+        "time": (plan.total_s, total and (total.low_s, total.high_s)),
+        "cost": (plan.total_usd, total and (total.low_usd, total.high_usd)),
+    }[shows]
+    return value, ends or ((value, value) if plan.basis.is_exact else None)
 
 
 run_page(
