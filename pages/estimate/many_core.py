@@ -110,8 +110,8 @@ def show_many_core() -> None:
     as_published = PUBLISHED.get(network.name) is network and training == PUBLISHED_TRAINING[network.name]
     published_min = PUBLISHED_PREDICTIONS_MIN[network.name] if as_published else {}
     drawn = manycore(network, training, _GRID)
-    figure = curves(_curves(drawn.rows, published_min), _SHOWN[session.manycore.manycore_shows], _AXIS)
-    show_chart(figure, "threads")
+    shown, beyond = _SHOWN[session.manycore.manycore_shows], machine.cores * len(machine.cpi)
+    show_chart(curves(_curves(drawn.rows, published_min), shown, _AXIS, at=beyond), "threads")
     for note in drawn.notes:
         st.caption(plain(note))
     result_table(

@@ -162,7 +162,10 @@ def _shown(plans: Sequence[WholeNodePlan]) -> list[WholeNodePlan]:
 def _why_none(question: ScaleoutQuestion) -> str:
     """Why no offer has a plan, and what to do."""
     if question.global_batch is not None:
-        return f"No machine can share a global batch of {question.global_batch}: choose another one or fewer GPUs."
+        return (
+            f"No machine can share a global batch of {question.global_batch}: each GPU needs a whole number of images, "
+            "16 or more. Choose another batch or fewer GPUs."
+        )
     if question.total_gpus is not None:
         return (
             f"No offer makes {question.total_gpus} GPUs of whole machines: choose another number or clear the filter."
