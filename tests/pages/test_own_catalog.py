@@ -16,7 +16,7 @@ from tests.pages.conftest import (
     lines,
     link,
     open_prices,
-    open_sections,
+    open_section,
     upload,
 )
 from tests.pages.expected import FIRST, Core
@@ -190,7 +190,7 @@ def server_file(tmp_path, monkeypatch):
 
 def listed(app) -> dict[str, str]:
     """Instance -> price an hour, as the table that About leads to has it."""
-    open_sections(go(app, "about"), "prices")
+    open_section(go(app, "about"), "prices")
     next(button for button in app.button if "offers and prices" in button.label).click().run()
     return column(app, "$/h")
 
@@ -246,7 +246,7 @@ def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
     app = open_prices(open_app())
     assert "2 rows are this server's own list, which its operator shows to everyone." in lines(app.caption)
     assert any(
-        "2 rows are this server's own list" in line for line in lines(open_sections(go(app, "about"), "prices").caption)
+        "2 rows are this server's own list" in line for line in lines(open_section(go(app, "about"), "prices").caption)
     ), "on About too"
     found = listed(app)
     assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.70", "$0.40")

@@ -54,8 +54,7 @@ def test_links_of_predict_lead_inside_what_it_shows(open_app, samples):
     assert "no GPU time" in lines(app.warning)[0] and not app.exception
     app = open_app(source="upload")
     go(app, "about", **link_of(app, "How to record a profile"))
-    opened = {section.label: section.proto.expanded for section in app.expander}
-    assert opened.pop("Record a profile") and not any(opened.values())
+    assert app.segmented_control(key="open").value == "record"
 
 
 def link_of(app, label: str) -> dict[str, str]:
