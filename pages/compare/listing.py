@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from profet_core import InstancePrediction, Prediction, ProfetError, Profile, ProfileError
+from profet_core import Prediction, ProfetError, Profile, ProfileError
 from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
 from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json import write_profile
@@ -44,11 +44,6 @@ class Candidate:
     def name(self) -> str:
         """As shown."""
         return self.held.name
-
-    @property
-    def predictions(self) -> Sequence[InstancePrediction]:
-        """Of every instance; empty where nothing is predicted."""
-        return () if self.prediction is None else self.prediction.predictions
 
 
 def listed(resources: Resources) -> list[Candidate]:
@@ -100,10 +95,11 @@ _PREFIX, _WIDGET = "compare", "inspected"
 
 
 def chosen_of(compared: Sequence[Candidate]) -> Candidate:
-    """The profile that is edited and looked into."""
-    every = {one.held.key: one for one in compared}
-    wanted = session.compare.inspect or session.compare.inspect_own
-    return every[wanted if wanted in every else _usual(compared)]
+    """The profile that is edited and looked into: the chosen one, else Predict's, the visitor's newest, the first."""
+    by_key = {one.held.key: one for one in compared}
+    own = [one for one in compared if one.held.is_own]
+    usual = (*(one for one in compared if one.on_predict), *own[-1:], compared[0])[0]
+    return by_key.get(session.compare.inspect or session.compare.inspect_own or "", usual)
 
 
 def edit_profiles(
@@ -150,13 +146,6 @@ def _choose_last_sample() -> None:
 def _take(_new: Sequence[Held], last: Held) -> tuple[str, ...]:
     _choose(last.key)
     return ()
-
-
-def _usual(compared: Sequence[Candidate]) -> str:
-    """The one that Predict shows, else the visitor's newest, else the first sample."""
-    own = [one.held.key for one in compared if one.held.is_own]
-    answers = [one.held.key for one in compared if one.on_predict]
-    return (*answers, *own[-1:], compared[0].held.key)[0]
 
 
 def _choose(key: str) -> None:

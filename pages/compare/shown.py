@@ -70,12 +70,10 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
         preset_choice()
         offer_buttons(resources)
         gpus_place = st.container(width="content")
-    refused = [one for one in compared if one.refusal]
-    if refused:
+    if refused := [one for one in compared if one.refusal]:
         lines = "\n".join(f"- **{plain(one.name)}**: {plain(one.refusal)}" for one in refused)
         st.error(f"No prediction for these profiles:\n{lines}", icon=":material/error:")
-    waiting = [one.name for one in compared if one.prediction is None and not one.refusal]
-    if waiting:
+    if waiting := [one.name for one in compared if one.prediction is None and not one.refusal]:
         st.info(f"Choose the anchor of {plain(', '.join(waiting))} under *Profiles*.", icon=":material/help:")
     known = [one for one in compared if one.prediction is not None]
     if not known:
@@ -97,23 +95,21 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
         row_key=lambda row: row.offer.label,
     )
     st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs. {price_line(row.offer for row in rows)}")
-    warned = [one for one in compared if one.warnings and not one.refusal]
-    if warned:
-        count = f"{len(warned)} profile{'s' if len(warned) > 1 else ''}"
-        with st.expander(f"Warnings for {count}", icon=":material/warning:"):
+    if warned := [one for one in compared if one.warnings and not one.refusal]:
+        with st.expander(f"Warnings for {len(warned)} profile{'s' * (len(warned) > 1)}", icon=":material/warning:"):
             for one in warned:
-                lines = "\n".join(f"- {plain(line)}" for line in one.warnings)
-                st.markdown(f"**{plain(one.name)}**\n{lines}")
+                st.markdown("\n- ".join([f"**{plain(one.name)}**", *map(plain, one.warnings)]))
 
 
 def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[CompareRow]:
     """Every offer that the filter leaves and one of them is predicted on."""
     anchors, each = set(), list[dict[str, Plan]]()
     for one in known:
-        anchors |= {one.prediction.anchor} if one.prediction else set()
-        steps, meta = [row for row in one.predictions if row.latency_ms is not None], one.held.profile.meta
-        plans = offered_plans(resources, steps, meta.batch_size or 1)
-        each.append({plan.label: Per.STEP.of(_ANY_WORKLOAD, plan) for plan in plans})
+        if (prediction := one.prediction) is not None:
+            anchors.add(prediction.anchor)
+            steps = [row for row in prediction.predictions if row.latency_ms is not None]
+            plans = offered_plans(resources, steps, one.held.profile.meta.batch_size or 1)
+            each.append({plan.label: Per.STEP.of(_ANY_WORKLOAD, plan) for plan in plans})
     first = {label: plan for plans in reversed(each) for label, plan in plans.items()}
     return [
         CompareRow(plan, tuple(plans.get(label) for plans in each), bool(anchors & {plan.instance, plan.offer.gpu}))

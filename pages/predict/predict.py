@@ -225,10 +225,4 @@ def _linked() -> Iterable[Part | str]:
     return *session.asked, session.training, session.offers, session.predict, session.predict_table
 
 
-run_page(
-    "",
-    main,
-    _linked,
-    sidebar,
-    alone=True,
-)
+run_page("", main, _linked, sidebar, alone=True)

@@ -19,13 +19,7 @@ from ui.charts import show_chart
 from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
-from ui.inputs.fields import (
-    SIZE_LABELS,
-    choice,
-    size_sliders,
-    validation_input,
-    workload_input,
-)
+from ui.inputs.fields import SIZE_LABELS, choice, size_sliders, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
 from ui.predicted import PAGE, Predicted, current_network

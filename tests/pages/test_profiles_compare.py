@@ -163,7 +163,7 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     request = Request(Workload(1, 1), Limits())
     rows = []
     for offer in offers:
-        steps = [next(row for row in one.predictions if row.instance == offer.name) for one in found]
+        steps = [next(row for row in one.prediction.predictions if row.instance == offer.name) for one in found]
         plans = [Per.STEP.of(request.workload, plan_of(request, step, offer)) for step in steps]
         rows.append(CompareRow(plans[0], tuple(plans), False))
     shown = bars(found, rows, "latency")
@@ -173,7 +173,7 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     assert [bar.value for bar in drawn] == 3 * [expected[offer.name] for offer in offers]
     assert all(bar.low < bar.value < bar.high for bar in drawn if bar.low)
     assert sum(bar.low is not None for bar in drawn) == 3 * 3
-    costs = {one.instance: one.cost_per_1000_steps_usd for one in found[0].predictions}
+    costs = {one.instance: one.cost_per_1000_steps_usd for one in found[0].prediction.predictions}
     drawn = [bar.value for bar in bars(found, rows, "cost") if bar.value is not None]
     assert drawn == pytest.approx(3 * [costs[offer.name] for offer in offers])
 
