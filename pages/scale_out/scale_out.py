@@ -98,7 +98,7 @@ def main(resources: Resources) -> None:
         raise InputError(_why_none(question))
     rows = _shown(answering.plans)
     if not rows:
-        st.info("No machine here has these GPUs. Choose *All offers*.", icon=":material/info:")
+        st.info("No machine here has these GPUs. Choose *All*.", icon=":material/info:")
         return
     chosen = next((row for row in rows if row.label == session.scale_out_table.open), rows[0])
     _chart(answering.on(chosen.label), chosen)

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.advice.plans import Plan
-from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
+from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
 from profet_core.memory.fit import does_not_fit
 from profet_core.messages import Code
 from profet_core.sizes.axes import KNOTS, axis_range
@@ -79,9 +79,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     )
     known = {curve.row.label: curve for curve in answer.curves}
     if not known:
-        st.info(
-            "Nothing to show for these instances. Choose *All offers*, or clear the filter.", icon=":material/info:"
-        )
+        st.info("Nothing to show for these instances. Choose *All*, or clear the filter.", icon=":material/info:")
         return
     with gpus_place:
         drawn = drawn_rows([curve.row for curve in answer.curves], keep=session.sizes_table.open)
@@ -104,13 +102,11 @@ def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
     largest = axis == "batch" and session.sizes.each_at == "largest"
     columns = size_columns(shared_time_unit(row.plan.total_s for row in answer.rows), with_batch=largest)
     result_table(
-        sorted(answer.rows, key=_by_cost),
+        sorted(answer.rows, key=lambda row: (row.plan.total_usd, row.plan.total_s)),
         columns,
         choices=session.sizes_table,
         stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",
-        title="Every instance at its largest batch that fits"
-        if largest
-        else f"{SIZE_LABELS[axis]} {at}: every instance",
+        title=f"Every instance: {'largest batch that fits' if largest else f'{SIZE_LABELS[axis].lower()} {at}'}",
         row_key=lambda row: row.plan.label,
     )
     without = [curve.row.offer.name for curve in answer.curves if does_not_fit(curve.row.fit)]
@@ -118,10 +114,6 @@ def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
         shown, more = ", ".join(without[:4]), f" and {len(without) - 4} more" if len(without) > 4 else ""
         st.caption(plain(f"Doesn't fit in memory at this size: {shown}{more}."))
     st.caption(price_line(row.plan.offer for row in answer.rows))
-
-
-def _by_cost(row: SizePoint) -> tuple[float, float]:
-    return row.plan.total_usd, row.plan.total_s
 
 
 def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
