@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from profet_core.catalog.naming import price_source
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.layers.reading import FORMATS
 from profet_core.multi_gpu.step import MOST_GPUS
@@ -16,7 +17,6 @@ from profet_core.prediction.unprofiled import basis_by_instance
 from profet_core.sizes.axes import axis_range
 from profet_core.units import format_usd
 from profet_core.version import VERSION
-from ui.columns import price_source
 from ui.frame import run_page
 from ui.inputs.prices import say_whose
 from ui.inputs.uploads import max_upload_mb
@@ -24,7 +24,7 @@ from ui.recorder import recorder_address, recorder_wheel
 from ui.state.resources import Resources
 from ui.state.session import session
 from ui.tables import MISSING, show_table
-from ui.words import one_line_errors, plain, rule_phrase, show_code, show_text
+from ui.words import one_line_errors, plain, show_code, show_text
 
 _HERE = Path(__file__)
 
@@ -71,7 +71,7 @@ def _method(resources: Resources) -> None:
     low, high = MEASURED_EPOCH_FACTOR
     show_text(
         _HERE.with_name("method.md"),
-        rule=rule_phrase(resources.models.method("default").with_latency),
+        rule=resources.models.method("default").with_latency.words,
         level="90%" if scale is None else f"{100 * scale.level:.0f}%",
         most_gpus=MOST_GPUS,
         batch="{}-{}".format(*axis_range("batch")),

@@ -20,7 +20,7 @@ from ui.inputs.fields import number_field
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
 from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import Predicted, current_network
-from ui.state.own import asked_profile, held_in, own_profiles, remove_own, set_recorded
+from ui.state.own import asked_profile, held_in, remove_own, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import session
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
@@ -60,7 +60,7 @@ def listed(resources: Resources) -> list[Candidate]:
     state, shown = session.compare, held_in(resources, session.profile)
     predicts = [] if shown.is_own else [shown.key]
     inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
-    own = list(own_profiles().values())
+    own = list(session.own.own_profiles.values())
     taken = {one.name for one in own}
     samples = []
     for key in dict.fromkeys((*predicts, *state.compare_samples, *inspected)):
@@ -179,7 +179,7 @@ def _choose(key: str) -> None:
     if left and left not in (ON_PREDICT, session.profile.sample, *state.compare_samples):
         # Listed until now only because a link chose it.
         state.compare_samples = [*state.compare_samples, left]
-    own = key in own_profiles()
+    own = key in session.own.own_profiles
     state.inspect, state.inspect_own = (None, key) if own else (key, None)
 
 

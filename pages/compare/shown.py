@@ -13,11 +13,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
 from profet_core import InstancePrediction, Profile
+from profet_core.advice.per import COSTED_STEPS
 from profet_core.advice.plans import Plan
 from profet_core.answers.predict import Side, answer_inside
 from profet_core.catalog import Instance
-from profet_core.catalog.naming import offer_name
+from profet_core.catalog.naming import offer_name, price_line, price_words
 from profet_core.cost import cost_usd
+from profet_core.prediction.checks import steps_words
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms, format_usd
@@ -38,16 +40,15 @@ from ui.charts import (
     value_axis,
     whiskers,
 )
-from ui.columns import COSTED_STEPS, INSTANCE, price_words
+from ui.columns import INSTANCE
 from ui.curves import gpu_look
 from ui.exports import export_row
 from ui.inputs.fields import choice
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
-from ui.inputs.profile import price_line, steps_words
 from ui.state.resources import Resources
 from ui.state.session import CompareView, session
 from ui.tables import MISSING, Column, Value, result_table, show_table
-from ui.words import marked, plain, show_warning
+from ui.words import plain, show_warning
 
 _TITLES = {"latency": "Latency (ms/step)", "cost": "Cost per 1,000 steps ($)"}
 #: Profiles in the chart, and letters of a line of their names; operations in the other chart, the others are one bar.
@@ -167,7 +168,9 @@ def _column(place: int, one: Candidate, metric: str) -> Column[CompareRow]:
 
     def cell(row: CompareRow) -> str:
         found, known = row.found[place], value(row)
-        return MISSING if known is None or found is None else marked(words(known), found.basis)
+        if known is None or found is None:
+            return MISSING
+        return words(known) + "*" * found.basis.is_rough
 
     def data(row: CompareRow) -> dict[str, Value]:
         ends, found = row.ends(place, metric) or (None, None, None), row.found[place]

@@ -112,7 +112,7 @@ def test_this_profile_s_step_comes_back_in_the_answer_and_stays_known(open_app, 
     app = edit(open_app(), "own-gpus", CARD | {"step_ms": 55, "tdp_w": 320})
     assert not app.error and not app.exception
     assert steps(app)[MINE] == "55.0 ms"
-    assert column(app, "$/h")[MINE] == "$0.06", "its electricity"
+    assert column(app, "$/h")[MINE] == "$0.064", "its electricity"
     edit(app, "own-gpus", changed={0: {"usd_per_hour": 2}})
     assert (steps(app)[MINE], column(app, "$/h")[MINE]) == ("55.0 ms", "$2.00")
     assert app.session_state["own_gpus"][0].source == "a step of 55.0 ms that you measured"
