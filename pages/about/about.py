@@ -13,7 +13,7 @@ from profet_core.layers.reading import FORMATS
 from profet_core.multi_gpu.step import MOST_GPUS
 from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
-from profet_core.prediction.unprofiled import basis_by_instance
+from profet_core.prediction.targets import basis_by_instance
 from profet_core.sizes.axes import axis_range
 from profet_core.units import format_usd
 from profet_core.version import VERSION

@@ -206,7 +206,7 @@ def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app, 
     assert not mine.error and not mine.exception
     # The box of anchors is searched by its labels.
     labels = [label for label in mine.selectbox(key="anchor").options if "my." in label]
-    assert labels == ["g4dn.xlarge (Tesla T4, AWS), my.t4", "NVIDIA L4, my.l4"]
+    assert labels == ["T4 (g4dn.xlarge), my.t4", "NVIDIA L4, my.l4"]
     assert listed(mine) == {**shipped, "my.l4": "$0.70", "my.t4": "$0.70", "g4dn.xlarge": "$0.40"}
     assert "my.l4" in column(go(mine, "predict"), "Instance") and not mine.error
     for session in (other.run(), open_app(), open_app(price_my_l4="3")):
