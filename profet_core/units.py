@@ -240,3 +240,12 @@ def _range(low: float, high: float) -> str:
         if ends[0] != ends[1]:
             return "–".join(ends)
     return format_significant(high, 2)
+
+
+def format_ms_range(low_ms: float, high_ms: float) -> str:
+    """Format an interval of latencies, the unit once.
+
+    >>> format_ms_range(190.2, 205.4)
+    '190–205 ms'
+    """
+    return f"{format_significant(low_ms)}–{format_ms(high_ms)}"

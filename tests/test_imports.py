@@ -39,7 +39,8 @@ CORE = """
 arrays, errors, messages, version
 latency
 units, files, sandbox, whole_files
-catalog, collected, profiles, typed_numbers
+typed_numbers
+catalog, collected, profiles
 frames
 cost, features, manycore, precision
 ensemble, layers, memory, sizes

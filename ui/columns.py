@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from profet_core.advice.plans import Plan, TotalInterval, Workload, plan_confidence
+from profet_core.advice.per import COSTED_STEPS, Per
+from profet_core.advice.plans import Plan, plan_confidence
 from profet_core.advice.recommend import format_certainty
 from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.answers.sizes import SizePoint
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.interconnects import load_interconnects
-from profet_core.catalog.naming import cloud_words, price_age_years
+from profet_core.catalog.naming import cloud_words, price_source, price_words
 from profet_core.from_layers.estimate import Regime
 from profet_core.latency import HOST_LIMITED, BasisWord
 from profet_core.memory.fit import FitAnswer, does_not_fit
 from profet_core.units import (
-    MS_PER_S,
     TimeUnit,
     format_co2e,
     format_energy,
     format_ms,
+    format_ms_range,
     format_significant,
     format_usd,
     format_usd_range,
-    shared_time_unit,
 )
 from ui.curves import gpu_look
-from ui.tables import DASH, MISSING, Cell, Column, Row, Value
-
-
-def price_words(offer: Instance) -> str:
-    """US dollars an hour of the whole machine, with the year where the price is more than a year old."""
-    old = f" · {offer.as_of[:4]}" if price_age_years(offer.as_of) else ""
-    return f"{format_usd(offer.usd_per_hour)}{old}"
-
-
-def price_source(entry: Instance) -> str:
-    """Where a price is from: '2026, us-east-1, on-demand', on one line."""
-    if not entry.as_of:
-        return entry.market
-    text = f"{entry.as_of}, {entry.region}, {entry.market}"
-    return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{NON-BREAKING HYPHEN}")
+from ui.tables import MISSING, Cell, Column, Row, Value
 
 
 class PlanRow(Protocol):
@@ -73,56 +58,33 @@ def _offer_cell(row: PlanRow, code: str = "") -> Cell:
     return Cell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
 
 
-Ends = tuple[float, float] | None
-
-
 def _range(
     key: str,
     title: str,
-    ends: Callable[[Row], Ends],
+    ends: Callable[[Plan], tuple[float, float] | None],
     words: Callable[[float, float], str],
-    names: tuple[str, str],
+    low: str,
     beneath: str,
     **more: Any,
-) -> Column[Row]:
-    """An interval, sorted by its upper end; `names` of both ends in exports, `beneath` the column that it is of."""
+) -> Column[PlanRow]:
+    """An interval, sorted by its upper end; `low`: name of its lower end in exports; `beneath`: the column it is of."""
     return Column(
         key,
         title,
-        lambda row: (found := ends(row)) and found[1],
-        cell=lambda row: MISSING if (found := ends(row)) is None else words(*found),
-        data=lambda row: dict(zip(names, ends(row) or (None, None), strict=True)),
+        lambda row: (found := ends(row.plan)) and found[1],
+        cell=lambda row: MISSING if (found := ends(row.plan)) is None else words(*found),
+        data=lambda row: dict(zip((low, low.replace("low", "high")), ends(row.plan) or (None, None), strict=True)),
         narrow_under=beneath,
         **{"tip": "90% prediction interval. Sorted by its upper end.", **more},
     )
 
 
-def _seconds(row: PlanRow) -> Ends:
-    ends = row.plan.interval
-    return ends and (ends.low_s, ends.high_s)
+def _seconds(plan: Plan) -> tuple[float, float] | None:
+    return plan.interval and plan.interval.seconds
 
 
-def _dollars(row: PlanRow) -> Ends:
-    ends = row.plan.interval
-    return ends and (ends.low_usd, ends.high_usd)
-
-
-def _step_ends(row: PlanRow) -> Ends:
-    ends = row.plan.step_interval
-    return ends and (ends.low_ms, ends.high_ms)
-
-
-def format_range_ms(low_ms: float, high_ms: float) -> str:
-    """An interval of latencies: '190–205 ms'; the unit once."""
-    return f"{format_significant(low_ms)}{DASH}{format_ms(high_ms)}"
-
-
-def _cost_range(of: str) -> Column[PlanRow]:
-    """Of an "epoch" or the "training"; shown where it is chosen."""
-    names = (f"{of}_low_usd", f"{of}_high_usd")
-    return _range(
-        "cost_range_usd", "Cost range", _dollars, format_usd_range, names, beneath=f"{of}_usd", by_default=False
-    )
+def _usd(plan: Plan) -> tuple[float, float] | None:
+    return plan.interval and plan.interval.usd
 
 
 def _fit_cell(row: PlanRow) -> str:
@@ -130,14 +92,6 @@ def _fit_cell(row: PlanRow) -> str:
     if row.fit is None:
         return MISSING
     return f"{row.fit.verdict}, ≤ {row.fit.largest_batch:,}" if row.fit.largest_batch else row.fit.verdict
-
-
-def _fits(row: PlanRow) -> str | None:
-    return None if row.fit is None else row.fit.verdict.value
-
-
-def _largest_batch(row: PlanRow) -> int | None:
-    return None if row.fit is None else row.fit.largest_batch
 
 
 #: An instance that one GPU trains on, by its name.
@@ -164,9 +118,9 @@ STEP: Column[PlanRow] = Column(
 STEP_RANGE: Column[PlanRow] = _range(
     "latency_range_ms",
     "Range",
-    _step_ends,
-    format_range_ms,
-    ("step_low_ms", "step_high_ms"),
+    lambda plan: plan.step_interval and (plan.step_interval.low_ms, plan.step_interval.high_ms),
+    format_ms_range,
+    "step_low_ms",
     beneath="latency_ms",
 )
 IMAGES: Column[PlanRow] = Column("images_per_s", "Images/s", lambda row: row.plan.images_per_s, format_significant)
@@ -177,9 +131,12 @@ TRAINING_COST: Column[PlanRow] = Column(
 MEMORY: Column[PlanRow] = Column(
     "memory",
     "Memory",
-    _largest_batch,
+    lambda row: row.fit and row.fit.largest_batch,
     cell=_fit_cell,
-    data=lambda row: {"fits_in_memory": _fits(row), "largest_batch": _largest_batch(row)},
+    data=lambda row: {
+        "fits_in_memory": row.fit and row.fit.verdict.value,
+        "largest_batch": row.fit and row.fit.largest_batch,
+    },
     tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
 )
 
@@ -202,39 +159,6 @@ def basis_column(narrow_under: str) -> Column[PlanRow]:
     )
 
 
-#: Steps that the cost per step is shown for: one costs too little to read.
-COSTED_STEPS = 1_000
-
-
-class Per(StrEnum):
-    """What time and cost are of; the values are those of links and exports."""
-
-    STEP = "step"
-    EPOCH = "epoch"
-    TRAINING = "training"
-
-    def of(self, workload: Workload, plan: Plan) -> Plan:
-        """The plan with this share of its time and cost; a step on several GPUs has as many times the images."""
-        if self is Per.STEP:
-            share = plan.latency_ms / MS_PER_S / plan.total_s
-        else:
-            share = 1 / workload.epochs if self is Per.EPOCH else 1.0
-        costed, ends = share * COSTED_STEPS if self is Per.STEP else share, plan.interval
-        interval = ends and TotalInterval(
-            ends.low_s * share, ends.high_s * share, ends.low_usd * costed, ends.high_usd * costed
-        )
-        return replace(plan, total_s=plan.total_s * share, total_usd=plan.total_usd * costed, interval=interval)
-
-    def unit(self, workload: Workload, plans: Iterable[Plan]) -> TimeUnit:
-        """The one unit that cards, bars, table and dialog show these plans' times in."""
-        return shared_time_unit(self.of(workload, plan).total_s for plan in plans)
-
-    @property
-    def cost_suffix(self) -> str:
-        """What a cost is for, where the view does not say it."""
-        return f" per {COSTED_STEPS:,} steps" if self is Per.STEP else ""
-
-
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """One plan with the time and cost that are shown; energy and CO2e at most, None where not known."""
@@ -245,35 +169,6 @@ class TableRow:
     co2e_kg: float | None
 
 
-#: Shown where they are chosen; the same whatever time and cost are of.
-_MORE: tuple[Column[TableRow], ...] = (
-    STEP,
-    IMAGES,
-    Column("in_time", "In time", lambda row: row.plan.in_time, format_certainty, tip="Chance to keep to the deadline."),
-    Column(
-        "in_budget",
-        "Within budget",
-        lambda row: row.plan.in_budget,
-        format_certainty,
-        tip="Chance to keep to the budget.",
-    ),
-    MEMORY,
-)
-_PRICE: tuple[Column[TableRow], ...] = (
-    Column("provider", "Cloud", lambda row: cloud_words(row.plan.offer.provider), export="cloud"),
-    Column("market", "Market", lambda row: row.plan.offer.market),
-    Column("region", "Region", lambda row: row.plan.offer.region),
-    Column(
-        "price_from",
-        "Price from",
-        lambda row: row.plan.offer.as_of,
-        cell=lambda row: "your guess" if is_guess(row.plan.offer) else price_source(row.plan.offer),
-        data=lambda row: {"price_as_of": row.plan.offer.as_of, "price_source": row.plan.offer.source},
-    ),
-    Column("status", "Status", lambda row: row.plan.offer.status),
-)
-
-
 def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
     """All columns of Predict, in their order; the first six are shown until others are chosen.
 
@@ -281,12 +176,25 @@ def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
     """
     tip = "Time and cost move together along it."
     cost = f"cost_per_{COSTED_STEPS}_steps" if per is Per.STEP else per.value
-    names, energy = (f"{cost}_low_usd", f"{cost}_high_usd"), cost.replace("cost", "energy")
-    ends = (f"{per}_low_s", f"{per}_high_s")
-    time_range: Column[TableRow] = _range("time_range", "Range", _seconds, unit.range_words, ends, beneath="time")
+    energy = cost.replace("cost", "energy")
+    time_range: Column[PlanRow] = _range(
+        "time_range", "Range", _seconds, unit.range_words, f"{per}_low_s", beneath="time"
+    )
     more: tuple[Column[TableRow], ...] = (
-        _range("cost_range", "Cost range", _dollars, format_usd_range, names, beneath="cost", tip=tip),
-        *_MORE,
+        _range("cost_range", "Cost range", _usd, format_usd_range, f"{cost}_low_usd", beneath="cost", tip=tip),
+        STEP,
+        IMAGES,
+        Column(
+            "in_time", "In time", lambda row: row.plan.in_time, format_certainty, tip="Chance to keep to the deadline."
+        ),
+        Column(
+            "in_budget",
+            "Within budget",
+            lambda row: row.plan.in_budget,
+            format_certainty,
+            tip="Chance to keep to the budget.",
+        ),
+        MEMORY,
         Column(
             "energy_kwh",
             "Energy",
@@ -305,7 +213,17 @@ def predict_columns(per: Per, unit: TimeUnit) -> tuple[Column[TableRow], ...]:
             tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "
             "2023 (Green Software Foundation, Cloud Region Metadata). No number where the region is not in it.",
         ),
-        *_PRICE,
+        Column("provider", "Cloud", lambda row: cloud_words(row.plan.offer.provider), export="cloud"),
+        Column("market", "Market", lambda row: row.plan.offer.market),
+        Column("region", "Region", lambda row: row.plan.offer.region),
+        Column(
+            "price_from",
+            "Price from",
+            lambda row: row.plan.offer.as_of,
+            cell=lambda row: "your guess" if is_guess(row.plan.offer) else price_source(row.plan.offer),
+            data=lambda row: {"price_as_of": row.plan.offer.as_of, "price_source": row.plan.offer.source},
+        ),
+        Column("status", "Status", lambda row: row.plan.offer.status),
     )
     return (
         Column(
@@ -363,7 +281,16 @@ def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column[Si
         _hidden(IMAGES),
         Column("training_s", "Training time", lambda row: row.plan.total_s, unit.words),
         TRAINING_COST,
-        _cost_range("training"),
+        _hidden(
+            _range(
+                "cost_range_usd",
+                "Cost range",
+                _usd,
+                format_usd_range,
+                "training_low_usd",
+                "training_usd",
+            )
+        ),
         _hidden(MEMORY),
         basis_column("training_usd"),
     )
@@ -414,11 +341,9 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
         ),
         _hidden(IMAGES),
         Column("epoch_s", "Epoch time", lambda row: row.epoch_s, unit.words),
-        _range(
-            "epoch_range_s", "Range", _seconds, unit.range_words, ("epoch_low_s", "epoch_high_s"), beneath="epoch_s"
-        ),
+        _range("epoch_range_s", "Range", _seconds, unit.range_words, "epoch_low_s", beneath="epoch_s"),
         Column("epoch_usd", "Epoch cost", lambda row: row.epoch_usd, format_usd, tip="You pay for whole machines."),
-        _cost_range("epoch"),
+        _hidden(_range("cost_range_usd", "Cost range", _usd, format_usd_range, "epoch_low_usd", "epoch_usd")),
         Column(
             "usd_per_hour",
             "$/h",
@@ -448,7 +373,7 @@ def out_columns(unit: TimeUnit) -> tuple[Column[WholeNodePlan], ...]:
             data=_links,
             by_default=False,
         ),
-        _hidden(MEMORY, data=lambda row: {"fits_in_memory": _fits(row)}),
+        _hidden(MEMORY, data=lambda row: {"fits_in_memory": row.fit and row.fit.verdict.value}),
     )
 
 

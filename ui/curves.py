@@ -87,17 +87,10 @@ class Shown:
 
 def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log: bool = True) -> Part:
     """An axis from `low` to `high` of what is counted, such as GPUs: ticks at these numbers alone."""
-    return {
-        "title": {"text": title},
-        "type": "log" if log else "linear",
-        # A little beyond: Plotly leaves out a tick that rounding puts outside.
-        "range": [math.log10(low), math.log10(high) + 1e-3] if log else [low, high],
-        "tickvals": list(ticks),
-        "ticktext": [f"{tick:,}" for tick in ticks],
-        "showgrid": False,
-        "fixedrange": True,
-        "hoverformat": ",d",
-    }
+    # A little beyond: Plotly leaves out a tick that rounding puts outside.
+    kind, ends = ("log", [math.log10(low), math.log10(high) + 1e-3]) if log else ("linear", [low, high])
+    named: Part = {"tickvals": list(ticks), "ticktext": [f"{tick:,}" for tick in ticks], "hoverformat": ",d"}
+    return value_axis(title, type=kind, range=ends, showgrid=False, **named)
 
 
 def size_axis(axis: str, sizes: Sequence[int], *, log: bool = True) -> Part:

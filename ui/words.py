@@ -13,9 +13,7 @@ from string import Template
 
 import streamlit as st
 
-from profet_core import Models, NoPredictionError, Prediction, ProfetError
-from profet_core.artifacts.models import EnsembleRule
-from profet_core.latency import Basis
+from profet_core import NoPredictionError, ProfetError
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d)(?![a-zA-Z]))")
@@ -51,29 +49,9 @@ def show_code(code: str, *, wrap_lines: bool = False) -> None:
     st.code(code, language=None, wrap_lines=wrap_lines)
 
 
-#: Marks a latency in charts if its GPU, or the anchor's, is not in the training data.
-MARK = "*"
-
-
-def marked(label: str, basis: Basis) -> str:
-    """An instance's label for a chart."""
-    return f"{label}{MARK}" if basis.is_rough else label
-
-
 def sentence(line: str) -> str:
     """A line that begins with a capital."""
     return line[:1].upper() + line[1:]
-
-
-def rule_phrase(rule: EnsembleRule) -> str:
-    """'median of 3 models'."""
-    return f"{rule.combine} of {len(rule.members)} models" if len(rule.members) > 1 else "one model"
-
-
-def joined_phrase(models: Models, prediction: Prediction) -> str:
-    """How a prediction was joined from its members' latencies: 'median of three models'."""
-    method = models.method(prediction.method)
-    return rule_phrase(method.without_latency if prediction.anchor_latency_ms is None else method.with_latency)
 
 
 _LOG = logging.getLogger(__name__)
@@ -138,11 +116,6 @@ def inside_link(label: str, sample: str | None = None) -> None:
 def about_link(label: str, icon: str, section: str) -> None:
     """A link to a section of About."""
     st.page_link(page_path("about"), label=label, icon=f":material/{icon}:", query_params={"open": section})
-
-
-def custom_gpu_link() -> None:
-    """A link to how a GPU is measured."""
-    about_link("Custom GPU", "memory", "own_gpu")
 
 
 def record_link(*, hint: bool = False) -> None:

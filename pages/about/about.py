@@ -22,7 +22,7 @@ from ui.recorder import recorder_address, recorder_wheel
 from ui.state.resources import Resources
 from ui.state.session import Texts, session
 from ui.tables import show_table
-from ui.words import one_line_errors, page_path, plain, rule_phrase, show_code, show_text
+from ui.words import one_line_errors, page_path, plain, show_code, show_text
 
 _HERE = Path(__file__)
 
@@ -58,7 +58,7 @@ def _method(resources: Resources) -> None:
     low, high = MEASURED_EPOCH_FACTOR
     show_text(
         _HERE.with_name("method.md"),
-        rule=rule_phrase(resources.models.method("default").with_latency),
+        rule=resources.models.method("default").with_latency.words,
         level="90%" if scale is None else f"{100 * scale.level:.0f}%",
         most_gpus=MOST_GPUS,
         batch="{}-{}".format(*axis_range("batch")),

@@ -20,7 +20,7 @@ from ui.inputs.fields import number_field, some_of
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
 from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import Predicted, current_network
-from ui.state.own import asked_profile, held_in, own_profiles, remove_own, set_recorded
+from ui.state.own import asked_profile, held_in, remove_own, set_recorded
 from ui.state.resources import Held, Resources
 from ui.state.session import CompareView, session
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
@@ -51,7 +51,7 @@ def listed(resources: Resources) -> list[Candidate]:
     state, shown = session.compare, held_in(resources, session.profile)
     predicts = [] if shown.is_own else [shown.key]
     inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
-    own = list(own_profiles().values())
+    own = list(session.own.own_profiles.values())
     taken = {one.name for one in own}
     samples = []
     for key in dict.fromkeys((*predicts, *state.compare_samples, *inspected)):
@@ -149,7 +149,7 @@ def _take(_new: Sequence[Held], last: Held) -> tuple[str, ...]:
 
 
 def _choose(key: str) -> None:
-    own = key in own_profiles()
+    own = key in session.own.own_profiles
     session.compare.inspect, session.compare.inspect_own = (None, key) if own else (key, None)
 
 

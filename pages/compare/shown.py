@@ -10,23 +10,25 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
 from profet_core import Profile
+from profet_core.advice.per import COSTED_STEPS, Per
 from profet_core.advice.plans import Plan, Workload
 from profet_core.answers.predict import Side, answer_inside
 from profet_core.catalog import Instance
+from profet_core.catalog.naming import price_line, price_words
+from profet_core.prediction.checks import steps_words
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms, format_usd
 from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
-from ui.columns import COSTED_STEPS, INSTANCE, Per, price_words
+from ui.columns import INSTANCE
 from ui.curves import gpu_look
 from ui.exports import export_row
 from ui.inputs.fields import choice
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
-from ui.inputs.profile import price_line, steps_words
 from ui.state.resources import Resources
 from ui.state.session import CompareView, session
 from ui.tables import MISSING, Column, Value, result_table, show_table
-from ui.words import marked, plain, show_warning
+from ui.words import plain, show_warning
 
 _TITLES = {"latency": "Latency (ms/step)", "cost": f"Cost per {COSTED_STEPS:,} steps ($)"}
 _WORDS = {"latency": format_ms, "cost": format_usd}
@@ -144,7 +146,7 @@ def _column(place: int, one: Candidate, metric: str) -> Column[CompareRow]:
 
     def cell(row: CompareRow) -> str:
         plan = row.plans[place]
-        return MISSING if plan is None else marked(words(_ends(plan, metric)[0]), plan.basis)
+        return MISSING if plan is None else words(_ends(plan, metric)[0]) + "*" * plan.basis.is_rough
 
     def data(row: CompareRow) -> dict[str, Value]:
         plan, names = row.plans[place], (unit, f"low_{unit}", f"high_{unit}", "basis")

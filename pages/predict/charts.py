@@ -10,6 +10,7 @@ from functools import partial
 import streamlit as st
 
 from profet_core.advice.advise import OfferRow
+from profet_core.advice.per import COSTED_STEPS, Per
 from profet_core.advice.plans import Limits, Plan, Workload
 from profet_core.advice.recommend import Goal, Recommendation, Recommended, format_certainty, frontier
 from profet_core.advice.words import alternative_sentence, card_title, closest_sentence, skipped_sentence
@@ -33,7 +34,6 @@ from ui.charts import (
     show_legend,
     text_color,
 )
-from ui.columns import COSTED_STEPS, Per
 from ui.curves import Shown
 from ui.state.session import session
 from ui.words import plain, sentence
@@ -147,7 +147,7 @@ def show_cards(found: Recommended, workload: Workload, per: Per) -> None:
 def _lines(card: Recommendation, workload: Workload, per: Per, unit: TimeUnit, *, limited: bool) -> list[str]:
     plan, shown = card.plan, per.of(workload, card.plan)
     ends, likely = shown.interval, plan.within_limits
-    spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
+    spread = f":small[({plain(format_usd_range(*ends.usd))})]" if ends else ""
     numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
     small = []
     if card.alternative is not None:
@@ -248,8 +248,8 @@ def _pair(row: OfferRow, name: str, plan: Plan, unit: TimeUnit, *, dimmed: bool 
         )
 
     return (
-        bar(plan.total_s, ends and (ends.low_s, ends.high_s), unit.words, unit.range_words, unit.seconds),
-        bar(plan.total_usd, ends and (ends.low_usd, ends.high_usd), format_usd, format_usd_range),
+        bar(plan.total_s, ends and ends.seconds, unit.words, unit.range_words, unit.seconds),
+        bar(plan.total_usd, ends and ends.usd, format_usd, format_usd_range),
     )
 
 

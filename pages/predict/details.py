@@ -8,21 +8,21 @@ import streamlit as st
 
 from pages.predict.charts import why_not
 from profet_core.advice.advise import OfferRow
+from profet_core.advice.per import Per
 from profet_core.advice.plans import Plan, Request
 from profet_core.advice.recommend import compare, others_of_gpus
 from profet_core.advice.words import comparison_sentences
 from profet_core.answers.advise import AdviseAnswer
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, machine_words, offer_name
+from profet_core.catalog.naming import cloud_words, machine_words, offer_name, price_source, price_words
 from profet_core.messages import Code
 from profet_core.precision.names import is_half
 from profet_core.units import TimeUnit, format_ms, format_usd, format_usd_range
-from ui.columns import Per, price_source, price_words
 from ui.inputs.fields import choice, number_field, select
 from ui.predicted import Predicted
 from ui.state.resources import Resources
 from ui.state.session import DEFAULT_METHOD, USUAL_PLAN, Field, Network, Offers, PredictView, session
-from ui.words import joined_phrase, plain, sentence, unbroken
+from ui.words import plain, sentence, unbroken
 
 #: Other offers of the same GPU that are named; the table has them all.
 _ALSO_NAMED = 8
@@ -73,8 +73,8 @@ def _totals(shown: Plan, per: Per, unit: TimeUnit) -> str:
     """Time and cost as on its card and its bars, with their ranges."""
     ends, time, cost = shown.interval, unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
     if ends is not None:
-        time += f" ({unit.range_words(ends.low_s, ends.high_s)})"
-        cost += f" ({format_usd_range(ends.low_usd, ends.high_usd)})"
+        time += f" ({unit.range_words(*ends.seconds)})"
+        cost += f" ({format_usd_range(*ends.usd)})"
     return plain(f"{time}, {cost}")
 
 
@@ -136,8 +136,10 @@ def _computed(resources: Resources, network: Predicted, row: OfferRow, plan: Pla
     prediction = network.training.prediction
     lines = [sentence(part) for part in plan.latency_note.split("; ") if part]
     rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
+    method = resources.models.method(prediction.method)
+    rule = method.without_latency if prediction.anchor_latency_ms is None else method.with_latency
     if members := ", ".join(f"{name} {format_ms(ms)}" for one in rows for name, ms in one.members.items()):
-        lines.append(f"Models, at the profile's size: {members} ({joined_phrase(resources.models, prediction)})")
+        lines.append(f"Models, at the profile's size: {members} ({rule.words})")
     if row.fit is not None:
         lines.append(f"Memory: {row.fit.why}")
     return [plain(f"{line}.") for line in lines]

@@ -13,14 +13,15 @@ from pages.predict.charts import show_bars, show_cards, show_none, show_scatter
 from pages.predict.details import Answered, opened_row, show_details
 from profet_core import ProfetError
 from profet_core.advice.advise import OfferRow, Preset, Sort, advice_on, sorted_rows
+from profet_core.advice.per import COSTED_STEPS, Per
 from profet_core.advice.plans import Plan, Workload
 from profet_core.advice.words import headline
 from profet_core.answers.advise import AdviseAnswer, answer_advise
-from profet_core.catalog.naming import machine_words, offer_name
+from profet_core.catalog.naming import machine_words, offer_name, price_line
 from profet_core.cost import training_energy
 from profet_core.documents.report import report_html, report_source
 from profet_core.messages import Code
-from ui.columns import COSTED_STEPS, Per, TableRow, predict_columns
+from ui.columns import TableRow, predict_columns
 from ui.exports import export_row
 from ui.frame import run_page, write_link
 from ui.inputs.fields import (
@@ -37,7 +38,7 @@ from ui.inputs.fields import (
     workload_input,
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, missing_input, network_input, price_line, second_input, show_notices
+from ui.inputs.profile import latency_question, missing_input, network_input, second_input, show_notices
 from ui.predicted import PAGE, MissingAnchorError, Predicted, current_network, shown_words
 from ui.state.own import held_in
 from ui.state.resources import Resources

@@ -10,7 +10,7 @@ import streamlit as st
 
 from profet_core.advice.whole_nodes import CurveRow, ScaledEpoch, ScaledTraining, WholeNodePlan
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
-from profet_core.catalog.naming import offer_name
+from profet_core.catalog.naming import offer_name, price_line
 from profet_core.errors import InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.multi_gpu.law import Strategy
@@ -30,7 +30,7 @@ from ui.inputs.fields import (
     validation_input,
 )
 from ui.inputs.offers import chosen_rows, offer_buttons, offer_values, preset_choice
-from ui.inputs.profile import latency_question, network_input, price_line, show_notices
+from ui.inputs.profile import latency_question, network_input, show_notices
 from ui.predicted import PAGE, current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources

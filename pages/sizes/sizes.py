@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.advice.plans import Plan
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
+from profet_core.catalog.naming import price_line
 from profet_core.memory.fit import does_not_fit
 from profet_core.messages import Code
 from profet_core.sizes.axes import KNOTS, axis_range
@@ -21,7 +22,7 @@ from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
 from ui.inputs.fields import SIZE_LABELS, choice, size_sliders, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
-from ui.inputs.profile import latency_question, network_input, price_line, second_input, show_notices
+from ui.inputs.profile import latency_question, network_input, second_input, show_notices
 from ui.predicted import PAGE, Predicted, current_network
 from ui.state.resources import Resources
 from ui.state.session import SizesView, session

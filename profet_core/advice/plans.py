@@ -117,6 +117,16 @@ class TotalInterval:
     low_usd: float
     high_usd: float
 
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Both endpoints of the time."""
+        return self.low_s, self.high_s
+
+    @property
+    def usd(self) -> tuple[float, float]:
+        """Both endpoints of the cost."""
+        return self.low_usd, self.high_usd
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

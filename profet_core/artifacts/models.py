@@ -72,6 +72,11 @@ class EnsembleRule:
     combine: str
     weights: tuple[float, ...] | None = None
 
+    @property
+    def words(self) -> str:
+        """'median of 3 models'."""
+        return f"{self.combine} of {len(self.members)} models" if len(self.members) > 1 else "one model"
+
 
 @dataclass(frozen=True, slots=True)
 class Method:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 from weakref import ref
 
-from profet_core.catalog.gpus import Gpus, load_gpus
+from profet_core.catalog.gpus import Gpus, gpu_model, load_gpus
 from profet_core.catalog.instance import (
     MACHINE_COLUMNS,
     MARKETPLACE,
@@ -21,7 +22,7 @@ from profet_core.catalog.instance import (
     SPOT,
     Instance,
 )
-from profet_core.catalog.naming import nearest
+from profet_core.catalog.naming import cloud_words, nearest
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
 
@@ -115,6 +116,23 @@ class Catalog(dict[str, Instance]):
         place = {name: number for number, name in enumerate(dict.fromkeys([*self, *(row.name for row in own)]))}
         return Catalog(sorted([*rows, *own], key=lambda row: place[row.name]))
 
+    def filter_options(self) -> dict[str, tuple[str, ...]]:
+        """Field of `Narrowing` -> what offers can be filtered by, sorted.
+
+        Regions are whole ones, and what several have in common, such as "US" of "Texas, US, NA"; GPUs are models.
+        """
+        offers = self.all_offers
+        regions = {offer.region for offer in offers}
+        parts = Counter(part for region in regions for part in region.split(", "))
+        # Links join names by commas.
+        gpus = {gpu_model(name) for name in {offer.gpu for offer in offers} if "," not in name}
+        return {
+            "provider": tuple(sorted({offer.provider for offer in offers})),
+            "region": tuple(sorted(regions | {part for part, times in parts.items() if times > 1})),
+            "gpu": tuple(sorted(gpus, key=str.casefold)),
+            "gpu_count": tuple(str(count) for count in sorted({offer.gpu_count for offer in offers})),
+        }
+
 
 def _rank(row: Instance) -> tuple[int, bool, bool, float]:
     market = _MARKET_ORDER.index(row.market) if row.market in _MARKET_ORDER else len(_MARKET_ORDER)
@@ -203,6 +221,8 @@ def _at_discount(offer: Instance, discount: float) -> Instance:
 
 #: Confidence levels, ascending.
 CONFIDENCE_WORDS = ("rough", "fair", "good")
+#: Minimum confidence -> what passes.
+CONFIDENCE_LABELS = dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True))
 #: Filters that custom hardware need not pass.
 _PLACES = ("region", "market")
 _FIELD_WORDS = {"provider": "cloud", "region": "region", "market": "market", "gpu": "GPU"}
@@ -343,3 +363,32 @@ def _what_there_is(field: str, narrowing: Narrowing, offers: Sequence[Instance])
     wanted = value[0] if isinstance(value, tuple) else str(value)
     close = difflib.get_close_matches(wanted, known, n=_MOST_CLOSE) if len(known) > _MOST_SHOWN else []
     return f"choose one of {'; '.join(sorted(close or known)[:_MOST_SHOWN])}"
+
+
+def filter_words(narrowing: Narrowing, options: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Field that filters -> what is chosen of `Catalog.filter_options`, in words: 'T4 or V100', 'not Verda'."""
+
+    def some(name: str, words: Callable[[str], str] = str) -> str:
+        chosen = getattr(narrowing, name)
+        excepted = _excepted(chosen, options[name])
+        # All of them: each is chosen while some are about to be removed.
+        if len(chosen) == len(options[name]):
+            return ""
+        return f"not {' or '.join(map(words, excepted))}" if excepted else " or ".join(map(words, chosen))
+
+    found = {
+        "gpu": some("gpu"),
+        "provider": some("provider", cloud_words),
+        "region": narrowing.region,
+        "market": narrowing.market,
+        "min_memory_gib": narrowing.min_memory_gib and f"{narrowing.min_memory_gib:g} GiB or more",
+        "gpu_count": narrowing.gpu_count and f"GPUs in a machine: {' or '.join(map(str, narrowing.gpu_count))}",
+        "confidence": narrowing.confidence and f"confidence: {CONFIDENCE_LABELS[narrowing.confidence]}",
+    }
+    return {name: words for name, words in found.items() if words}
+
+
+def _excepted(chosen: Sequence[str], options: Sequence[str]) -> list[str]:
+    """The options that aren't chosen, if they are few beside the chosen ones; else none."""
+    others = [option for option in options if option not in chosen]
+    return others if len(others) * 2 < len(chosen) else []

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import date
 
 from profet_core.catalog.instance import ON_DEMAND, OWN_PRICE, OWN_PROVIDER, Instance
+from profet_core.units import format_usd
 
 #: Names as the clouds write them; others stay as written.
 _CLOUDS = {
@@ -103,3 +104,36 @@ def old_price_note(offer: Instance, today: date | None = None) -> str:
     if years < 1:
         return ""
     return f"price from {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old"
+
+
+def price_words(offer: Instance) -> str:
+    """US dollars an hour of the whole machine, with the year where the price is more than a year old."""
+    old = f" · {offer.as_of[:4]}" if price_age_years(offer.as_of) else ""
+    return f"{format_usd(offer.usd_per_hour)}{old}"
+
+
+def price_source(entry: Instance) -> str:
+    """Where a price is from: '2026, us-east-1, on-demand', on one line."""
+    if not entry.as_of:
+        return entry.market
+    text = f"{entry.as_of}, {entry.region}, {entry.market}"
+    return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{NON-BREAKING HYPHEN}")
+
+
+def price_line(offers: Iterable[Instance]) -> str:
+    """When the newest prices are from."""
+    dates = sorted({offer.as_of for offer in offers if offer.as_of})
+    if not dates:
+        return ""
+    year, _, more = dates[-1].partition("-")
+    newest = f"{calendar.month_name[int(more[:2])]} {year}" if more else year
+    mixed = price_age_years(dates[0]) > price_age_years(dates[-1])
+    return f"Prices as of {newest}{'; older ones show their year' if mixed else ''}."
+
+
+def instance_words(entry: Instance) -> str:
+    """'g4dn.xlarge (Tesla T4, AWS)', with 'retired' where it can't be rented any more."""
+    gpus = entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} x {entry.gpu}"
+    cloud = "" if entry.provider == OWN_PROVIDER else cloud_words(entry.provider)
+    retired = "retired" if entry.status == "retired" else ""
+    return f"{entry.name} ({', '.join(filter(None, (gpus, cloud, retired)))})"

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
-from profet_core.catalog.collection import Catalog
-from profet_core.catalog.gpus import load_gpus, told_memory_gib
+from profet_core.catalog.collection import HOME_REGION, Catalog
+from profet_core.catalog.gpus import Gpus, load_gpus, told_memory_gib
 from profet_core.catalog.instance import (
     FILE_COLUMNS,
     MACHINE_COLUMNS,
     OFFER_COLUMNS,
+    ON_DEMAND,
     OPTIONAL_COLUMNS,
     OWN_PROVIDER,
     REQUIRED_COLUMNS,
@@ -26,6 +29,7 @@ from profet_core.catalog.instance import (
 from profet_core.catalog.tables import Row, file_text, read_records, shipped_text, table_text
 from profet_core.errors import CatalogError, InputError
 from profet_core.files import home_folder
+from profet_core.typed_numbers import as_typed
 from profet_core.whole_files import only_one, write_whole
 
 #: Path of the file; set but empty: no file, even if one is at the default path.
@@ -278,3 +282,66 @@ def writable(path: Path | None, variable: str) -> Path:
 def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
     """`rows` with each of `new` replacing the same offer, or added at the end."""
     return list({row.offer_key: row for row in (*rows, *new)}.values())
+
+
+#: Custom rows of one visitor of a server.
+MAX_CUSTOM_ROWS = 200
+#: What pages show as it is.
+_SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
+
+
+def default_cells() -> dict[str, str]:
+    """Cells of a custom row that may be empty."""
+    return {
+        "market": ON_DEMAND,
+        "region": HOME_REGION,
+        "os": "linux",
+        "as_of": date.today().isoformat(),
+        "source": "given by the user",
+    }
+
+
+def custom_cells(row: Instance, shared: Catalog, gpus: Gpus) -> dict[str, str]:
+    """A visitor's row as cells to edit; without those of a listed machine, which stays as it is listed."""
+    texts = {column: str(getattr(row, column)) for column in ("market", "region", "as_of", "source")}
+    cells = {"instance": row.name, "usd_per_hour": as_typed(row.usd_per_hour), **texts}
+    if row.name in shared:
+        return cells
+    memory = {} if row.gpu in gpus else {"gpu_memory_gib": as_typed(row.gpu_memory_gib)}
+    return cells | {"gpu": row.gpu, "gpu_count": f"{row.gpu_count}"} | memory
+
+
+def custom_row(cells: Row, shared: Catalog, gpus: Gpus, gpu_instances: Collection[str]) -> Instance:
+    """A visitor's row, empty cells by default; CatalogError names what is wrong in one line.
+
+    `gpu_instances`: names of the instances of their custom GPUs.
+    """
+    gpu = gpus.get(cells["gpu"])
+    memory = {"gpu_memory_gib": str(gpu.memory_gib)} if gpu is not None and cells["instance"] not in shared else {}
+    given = {column: text for column, text in cells.items() if text}
+    cells = dict.fromkeys(FILE_COLUMNS, "") | default_cells() | given | memory
+    name = cells["instance"]
+    same = next((known for known in shared if known.lower() == name.lower()), name)
+    if same != name:
+        raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
+    if name.lower() in gpu_instances:
+        raise CatalogError(f"{name} is the instance of a custom GPU: give this row another name.")
+    row = own_row(cells, shared)
+    for column, text in (("name", name), ("gpu", row.gpu), ("region", row.region)):
+        if not _SHOWN.fullmatch(text):
+            raise CatalogError(f"{name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
+    shared.with_own([row])
+    return row
+
+
+def check_custom_rows(rows: Sequence[Instance], shared: Catalog) -> None:
+    """Raise CatalogError if a visitor's rows don't agree with each other or with the catalog, or are too many."""
+    keys = [row.offer_key for row in rows]
+    twice = next((row for row in rows if keys.count(row.offer_key) > 1), None)
+    if twice is not None:
+        raise CatalogError(f"{twice.name} has two prices in {twice.region}, {twice.market}: keep one.")
+    if len(rows) > MAX_CUSTOM_ROWS:
+        raise CatalogError(
+            f"You would have {len(rows)} rows of your own, and {MAX_CUSTOM_ROWS} is all there is room for."
+        )
+    shared.with_own(rows)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import final
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
@@ -198,6 +199,7 @@ class Verdict(StrEnum):
     CANT_TELL = "can't tell"
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class FitAnswer:
     """Memory fit of a step.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -106,3 +107,22 @@ def _no_card(name: str) -> str:
     if is_part_of_a_gpu(name):
         return _NO_WHOLE_GPU
     return _NO_CARD if is_laptops(name) else ""
+
+
+def anchor_named(models: Models, catalog: Catalog, name: str) -> str | None:
+    """The one of `anchor_names` that a name means: an instance stands for its GPU; None: nothing has that name."""
+    if name in anchor_names(models):
+        return name
+    try:
+        found = find_anchor(models, catalog, name)
+    except InputError:
+        return None
+    return found.instance if found.gpu is None else found.gpu.name
+
+
+def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
+    """The one anchor that a text, such as a file's name, has a word for, such as "g3s" or "V100"; else None."""
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", text) if re.search(r"[A-Za-z]\d", word)]
+    instances = {one.partition(".")[0]: one for one in anchor_names(models) if one in catalog}
+    found = {instances.get(word.lower()) or anchor_named(models, catalog, word) for word in words} - {None}
+    return found.pop() if len(found) == 1 else None

@@ -18,6 +18,7 @@ from profet_core.messages import Code, Note, not_a_cnn
 from profet_core.precision.names import canonical
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.limits import MAX_STEPS
+from profet_core.profiles.profet_json import VERSION_1
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_IDLE, HOST_PREFIX, IDLE_OPERATIONS, NO_DEVICE, Profile
 from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, whole_number
 
@@ -331,3 +332,32 @@ def _hint(profile: Profile, latency_ms: float, unit: str | None, steps: int | No
     if idle_ms > latency_ms:
         return f"its GPU is idle for {format_ms(idle_ms)} per step. Record a step that doesn't stall, or check it."
     return "check it."
+
+
+#: How the number of steps is known -> in words.
+_KNOWN_BY = {
+    "marked": "marked in the file",
+    "counted": "counted from its operations",
+    "stated": "as the file says",
+    "given": "as you say",
+    "inferred": "by its latency",
+    "assumed": "assumed",
+}
+
+
+def steps_words(profile: Profile) -> str:
+    """'one step, marked in the file', '5 steps, as you say'."""
+    count = "one step" if profile.steps == 1 else f"{profile.steps:,} steps"
+    return f"{count}, {_KNOWN_BY[profile.steps_basis]}"
+
+
+def untold(profile: Profile) -> list[str]:
+    """Of "precision" and "compiled", what the file doesn't tell and may matter.
+
+    Version 1 of PROFET JSON is FP32 and not compiled by definition.
+    """
+    meta = profile.meta
+    recorder = f"{meta.framework or ''} {profile.source_format}".lower()
+    if profile.source_format == VERSION_1 or ("torch" not in recorder and meta.precision is not None):
+        return []
+    return [field for field in ("precision", "compiled") if getattr(meta, field) is None]

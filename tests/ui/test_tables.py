@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from profet_core.advice.plans import Plan
 from profet_core.memory.fit import FitAnswer, Verdict
-from profet_core.units import time_unit
+from profet_core.units import format_ms_range, time_unit
 from tests.made.step_times import offer, planned, row
 from ui.columns import (
     IMAGES,
@@ -25,7 +25,6 @@ from ui.columns import (
     TRAINING_COST,
     basis_column,
     estimate_columns,
-    format_range_ms,
     out_columns,
     size_columns,
 )
@@ -173,7 +172,7 @@ DATA = [
 
 
 def test_ranges_name_the_unit_once():
-    assert format_range_ms(190.2, 205.4) == "190–205 ms"
+    assert format_ms_range(190.2, 205.4) == "190–205 ms"
 
 
 def test_downloads_keep_every_digit():

@@ -9,7 +9,7 @@ from pathlib import Path
 from profet_core import read_profile
 from profet_core.advice.plans import Confidence
 from profet_core.artifacts.models import EnsembleRule
-from ui.words import log_failure, rule_phrase
+from ui.words import log_failure
 
 
 def test_the_mark_is_read_without_color_and_the_word_aloud():
@@ -18,9 +18,9 @@ def test_the_mark_is_read_without_color_and_the_word_aloud():
 
 
 def test_a_method_is_named_by_its_rule():
-    assert rule_phrase(EnsembleRule(("line", "forest", "dense"), "median")) == "median of 3 models"
-    assert rule_phrase(EnsembleRule(("forest", "dense"), "mean")) == "mean of 2 models"
-    assert rule_phrase(EnsembleRule(("forest",), "mean")) == "one model"
+    assert EnsembleRule(("line", "forest", "dense"), "median").words == "median of 3 models"
+    assert EnsembleRule(("forest", "dense"), "mean").words == "mean of 2 models"
+    assert EnsembleRule(("forest",), "mean").words == "one model"
 
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
@@ -12,7 +12,14 @@ import streamlit as st
 from profet_core.advice.advise import Preset, PresetRow, preset_rows
 from profet_core.advice.plans import Limits, Plan, Request, Workload, plan_of
 from profet_core.answers.questions import market_offers, narrowed_rows
-from profet_core.catalog.collection import ANY_MARKET, CONFIDENCE_WORDS, MARKET_CHOICES, Narrowing, NoOffersError
+from profet_core.catalog.collection import (
+    ANY_MARKET,
+    CONFIDENCE_WORDS,
+    MARKET_CHOICES,
+    Narrowing,
+    NoOffersError,
+    filter_words,
+)
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.naming import cloud_words
 from profet_core.fields.questions import AdviseQuestion
@@ -20,7 +27,7 @@ from profet_core.latency import StepTime
 from ui.inputs.fields import choice, number_field, select, some_of, toggle, typed_network
 from ui.inputs.prices import prices_dialog
 from ui.state.own import own_prices
-from ui.state.resources import Resources, offer_choices
+from ui.state.resources import Resources
 from ui.state.session import Offers, SizesView, session
 from ui.words import plain, sentence
 
@@ -32,78 +39,45 @@ def _filter(resources: Resources) -> None:
     """Everything that filters offers behind one button, drawn while it is open."""
     # A button whose label changed would be another one, and closed.
     popover = st.popover("Filter", key="narrowing", on_change="rerun")
-    if popover.open:
-        with popover:
-            _fields(resources)
-
-
-def _fields(resources: Resources) -> None:
+    if not popover.open:
+        return
     chosen_narrowing(resources)
-    known = offer_choices(resources)
-    clouds, gpus = st.columns(2, gap="small")
-    more: Any = {"placeholder": "any", "help": "All except some: select all, then remove those.", "wrap": True}
-    with clouds:
-        some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, **more)
-    with gpus:
-        some_of("GPU", Offers.gpu, known["gpu"], **more)
-    choice("Market", Offers.market)
-    if _spot_counts():
-        number_field(
-            "Spot is cheaper by (%)",
-            Offers.spot_discount,
-            empty="no guess",
-            tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
+    known = resources.catalog.filter_options()
+    with popover:
+        clouds, gpus = st.columns(2, gap="small")
+        more: Any = {"placeholder": "any", "help": "All except some: select all, then remove those.", "wrap": True}
+        with clouds:
+            some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, **more)
+        with gpus:
+            some_of("GPU", Offers.gpu, known["gpu"], **more)
+        choice("Market", Offers.market)
+        if _spot_counts():
+            number_field(
+                "Spot is cheaper by (%)",
+                Offers.spot_discount,
+                empty="no guess",
+                tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
+            )
+        region, memory = st.columns(2, gap="small")
+        with region:
+            # No region is none of the options: a visitor's own may have any name.
+            select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
+        number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="any", at=memory)
+        st.pills(
+            "GPUs in a machine",
+            known["gpu_count"],
+            selection_mode="multi",
+            key=Offers.gpu_count.key,
+            help="None chosen: one, and the smallest node of a GPU that is rented in nodes only.",
+            persist_state="session",
         )
-    region, memory = st.columns(2, gap="small")
-    with region:
-        # No region is none of the options: a visitor's own may have any name.
-        select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
-    number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="any", at=memory)
-    st.pills(
-        "GPUs in a machine",
-        known["gpu_count"],
-        selection_mode="multi",
-        key=Offers.gpu_count.key,
-        help="None chosen: one, and the smallest node of a GPU that is rented in nodes only.",
-        persist_state="session",
-    )
-    toggle("Retired instances", Offers.retired, "Can't be rented any more.")
-    choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
-
-
-def _excepted(chosen: Sequence[str], options: Sequence[str]) -> list[str]:
-    """The options that aren't chosen, if they are few beside the chosen ones; else none."""
-    others = [option for option in options if option not in chosen]
-    return others if len(others) * 2 < len(chosen) else []
-
-
-def _chosen_words(resources: Resources) -> dict[str, str]:
-    """Field that filters -> what is chosen, in words."""
-    narrowing, known = chosen_narrowing(resources), offer_choices(resources)
-
-    def some(name: str, words: Callable[[str], str] = str) -> str:
-        chosen = getattr(narrowing, name)
-        excepted = _excepted(chosen, known[name])
-        # All of them: each is chosen while some are about to be removed.
-        if len(chosen) == len(known[name]):
-            return ""
-        return f"not {' or '.join(map(words, excepted))}" if excepted else " or ".join(map(words, chosen))
-
-    found = {
-        "gpu": some("gpu"),
-        "provider": some("provider", cloud_words),
-        "region": narrowing.region,
-        "market": narrowing.market,
-        "min_memory_gib": narrowing.min_memory_gib and f"{narrowing.min_memory_gib:g} GiB or more",
-        "gpu_count": narrowing.gpu_count and f"GPUs in a machine: {' or '.join(map(str, narrowing.gpu_count))}",
-        "confidence": narrowing.confidence and f"confidence: {Offers.confidence.options[narrowing.confidence]}",
-    }
-    return {name: words for name, words in found.items() if words}
+        toggle("Retired instances", Offers.retired, "Can't be rented any more.")
+        choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
 
 
 def _show_chips(resources: Resources) -> None:
     """What is filtered by, each to remove with one click."""
-    if chosen := _chosen_words(resources):
+    if chosen := filter_words(chosen_narrowing(resources), resources.catalog.filter_options()):
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
             for name, words in chosen.items():
                 more: Any = {"icon": ":material/close:", "icon_position": "right", "args": (name,)}
@@ -113,7 +87,7 @@ def _show_chips(resources: Resources) -> None:
 
 def filter_hint(resources: Resources, error: NoOffersError) -> None:
     """What no offer matches, with a button for each filter without which some do."""
-    chosen = _chosen_words(resources)
+    chosen = filter_words(chosen_narrowing(resources), resources.catalog.filter_options())
     gpu, cloud = chosen.get("gpu", "offer"), f" at {chosen['provider']}" if "provider" in chosen else ""
     others = ", ".join(words for name, words in chosen.items() if name not in ("gpu", "provider"))
     st.info(plain(f"No {gpu}{cloud}{others and f' with {others}'}."), icon=":material/filter_alt:")
@@ -132,7 +106,7 @@ def chosen_narrowing(resources: Resources) -> Narrowing:
     """What the settings ask of an offer; what is there no more, such as an own GPU that was removed, is forgotten."""
     offers = session.offers
     given = offers.provider or offers.region or offers.gpu or offers.gpu_count
-    for name, options in offer_choices(resources).items() if given else ():
+    for name, options in resources.catalog.filter_options().items() if given else ():
         chosen = getattr(offers, name)
         if isinstance(chosen, list):
             kept: object = [value for value in chosen if value in options]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
 
-from profet_core import Catalog, CatalogError, InputError, ProfetError
-from profet_core.catalog import HOME_REGION, MARKETS, Instance
-from profet_core.catalog.instance import FILE_COLUMNS, ON_DEMAND, OWN_HARDWARE
-from profet_core.catalog.own import own_row
+from profet_core import InputError, ProfetError
+from profet_core.catalog import MARKETS, Instance
+from profet_core.catalog.instance import OWN_HARDWARE
+from profet_core.catalog.naming import instance_words
+from profet_core.catalog.own import check_custom_rows, custom_cells, custom_row, default_cells
 from profet_core.catalog.own_gpus import (
     HAS_NONE,
     PRECISIONS,
@@ -34,14 +33,13 @@ from ui.predicted import current_network
 from ui.state.own import forget_other_anchors, own_prices, visitors_resources, without_own_gpus
 from ui.state.resources import Resources, load_resources
 from ui.state.session import session
-from ui.words import custom_gpu_link, one_line_errors, show_error
+from ui.words import about_link, one_line_errors, show_error
 
+_TEXT, _NUMBER, _SELECT = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
 Row = TypeVar("Row")
 Cells = Mapping[str, str]
-#: Of one visitor, and of one machine.
-_MOST_ROWS, _MOST_GPUS = 200, 64
-#: What pages show as it is.
-_SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
+#: Of one machine.
+_MAX_GPUS = 64
 
 
 @st.dialog("Prices", width="large", on_dismiss="rerun")
@@ -63,16 +61,15 @@ def _prices(resources: Resources) -> None:
     names = tuple(name for name in resources.catalog if name not in _own_gpu_instances())
 
     def label(option: object) -> str:
-        name = str(option)
-        return f"{resources.instance_label(name)}, list {format_usd(resources.catalog[name].usd_per_hour)}/h"
+        entry = resources.catalog[str(option)]
+        return f"{instance_words(entry)}, list {format_usd(entry.usd_per_hour)}/h"
 
     st.caption("A price here replaces the list price in every market, and the page's link keeps it.")
-    select, number = st.column_config.SelectboxColumn, st.column_config.NumberColumn
     _own_table(
         "own-prices",
         {
-            "instance": select("Instance", options=names, required=True, format_func=label, width="large"),
-            "usd": number("Your price ($/h)", required=True, min_value=0),
+            "instance": _SELECT("Instance", options=names, required=True, format_func=label, width="large"),
+            "usd": _NUMBER("Your price ($/h)", required=True, min_value=0),
         },
         list(own_prices(resources).items()),
         lambda row: {"instance": row[0], "usd": as_typed(row[1])},
@@ -99,77 +96,37 @@ def say_whose() -> None:
 def _instances(resources: Resources) -> None:
     say_whose()
     shared = load_resources().catalog
-    defaults = {
-        "market": ON_DEMAND,
-        "region": HOME_REGION,
-        "os": "linux",
-        "as_of": date.today().isoformat(),
-        "source": "given by the user",
-    }
-
-    def made(cells: dict[str, str]) -> Instance:
-        name, gpu = cells["instance"], resources.gpus.get(cells["gpu"])
-        if gpu is not None and name not in shared:
-            cells["gpu_memory_gib"] = str(gpu.memory_gib)
-        given = {column: text for column, text in cells.items() if text}
-        return _checked_instance(shared, dict.fromkeys(FILE_COLUMNS, "") | defaults | given)
-
-    def row_cells(row: Instance) -> dict[str, str]:
-        texts = {column: str(getattr(row, column)) for column in ("market", "region", "as_of", "source")}
-        cells = {"instance": row.name, "usd_per_hour": as_typed(row.usd_per_hour), **texts}
-        if row.name in shared:
-            # The machine stays as it is listed.
-            return cells
-        memory = {} if row.gpu in resources.gpus else {"gpu_memory_gib": as_typed(row.gpu_memory_gib)}
-        return cells | {"gpu": row.gpu, "gpu_count": f"{row.gpu_count}"} | memory
-
-    text, number, select = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
+    defaults = default_cells()
     # A custom GPU may have been removed.
     gpus = tuple(dict.fromkeys((*resources.gpus, *(row.gpu for row in session.own.own_instances))))
     columns = {
-        "instance": text("Name", required=True, pinned=True, help="A new name, or an instance to price elsewhere."),
-        "gpu": select("GPU", options=gpus, help="Empty: as in the list of instances."),
-        "gpu_count": number("GPUs", min_value=1, max_value=_MOST_GPUS, step=1, help="Empty: 1, or as listed."),
-        "usd_per_hour": number("Price ($/h)", required=True, min_value=0, help="Of the machine with all its GPUs."),
-        "market": select(
+        "instance": _TEXT("Name", required=True, pinned=True, help="A new name, or an instance to price elsewhere."),
+        "gpu": _SELECT("GPU", options=gpus, help="Empty: as in the list of instances."),
+        "gpu_count": _NUMBER("GPUs", min_value=1, max_value=_MAX_GPUS, step=1, help="Empty: 1, or as listed."),
+        "usd_per_hour": _NUMBER("Price ($/h)", required=True, min_value=0, help="Of the machine with all its GPUs."),
+        "market": _SELECT(
             "Market",
             options=MARKETS,
             default=defaults["market"],
             format_func=lambda name: "my hardware" if name == OWN_HARDWARE else str(name),
         ),
-        "region": text("Region", default=defaults["region"]),
-        "as_of": text("Price date", default=defaults["as_of"], help="Year, year-month or year-month-day."),
-        "source": text("Source", default=defaults["source"]),
+        "region": _TEXT("Region", default=defaults["region"]),
+        "as_of": _TEXT("Price date", default=defaults["as_of"], help="Year, year-month or year-month-day."),
+        "source": _TEXT("Source", default=defaults["source"]),
     }
-    rows = session.own.own_instances
-    _own_table("own-instances", columns, rows, row_cells, made, lambda rows: _put_instances(shared, rows))
 
+    def put(rows: list[Instance]) -> None:
+        check_custom_rows(rows, shared)
+        session.own.own_instances = tuple(rows)
 
-def _checked_instance(shared: Catalog, cells: Cells) -> Instance:
-    """A row of a table's cells; ProfetError: one line that names what is wrong."""
-    name = cells["instance"]
-    same = next((known for known in shared if known.lower() == name.lower()), name)
-    if same != name:
-        raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
-    if name.lower() in _own_gpu_instances():
-        raise CatalogError(f"{name} is the instance of a custom GPU: give this row another name.")
-    row = own_row(cells, shared)
-    for column, text in (("name", name), ("gpu", row.gpu), ("region", row.region)):
-        if not _SHOWN.fullmatch(text):
-            raise CatalogError(f"{name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
-    shared.with_own([row])
-    return row
-
-
-def _put_instances(shared: Catalog, rows: Sequence[Instance]) -> None:
-    keys = [row.offer_key for row in rows]
-    twice = next((row for row in rows if keys.count(row.offer_key) > 1), None)
-    if twice is not None:
-        raise CatalogError(f"{twice.name} has two prices in {twice.region}, {twice.market}: keep one.")
-    if len(rows) > _MOST_ROWS:
-        raise CatalogError(f"You would have {len(rows)} rows of your own, and {_MOST_ROWS} is all there is room for.")
-    shared.with_own(rows)
-    session.own.own_instances = tuple(rows)
+    _own_table(
+        "own-instances",
+        columns,
+        session.own.own_instances,
+        lambda row: custom_cells(row, shared, resources.gpus),
+        lambda cells: custom_row(cells, shared, resources.gpus, _own_gpu_instances()),
+        put,
+    )
 
 
 def _own_gpu_instances() -> frozenset[str]:
@@ -180,30 +137,19 @@ _STEP, _TF32 = "step_ms", "tf32_tensor_dense_tflops"
 
 
 def _gpus(_: Resources) -> None:
-    st.caption(
-        "Enter a GPU and the most similar one. Empty specs are those of the similar GPU. "
-        "For a better prediction, enter the latency of your profile's step on it, or a training throughput."
-    )
-    _own_table("own-gpus", _gpu_columns(), session.own.own_gpus, _gpu_cells, _made_gpu, _put_gpus)
-    st.caption("For better predictions, measure it with `profet collect --quick`.")
-    custom_gpu_link()
-
-
-def _gpu_columns() -> dict[str, Any]:
-    text, number, select = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
     as_similar = "Empty: as the similar GPU."
     step_tip = "Latency of the shown profile's step, at the size it was recorded at, measured without a profiler."
     electricity = f"Empty: its electricity, the power limit at ${USD_PER_KWH:.2f}/kWh."
 
     def positive(label: str, tip: str = as_similar) -> Any:
-        return number(label, min_value=0, help=tip)
+        return _NUMBER(label, min_value=0, help=tip)
 
     def whole(label: str, bounds: tuple[int, int]) -> Any:
-        return number(label, min_value=bounds[0], max_value=bounds[1], step=1)
+        return _NUMBER(label, min_value=bounds[0], max_value=bounds[1], step=1)
 
-    return {
-        "gpu": text("Name", required=True, pinned=True),
-        "like": select("Similar to", options=tuple(load_resources().gpus.shipped), required=True),
+    columns = {
+        "gpu": _TEXT("Name", required=True, pinned=True),
+        "like": _SELECT("Similar to", options=tuple(load_resources().gpus.shipped), required=True),
         _STEP: positive("Step (ms)", step_tip),
         "times_reference": positive("Relative speed", "From a measured step. Empty: not known."),
         "usd_per_hour": positive("Price ($/h)", electricity),
@@ -213,12 +159,19 @@ def _gpu_columns() -> dict[str, Any]:
         _TF32: positive("TF32 (TFLOP/s)", f"Dense, on tensor cores. {as_similar} 0: none."),
         "tdp_w": positive("Power limit (W)"),
         "images_per_s": positive("Images/s", "Training throughput on one GPU."),
-        "network": select("Network", options=load_reference_steps().networks, help="Of the throughput."),
+        "network": _SELECT("Network", options=load_reference_steps().networks, help="Of the throughput."),
         "batch_size": whole("Batch size", BATCH_RANGE),
         "pixels": whole("Image size (pixels)", PIXEL_RANGE),
-        "precision": select("Precision", options=PRECISIONS),
-        "source": text("Source"),
+        "precision": _SELECT("Precision", options=PRECISIONS),
+        "source": _TEXT("Source"),
     }
+    st.caption(
+        "Enter a GPU and the most similar one. Empty specs are those of the similar GPU. "
+        "For a better prediction, enter the latency of your profile's step on it, or a training throughput."
+    )
+    _own_table("own-gpus", columns, session.own.own_gpus, _gpu_cells, _made_gpu, _put_gpus)
+    st.caption("For better predictions, measure it with `profet collect --quick`.")
+    about_link("Custom GPU", "memory", "own_gpu")
 
 
 def _gpu_cells(own: OwnGpu) -> dict[str, str]:

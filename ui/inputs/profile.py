@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import calendar
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from profet_core import ProfetError, Profile
-from profet_core.catalog import Instance
-from profet_core.catalog.naming import price_age_years
+from profet_core import ProfetError
 from profet_core.messages import STEPS_CODES, Code, Note
-from profet_core.prediction.checks import counted, steps_note
+from profet_core.prediction.anchors import anchor_in_text
+from profet_core.prediction.checks import counted, steps_note, steps_words, untold
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.profiles.file_names import sizes_in_name
 from profet_core.profiles.guarded import read_guarded
@@ -24,19 +21,11 @@ from ui.inputs.fields import choice, number_field, select, toggle
 from ui.inputs.uploads import Take, notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import ANCHOR_LABEL, Predicted
 from ui.server import others_first
-from ui.state.own import MAX_NAME_LETTERS, add_own, change_own, held_in, keep_given, own_in, own_profiles, remove_own
+from ui.state.own import MAX_NAME_LETTERS, add_own, change_own, held_in, keep_given, own_in, remove_own
 from ui.state.resources import Held, Resources
 from ui.state.session import MAX_IMAGES, Network, Own, Slot, session
 from ui.words import inside_link, plain, record_link, sentence, show_error
 
-_KNOWN_BY = {
-    "marked": "marked in the file",
-    "counted": "counted from its operations",
-    "stated": "as the file says",
-    "given": "as you say",
-    "inferred": "by its latency",
-    "assumed": "assumed",
-}
 #: Field of `Held` -> label, answers and tip.
 _QUESTIONS: Mapping[str, tuple[str, Mapping[str | bool | None, str], str]] = {
     "precision": (
@@ -50,6 +39,10 @@ _QUESTIONS: Mapping[str, tuple[str, Mapping[str | bool | None, str], str]] = {
         "Compilers join operations, which the models have never seen.",
     ),
 }
+_SHARE_TIP = (
+    "The link to this page then holds the profile, so it survives a reload: the time of each operation type, and what "
+    "is known of the step."
+)
 _PASTED_NAME = "pasted text"
 _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE": 613483.8}'
 
@@ -64,14 +57,10 @@ def network_input(resources: Resources) -> None:
         placeholder="Choose a GPU",
         help="The instance or GPU that the profile was recorded on. Type part of its name to find it. Not listed? Add "
         "it under *Prices*, or measure it: see *Custom GPU* on About.",
-        on_change=_choose_anchor,
+        on_change=lambda: setattr(session.own, "chosen_anchor", session.network.anchor),
     )
     _profile_input(resources, session.profile, "2 · Your profile")
     _latency_input(session.profile, "3 · Measured time per step (optional)")
-
-
-def _choose_anchor() -> None:
-    session.own.chosen_anchor = session.network.anchor
 
 
 def second_input(resources: Resources) -> None:
@@ -92,10 +81,15 @@ def _size_inputs(held: Held, prefix: str) -> None:
     """The sizes that an own profile was recorded at, where its file has none."""
     for name, label in _SIZE_LABELS.items():
         if held.is_own and getattr(held.read.meta, name) is None:
-            key = f"{prefix}:{name}:{held.key}"
-            st.session_state[key] = getattr(held, name)
-            change = partial(_change_to, held.key, name, key)
+            key, change = _answer(held, prefix, name)
             number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
+
+
+def _answer(held: Held, prefix: str, name: str) -> tuple[str, Callable[[], None]]:
+    """The key of a field of an own profile, which shows what the profile has now, and what takes a change."""
+    key = f"{prefix}:{name}:{held.key}"
+    st.session_state[key] = getattr(held, name)
+    return key, lambda: change_own(held.key, **{name: st.session_state[key]})
 
 
 def _latency_input(slot: Slot, label: str) -> None:
@@ -115,7 +109,11 @@ def missing_input(resources: Resources, held: Held) -> None:
     if not held.missing:
         return
     batch_size, pixels = sizes_in_name(held.name)
-    guesses = {"anchor": _anchor_in_name(resources, held.name), "batch_size": batch_size, "pixels": pixels}
+    guesses = {
+        "anchor": anchor_in_text(resources.models, resources.catalog, held.name),
+        "batch_size": batch_size,
+        "pixels": pixels,
+    }
     keys = {name: f"missing:{name}:{held.key}" for name in held.missing}
     for name, key in keys.items():
         st.session_state.setdefault(key, guesses[name])
@@ -148,14 +146,6 @@ def missing_input(resources: Resources, held: Held) -> None:
             st.caption("Until then, everything is per step, at the size that was recorded.")
 
 
-def _anchor_in_name(resources: Resources, name: str) -> str | None:
-    """The one anchor that a file's name has a word for, such as "g3s" or "V100"."""
-    words = [word for word in re.split(r"[^A-Za-z0-9]+", name) if re.search(r"[A-Za-z]\d", word)]
-    instances = {one.partition(".")[0]: one for one in resources.anchors if one in resources.catalog}
-    found = {instances.get(word.lower()) or resources.anchor_named(word) for word in words} - {None}
-    return found.pop() if len(found) == 1 else None
-
-
 def latency_question(network: Predicted) -> None:
     """Ask about a latency that makes no sense; until the answer it is not used."""
     doubt, slot = network.doubt, session.profile
@@ -183,7 +173,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         select("Sample", slot.key("sample"), titles, help="A real measurement, to try the app with.")
     elif slot.source == "upload":
         upload_input(slot.prefix)
-        if slot is session.profile and not own_profiles():
+        if slot is session.profile and not session.own.own_profiles:
             record_link(hint=bool(notes_on(slot.prefix).errors))
     else:
         _paste_input(resources, slot)
@@ -197,7 +187,14 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     if slot is session.profile:
         inside_link("Look inside the profile", None if held.is_own else held.key)
         if held.is_own:
-            _share_input(held)
+            # Totals only, but whoever has the link has them.
+            st.toggle(
+                "Share with this profile",
+                key=Own.carry_profile.key,
+                persist_state="session",
+                disabled=held.link_text is None,
+                help="This profile is too long for a link." if held.link_text is None else _SHARE_TIP,
+            )
     return held
 
 
@@ -250,7 +247,7 @@ def read_profiles(resources: Resources, slot: Slot) -> None:
 
 def _own_choice(slot: Slot) -> None:
     """Which own profile `slot` shows, where there is more than one; and what can be done with it."""
-    every, own = own_profiles(), own_in(slot)
+    every, own = session.own.own_profiles, own_in(slot)
     if own is None:
         return
     if slot.chosen != own.key:
@@ -277,21 +274,14 @@ def _own_choice(slot: Slot) -> None:
 
 def rename_input(own: Held, prefix: str) -> None:
     """What the visitor calls it."""
-    key = f"{prefix}:name:{own.key}"
     # What it is called now: the list may have shortened or numbered what was typed.
-    st.session_state[key] = own.name
-    rename = partial(_change_to, own.key, "name", key)
+    key, rename = _answer(own, prefix, "name")
     st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
-
-
-def _change_to(own: str, field: str, key: str) -> None:
-    """Change a field of an own profile to what a widget has."""
-    change_own(own, **{field: st.session_state[key]})
 
 
 def remove_all_button(prefix: str, **more: Any) -> None:
     """Empties the list, where there is more than one."""
-    if len(keys := tuple(own_profiles())) > 1:
+    if len(keys := tuple(session.own.own_profiles)) > 1:
         icon, key = ":material/delete_sweep:", f"{prefix}:remove-all"
         st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_own, args=keys, **more)
 
@@ -305,20 +295,6 @@ def _shown_words(held: Held) -> str:
     return f"Shown: {kind} {plain(held.name)} ({rows})."
 
 
-def _share_input(own: Held) -> None:
-    """Whether the address holds the profile: totals only, but whoever has the link has them."""
-    st.toggle(
-        "Share with this profile",
-        key=Own.carry_profile.key,
-        persist_state="session",
-        disabled=own.link_text is None,
-        help="This profile is too long for a link."
-        if own.link_text is None
-        else "The link to this page then holds the profile, so it survives a reload: the time of each operation type, "
-        "and what is known of the step.",
-    )
-
-
 def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     """Ask of a visitor's file what it doesn't say: steps, precision, compilation. The answers stay with the profile.
 
@@ -326,8 +302,8 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     """
     if not held.is_own:
         return
-    shown, key = counted(held.profile, latency_ms), f"{prefix}:steps:{held.key}"
-    # What another page or the latency has said since this was last drawn comes first.
+    shown, (key, change) = counted(held.profile, latency_ms), _answer(held, prefix, "steps")
+    # The file or the latency may tell.
     st.session_state[key] = shown.steps
     number_field(
         "Steps in the file",
@@ -335,29 +311,15 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
         (1, MAX_STEPS),
         tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
         at=st.container(width=200),
-        on_change=partial(_change_to, held.key, "steps", key),
+        on_change=change,
     )
     st.caption(next(iter(steps_note(shown)), f"{sentence(steps_words(shown))}."))
     with st.container(horizontal=True, gap="small"):
-        for field in held.unknown:
+        for field in untold(held.read):
             label, answers, tip = _QUESTIONS[field]
-            key = f"{prefix}:{field}:{held.key}"
-            st.selectbox(
-                label,
-                tuple(answers),
-                index=[*answers].index(getattr(held, field)),
-                format_func=answers.__getitem__,
-                key=key,
-                help=tip,
-                width=230,
-                on_change=partial(_change_to, held.key, field, key),
-            )
-
-
-def steps_words(profile: Profile) -> str:
-    """'one step, marked in the file', '5 steps, as you say'."""
-    count = "one step" if profile.steps == 1 else f"{profile.steps:,} steps"
-    return f"{count}, {_KNOWN_BY[profile.steps_basis]}"
+            key, change = _answer(held, prefix, field)
+            words = answers.__getitem__
+            st.selectbox(label, tuple(answers), format_func=words, key=key, help=tip, width=230, on_change=change)
 
 
 def besides_steps(warnings: Iterable[Note], held: Held) -> tuple[Note, ...]:
@@ -389,14 +351,3 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
         st.caption(plain(corrected))
     for note in profile.ignored:
         st.caption(f"Left out of the file: {plain(note)}.")
-
-
-def price_line(offers: Iterable[Instance]) -> str:
-    """When the newest prices are from."""
-    dates = sorted({offer.as_of for offer in offers if offer.as_of})
-    if not dates:
-        return ""
-    year, _, more = dates[-1].partition("-")
-    newest = f"{calendar.month_name[int(more[:2])]} {year}" if more else year
-    mixed = price_age_years(dates[0]) > price_age_years(dates[-1])
-    return f"Prices as of {newest}{'; older ones show their year' if mixed else ''}."

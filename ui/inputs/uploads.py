@@ -137,35 +137,8 @@ def upload_input(prefix: str) -> None:
 def read_uploads(resources: Resources, prefix: str, take: Take) -> None:
     """Read the files that an uploader got; the good ones join the visitor's list."""
     files = st.session_state.get(_uploader_key(prefix))
-    if files:
-        _read_all(resources, prefix, files, take)
-        _empty_uploader(prefix)
-
-
-def show_notes(prefix: str, after: str = "") -> None:
-    """Say what became of the files that were given last; `after` follows what can't be used."""
-    notes = notes_on(prefix)
-    for line in notes.errors[:_SHOWN_LINES]:
-        show_error(f"{line} {after}")
-    if more := notes.errors[_SHOWN_LINES:]:
-        with st.expander(f"{len(more)} more files could not be taken"):
-            st.markdown("\n".join(f"- {plain(line)}" for line in more))
-    for line in notes.infos[:_SHOWN_LINES]:
-        st.info(plain(line), icon=":material/info:")
-
-
-def notes_on(prefix: str) -> Notes:
-    """What became of the files that were given last."""
-    notes: Notes = st.session_state.get(f"notes:{prefix}") or Notes()
-    return notes
-
-
-def max_upload_mb() -> int:
-    """Largest file the server takes, megabytes."""
-    return int(st.get_option("server.maxUploadSize"))
-
-
-def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile], take: Take) -> None:
+    if not files:
+        return
     notes = notes_on(prefix)
     if notes.batch != _uploader_key(prefix):
         notes = st.session_state[f"notes:{prefix}"] = Notes(_uploader_key(prefix))
@@ -194,6 +167,30 @@ def _read_all(resources: Resources, prefix: str, files: Sequence[UploadedFile], 
     bar.empty()
     if added:
         notes.infos += take(new, added[-1])
+    _empty_uploader(prefix)
+
+
+def show_notes(prefix: str, after: str = "") -> None:
+    """Say what became of the files that were given last; `after` follows what can't be used."""
+    notes = notes_on(prefix)
+    for line in notes.errors[:_SHOWN_LINES]:
+        show_error(f"{line} {after}")
+    if more := notes.errors[_SHOWN_LINES:]:
+        with st.expander(f"{len(more)} more files could not be taken"):
+            st.markdown("\n".join(f"- {plain(line)}" for line in more))
+    for line in notes.infos[:_SHOWN_LINES]:
+        st.info(plain(line), icon=":material/info:")
+
+
+def notes_on(prefix: str) -> Notes:
+    """What became of the files that were given last."""
+    notes: Notes = st.session_state.get(f"notes:{prefix}") or Notes()
+    return notes
+
+
+def max_upload_mb() -> int:
+    """Largest file the server takes, megabytes."""
+    return int(st.get_option("server.maxUploadSize"))
 
 
 def _with_bar(bar: DeltaGenerator, text: str, name: str, copy: BinaryIO) -> Profile:

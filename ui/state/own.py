@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from profet_core import InputError, Profile, ProfileError
+from profet_core.prediction.anchors import recorded_on
 from profet_core.profiles.profet_json import profile_of_link_text
 from ui.state.resources import Held, Resources, load_resources
 from ui.state.session import PARAMETER, RELOADED, Network, Slot, latency_text, session
@@ -19,19 +19,14 @@ MAX_PROFILES = 50
 MAX_NAME_LETTERS = 60
 
 
-def own_profiles() -> Mapping[str, Held]:
-    """All of them by key, in the order they came."""
-    return session.own.own_profiles
-
-
 def add_own(resources: Resources, profile: Profile, name: str, origin: str) -> tuple[Held, bool]:
     """Put a profile on the list; returns it, and False if it was there already. InputError: the list is full."""
-    key, held = content_key(profile), own_profiles()
+    key, held = content_key(profile), session.own.own_profiles
     if key in held:
         return held[key], False
     if len(held) >= MAX_PROFILES:
         raise InputError(f"The list holds {MAX_PROFILES} profiles, which is all it can: remove some first.")
-    anchor = resources.anchor_of(profile)
+    anchor = recorded_on(resources.models, profile.meta.gpu)
     added = Held(key, profile, _free_name(name), origin, anchor, profile.meta.step_latency_ms)
     session.own.own_profiles = {**held, key: added}
     return added, True
@@ -42,12 +37,13 @@ def change_own(key: str, **changes: Any) -> None:
 
     A new name is shortened and made unlike the others; the number of steps that the file itself tells is no answer.
     """
-    held = own_profiles()
+    held = session.own.own_profiles
     if key not in held:
         return
     if "name" in changes:
         changes["name"] = _free_name(changes["name"], besides=key)
-    if held[key].tells_steps and changes.get("steps") == held[key].read.steps:
+    read = held[key].read
+    if read.steps_basis in ("marked", "counted", "stated") and changes.get("steps") == read.steps:
         changes["steps"] = None
     changed = replace(held[key], **changes)
     if changed != held[key]:
@@ -56,7 +52,7 @@ def change_own(key: str, **changes: Any) -> None:
 
 def remove_own(*keys: str) -> None:
     """Take some off the list."""
-    session.own.own_profiles = {other: own for other, own in own_profiles().items() if other not in keys}
+    session.own.own_profiles = {other: own for other, own in session.own.own_profiles.items() if other not in keys}
 
 
 def content_key(profile: Profile) -> str:
@@ -69,7 +65,7 @@ def _free_name(name: str, besides: str = "") -> str:
     printable = " ".join("".join(letter for letter in name if letter.isprintable()).split())
     short = printable if len(printable) <= MAX_NAME_LETTERS else printable[: MAX_NAME_LETTERS - 3] + "..."
     short = short or "unnamed"
-    taken = {own.name for own in own_profiles().values() if own.key != besides}
+    taken = {own.name for own in session.own.own_profiles.values() if own.key != besides}
     numbered = (f"{short} ({number})" for number in range(2, MAX_PROFILES + 3))
     return short if short not in taken else next(candidate for candidate in numbered if candidate not in taken)
 
@@ -77,7 +73,7 @@ def _free_name(name: str, besides: str = "") -> str:
 def held_in(resources: Resources, slot: Slot) -> Held:
     """The profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
     current = slot.shown
-    if current is not None and current.is_own and current.key not in own_profiles():
+    if current is not None and current.is_own and current.key not in session.own.own_profiles:
         current = None
     wanted = resources.samples[slot.sample] if slot.source == "sample" else own_in(slot)
     if wanted is None and current is None:
@@ -96,7 +92,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     if held.is_own:
         given = {name: st.session_state[key] for name, key in answers.items() if key in session.own.given}
         change_own(held.key, **given)
-        held = slot.shown = own_profiles()[held.key]
+        held = slot.shown = session.own.own_profiles[held.key]
         st.session_state.update({key: getattr(held, name) for name, key in answers.items()})
     else:
         slot.steps = None
@@ -147,12 +143,12 @@ _MISSING = {
 
 def missing_link_words() -> str:
     """Why a sample is shown in the place of an upload that a link led to; empty if none is missing."""
-    return "" if own_profiles() else _MISSING.get(session.own.link_missing, "")
+    return "" if session.own.own_profiles else _MISSING.get(session.own.link_missing, "")
 
 
 def own_in(slot: Slot) -> Held | None:
     """The visitor's own profile in `slot`: the chosen one, or the newest."""
-    every = own_profiles()
+    every = session.own.own_profiles
     return every.get(slot.chosen or "", [*every.values()][-1]) if every else None
 
 
@@ -176,7 +172,7 @@ def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None
 
 def forget_other_anchors(resources: Resources) -> None:
     """What is no anchor any more, such as a GPU of the visitor's own that was removed, is no profile's either."""
-    for own in own_profiles().values():
+    for own in session.own.own_profiles.values():
         if own.anchor not in (None, *resources.anchors):
             change_own(own.key, anchor=None)
     if session.network.anchor not in (None, *resources.anchors):
@@ -191,7 +187,7 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     stated_ms = held.read.meta.step_latency_ms if held.is_own else held.latency_ms
     follows: dict[str, object] = {slot.key("latency"): latency_text(stated_ms)}
     if slot is session.profile:
-        anchor = resources.anchor_of(held.read) if held.is_own else held.anchor
+        anchor = recorded_on(resources.models, held.read.meta.gpu) if held.is_own else held.anchor
         # Beside models of other machines alone, a sample's is none.
         follows[Network.anchor.key] = anchor if anchor in resources.anchors else None
     return follows

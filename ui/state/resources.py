@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import streamlit as st
 
-from profet_core import InputError, Profile
+from profet_core import Profile
 from profet_core.answers.questions import Context, Served, load_served
 from profet_core.artifacts.samples import Sample, load_samples
-from profet_core.catalog import gpu_model
 from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, gpu_words
-from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on
+from profet_core.catalog.naming import gpu_words
+from profet_core.prediction.anchors import anchor_named, anchor_names
 from profet_core.prediction.checks import read_as
-from profet_core.profiles.profet_json import VERSION_1, profile_to_link_text
+from profet_core.profiles.profet_json import profile_to_link_text
 
 
 # Without slots, for the cached property.
@@ -76,23 +74,6 @@ class Held:
         """It is the visitor's own."""
         return self.sample is None
 
-    @property
-    def unknown(self) -> list[str]:
-        """What to ask of the step, "precision" and "compiled", as far as the file doesn't tell and it may matter.
-
-        Version 1 of PROFET JSON is FP32 and not compiled by definition.
-        """
-        meta = self.read.meta
-        recorder = f"{meta.framework or ''} {self.read.source_format}".lower()
-        if self.read.source_format == VERSION_1 or ("torch" not in recorder and meta.precision is not None):
-            return []
-        return [field for field in ("precision", "compiled") if getattr(meta, field) is None]
-
-    @property
-    def tells_steps(self) -> bool:
-        """The file tells how many steps it covers."""
-        return self.read.steps_basis in ("marked", "counted", "stated")
-
 
 @dataclass(frozen=True, slots=True)
 class Resources(Context):
@@ -105,16 +86,6 @@ class Resources(Context):
 
     samples: dict[str, Held]
     served: Served | None = None
-
-    def instance_label(self, name: str) -> str:
-        """'g4dn.xlarge (Tesla T4, AWS)', with 'retired' where it can't be rented any more."""
-        entry = self.catalog[name]
-        said = [entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} x {entry.gpu}"]
-        if entry.provider != OWN_PROVIDER:
-            said.append(cloud_words(entry.provider))
-        if entry.status == "retired":
-            said.append("retired")
-        return f"{name} ({', '.join(said)})"
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -134,22 +105,8 @@ class Resources(Context):
         custom: dict[str | None, list[str]] = {}
         for name, entry in self.catalog.items():
             if entry.provider == OWN_PROVIDER:
-                custom.setdefault(self.anchor_named(name), []).append(name)
+                custom.setdefault(anchor_named(self.models, self.catalog, name), []).append(name)
         return {name: ", ".join((self.anchor_label(name), *custom.get(name, ()))) for name in self.anchors}
-
-    def anchor_named(self, text: str) -> str | None:
-        """The anchor of a name, however it is written: an instance stands for its GPU; None: nothing has that name."""
-        if text in self.anchors:
-            return text
-        try:
-            found = find_anchor(self.models, self.catalog, text)
-        except InputError:
-            return None
-        return found.instance if found.gpu is None else found.gpu.name
-
-    def anchor_of(self, profile: Profile) -> str | None:
-        """What the profile was recorded on, if the GPU that it names tells it."""
-        return recorded_on(self.models, profile.meta.gpu)
 
 
 # A spinner needs a visitor, and `warm_up` loads before there is one.
@@ -163,21 +120,3 @@ def load_resources() -> Resources:
         for one in load_samples()
     }
     return Resources(known.models, known.catalog, known.gpus, samples, served)
-
-
-def offer_choices(resources: Resources) -> dict[str, tuple[str, ...]]:
-    """What offers can be narrowed by, of the catalog with the visitor's own rows, in the order it is shown.
-
-    Regions are whole ones, and what several have in common, such as "US" of "Texas, US, NA"; GPUs are models.
-    """
-    offers = resources.catalog.all_offers
-    regions = {offer.region for offer in offers}
-    parts = Counter(part for region in regions for part in region.split(", "))
-    # Links join names by commas.
-    gpus = {gpu_model(name) for name in {offer.gpu for offer in offers} if "," not in name}
-    return {
-        "provider": tuple(sorted({offer.provider for offer in offers})),
-        "region": tuple(sorted(regions | {part for part, times in parts.items() if times > 1})),
-        "gpu": tuple(sorted(gpus, key=str.casefold)),
-        "gpu_count": tuple(str(count) for count in sorted({offer.gpu_count for offer in offers})),
-    }

@@ -13,7 +13,7 @@ from profet_core import InputError
 from profet_core.advice.advise import ORIGINAL, Preset, Sort
 from profet_core.answers.questions import LONGEST_NETWORK
 from profet_core.catalog import Instance
-from profet_core.catalog.collection import CONFIDENCE_WORDS, MARKET_CHOICES
+from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.own_gpus import OwnGpu
 from profet_core.from_layers.estimate import MOST_BATCH, OPTIMIZERS
 from profet_core.from_layers.rates import CODES
@@ -23,11 +23,12 @@ from profet_core.manycore.published import FEWEST_FLOPS, MOST_FLOPS, PUBLISHED
 from profet_core.multi_gpu.law import Strategy
 from profet_core.multi_gpu.step import CHECKED_ON, MOST_GPUS
 from profet_core.precision.names import AMP, AS_PROFILED, BF16, FP32, TF32
+from profet_core.prediction.anchors import anchor_named
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.sizes.axes import AXIS_RANGE
 from profet_core.typed_numbers import as_typed, typed_latency_ms
 from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
-from ui.state.resources import Held, Resources, offer_choices
+from ui.state.resources import Held, Resources
 from ui.words import ON_PREDICT
 
 #: One process for all GPUs needs the number of weight tensors, which is not asked.
@@ -244,7 +245,9 @@ class Network(Part):
 
     #: However it is written: an offer stands for its GPU.
     anchor: Field[str | None] = Field(
-        None, lambda text, known: _checked(known.anchor_named(text) or "", known.anchors), follows_profile=True
+        None,
+        lambda text, known: _checked(anchor_named(known.models, known.catalog, text) or "", known.anchors),
+        follows_profile=True,
     )
     profiled_batch: Field[int | None] = number(None, 1, MAX_IMAGES)
     profiled_pixels: Field[int | None] = number(None, 1, MAX_IMAGES)
@@ -288,13 +291,13 @@ class Offers(Part):
     """Which offers, and at which prices, US dollars an hour."""
 
     price: Field[Mapping[str, float]] = number({}, each=True)
-    provider = _some(lambda resources: offer_choices(resources)["provider"])
-    gpu = _some(lambda resources: offer_choices(resources)["gpu"])
-    gpu_count = _some(lambda resources: offer_choices(resources)["gpu_count"])
+    provider = _some(lambda resources: resources.catalog.filter_options()["provider"])
+    gpu = _some(lambda resources: resources.catalog.filter_options()["gpu"])
+    gpu_count = _some(lambda resources: resources.catalog.filter_options()["gpu_count"])
     min_memory_gib: Field[float | None] = number(None)
-    confidence = one_of(dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), strict=True)))
+    confidence = one_of(CONFIDENCE_LABELS)
     market = one_of(MARKET_CHOICES)
-    region = _one_known(lambda resources: offer_choices(resources)["region"])
+    region = _one_known(lambda resources: resources.catalog.filter_options()["region"])
     spot_discount: Field[int | None] = number(None, 1, 99)
     retired = _flag()
     preset = one_of(
