@@ -22,19 +22,13 @@ SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE, SLATE, CORAL = COLORS = (
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """By plotly's names; where two GPUs share a color, the dash differs, and the pattern of bars."""
+    """By plotly's names; where two GPUs share a color, the dash differs."""
 
     color: str
     dash: str
 
-    @property
-    def pattern(self) -> str:
-        """Of a bar; empty for a plain one."""
-        return _PATTERNS[self.dash]
-
 
 _DASHES, _OTHER_DASHES = ("solid", "dash", "longdash", "dashdot", "dot"), ("longdashdot", "12px,4px", "4px,8px")
-_PATTERNS = dict(zip((*_DASHES, *_OTHER_DASHES), ("", "/", "\\", "x", ".", "-", "|", "+"), strict=True))
 #: Full names of the specs. There are more GPUs than colors: forms of a model share one, and of those that charts show
 #: together until others are chosen each has its own.
 _GPUS = {

@@ -7,24 +7,22 @@ from pathlib import Path
 
 import streamlit as st
 
-from profet_core.catalog.naming import price_source
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.layers.reading import FORMATS
 from profet_core.multi_gpu.step import MOST_GPUS
 from profet_core.precision.model import amp_words, supported_precisions
 from profet_core.prediction.checks import MOST_UNATTRIBUTED_SHARE
-from profet_core.prediction.targets import basis_by_instance
 from profet_core.sizes.axes import axis_range
-from profet_core.units import format_usd
 from profet_core.version import VERSION
 from ui.frame import run_page
+from ui.inputs.fields import choice
 from ui.inputs.prices import say_whose
 from ui.inputs.uploads import max_upload_mb
 from ui.recorder import recorder_address, recorder_wheel
 from ui.state.resources import Resources
-from ui.state.session import session
-from ui.tables import MISSING, show_table
-from ui.words import one_line_errors, plain, show_code, show_text
+from ui.state.session import Texts, session
+from ui.tables import show_table
+from ui.words import one_line_errors, page_path, plain, show_code, show_text
 
 _HERE = Path(__file__)
 
@@ -36,20 +34,9 @@ def main(resources: Resources) -> None:
         "type. It needs a profile of one training step on a GPU that you have. A profile holds only the total time per "
         "operation type, so your network's architecture stays private."
     )
-    texts, opened = session.texts, []
-    asked = texts.open
-    is_new = asked != texts.about_left
-    for name, (label, icon, show) in _SECTIONS.items():
-        key = f"about:{name}"
-        # A link opens sections, and so does Back; otherwise they are as the visitor left them.
-        if is_new or key not in st.session_state:
-            st.session_state[key] = name in asked
-        section = st.expander(label, icon=f":material/{icon}:", key=key, on_change="rerun")
-        if section.open:
-            opened.append(name)
-            with section, one_line_errors():
-                show(resources)
-    texts.open = texts.about_left = opened
+    choice("Section", Texts.open, label_visibility="collapsed")
+    with one_line_errors():
+        _SECTIONS[session.texts.open](resources)
 
 
 def _record(_: Resources) -> None:
@@ -89,29 +76,25 @@ def _files(_: Resources) -> None:
     )
 
 
-def _prices(resources: Resources) -> None:
+def _prices(_: Resources) -> None:
     st.markdown("On **Predict** you can set your own prices, region, and instances. They apply to your session only.")
     say_whose()
-    basis = basis_by_instance(resources.models, resources.catalog)
-    rows = [
-        {
-            "Instance": name,
-            "GPU": entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} × {entry.gpu}",
-            "Basis": basis[name].word if name in basis else MISSING,
-            "GPU memory": f"{entry.gpu_memory_gib:g} GiB",
-            "Price per hour": plain(format_usd(entry.usd_per_hour)),
-            "Price from": price_source(entry),
-            "Status": entry.status,
-        }
-        for name, entry in resources.catalog.items()
-    ]
-    show_table(rows, "Instances and prices")
+    if st.button("All offers and prices", icon=":material/table_rows:"):
+        session.offers.preset, session.predict.chart = "all", "table"
+        st.switch_page(page_path("predict"))
 
 
 def _precisions(resources: Resources) -> None:
-    words = {gpu.name: ", ".join(map(str.upper, supported_precisions(gpu))) for gpu in resources.gpus.values()}
-    rows = [{"GPU": gpu.name, "Precisions": words[gpu.name], "AMP": amp_words(gpu)} for gpu in resources.gpus.values()]
-    show_table(rows, "GPUs and precisions")
+    rows = [
+        {
+            "GPU": gpu.name,
+            "Memory": f"{gpu.memory_gib:g} GiB",
+            "Precisions": ", ".join(map(str.upper, supported_precisions(gpu))),
+            "AMP": amp_words(gpu),
+        }
+        for gpu in resources.gpus.values()
+    ]
+    show_table(rows, "GPUs, memory and precisions")
 
 
 def _credits(resources: Resources) -> None:
@@ -120,15 +103,14 @@ def _credits(resources: Resources) -> None:
     st.caption(plain(f"PROFET {VERSION}. Models {resources.models.manifest['checksum'][:12]}, fitted with {fitted}."))
 
 
-#: Section -> its label, its icon, and what draws it.
-_SECTIONS: dict[str, tuple[str, str, Callable[[Resources], None]]] = {
-    "record": ("Record a profile", "fiber_manual_record", _record),
-    "own_gpu": ("Custom GPU", "memory", lambda _: show_text(_HERE.with_name("own_gpu.md"))),
-    "method": ("Method and limits", "menu_book", _method),
-    "files": ("File formats and privacy", "description", _files),
-    "prices": ("Instances and prices", "payments", _prices),
-    "precisions": ("GPUs and precisions", "speed", _precisions),
-    "credits": ("Credits and license", "copyright", _credits),
+_SECTIONS: dict[str, Callable[[Resources], None]] = {
+    "record": _record,
+    "own_gpu": lambda _: show_text(_HERE.with_name("own_gpu.md")),
+    "method": _method,
+    "files": _files,
+    "prices": _prices,
+    "precisions": _precisions,
+    "credits": _credits,
 }
 
 run_page("About", main, lambda: ("open",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,19 +10,19 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from profet_core import InstancePrediction, Prediction, ProfetError, Profile, ProfileError
+from profet_core import Prediction, ProfetError, Profile, ProfileError
 from profet_core.answers.predict import EachPrediction, RecordedProfile, answer_compare
 from profet_core.prediction.checks import counted
 from profet_core.profiles.profet_json import write_profile
 from profet_core.units import format_ms
 from ui.exports import save_button
-from ui.inputs.fields import number_field
+from ui.inputs.fields import number_field, some_of
 from ui.inputs.profile import besides_steps, remove_all_button, rename_input, step_questions
 from ui.inputs.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.predicted import Predicted, current_network
 from ui.state.own import asked_profile, held_in, remove_own, set_recorded
 from ui.state.resources import Held, Resources
-from ui.state.session import session
+from ui.state.session import CompareView, session
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, unbroken
 
 
@@ -44,15 +44,6 @@ class Candidate:
     def name(self) -> str:
         """As shown."""
         return self.held.name
-
-    @property
-    def predictions(self) -> Sequence[InstancePrediction]:
-        """Of every instance; empty where nothing is predicted."""
-        return () if self.prediction is None else self.prediction.predictions
-
-    def on(self, instance: str) -> InstancePrediction | None:
-        """What is predicted on one instance; None if nothing is."""
-        return next((row for row in self.predictions if row.instance == instance), None)
 
 
 def listed(resources: Resources) -> list[Candidate]:
@@ -100,15 +91,15 @@ def shown_network(resources: Resources) -> Predicted | None:
         return None
 
 
-_PREFIX = "compare"
-_WIDGET, _SAMPLE_WIDGET = "inspected", "profiles:sample"
+_PREFIX, _WIDGET = "compare", "inspected"
 
 
 def chosen_of(compared: Sequence[Candidate]) -> Candidate:
-    """The profile that is edited and looked into."""
-    every = {one.held.key: one for one in compared}
-    wanted = session.compare.inspect or session.compare.inspect_own
-    return every[wanted if wanted in every else _usual(compared)]
+    """The profile that is edited and looked into: the chosen one, else Predict's, the visitor's newest, the first."""
+    by_key = {one.held.key: one for one in compared}
+    own = [one for one in compared if one.held.is_own]
+    usual = (*(one for one in compared if one.on_predict), *own[-1:], compared[0])[0]
+    return by_key.get(session.compare.inspect or session.compare.inspect_own or "", usual)
 
 
 def edit_profiles(
@@ -119,47 +110,37 @@ def edit_profiles(
     waiting = any(one.prediction is None for one in compared) or bool(notes.errors or notes.infos)
     panel = st.expander(f"Profiles ({len(compared)})", expanded=waiting, icon=":material/list:")
     left, right = panel.columns(2, gap="medium")
-    every = {one.held.key: one for one in compared}
+    names = {one.held.key: one.name if inside else plain(one.name) for one in compared}
     st.session_state[_WIDGET] = chosen.held.key
-    known: dict[str, Any] = {
-        "options": tuple(every),
-        "format_func": lambda key: every[key].name if key in every else "",
+    listed: dict[str, Any] = {
+        "options": tuple(names),
+        "format_func": lambda key: names.get(key, ""),
         "key": _WIDGET,
         "on_change": lambda: _choose(st.session_state[_WIDGET]),
     }
     if inside:
-        toolbar.selectbox("Profile", **known, width=320)
+        toolbar.selectbox("Profile", **listed, width=320)
     else:
-        known["format_func"] = lambda key: plain(every[key].name) if key in every else ""
-        captions = [" · ".join(filter(None, _facts(resources, one))) for one in compared]
-        left.radio("Profile", **known, captions=captions)
+        left.radio("Profile", **listed, captions=[_facts(resources, one) for one in compared])
     with left if inside else right:
         _show_chosen(resources, chosen)
     with right:
-        _add_input(resources, every)
+        upload_input(_PREFIX)
+        read_uploads(resources, _PREFIX, _take)
+        show_notes(_PREFIX)
+        some_of(
+            "Samples",
+            CompareView.compare_samples,
+            tuple(resources.samples),
+            format_func=lambda name: resources.samples[name].name,
+            placeholder="Add a sample",
+            on_change=_choose_last_sample,
+        )
+        record_link()
 
 
-def _add_input(resources: Resources, every: Collection[str]) -> None:
-    def add_sample() -> None:
-        name = st.session_state[_SAMPLE_WIDGET]
-        if name is not None:
-            session.compare.compare_samples = [*session.compare.compare_samples, name]
-            st.session_state[_SAMPLE_WIDGET] = None
-            _choose(name)
-
-    upload_input(_PREFIX)
-    read_uploads(resources, _PREFIX, _take)
-    show_notes(_PREFIX)
-    st.selectbox(
-        "Sample",
-        [name for name in resources.samples if name not in every],
-        index=None,
-        format_func=lambda name: resources.samples[name].name,
-        key=_SAMPLE_WIDGET,
-        placeholder="Add a sample",
-        on_change=add_sample,
-    )
-    record_link()
+def _choose_last_sample() -> None:
+    session.compare.inspect = next(reversed(session.compare.compare_samples), None)
 
 
 def _take(_new: Sequence[Held], last: Held) -> tuple[str, ...]:
@@ -167,27 +148,16 @@ def _take(_new: Sequence[Held], last: Held) -> tuple[str, ...]:
     return ()
 
 
-def _usual(compared: Sequence[Candidate]) -> str:
-    """The one that Predict shows, else the visitor's newest, else the first sample."""
-    own = [one.held.key for one in compared if one.held.is_own]
-    answers = [one.held.key for one in compared if one.on_predict]
-    return (*answers, *own[-1:], compared[0].held.key)[0]
-
-
 def _choose(key: str) -> None:
-    state, left = session.compare, session.compare.inspect
-    if left and left not in (ON_PREDICT, session.profile.sample, *state.compare_samples):
-        # Listed until now only because a link chose it.
-        state.compare_samples = [*state.compare_samples, left]
     own = key in session.own.own_profiles
-    state.inspect, state.inspect_own = (None, key) if own else (key, None)
+    session.compare.inspect, session.compare.inspect_own = (None, key) if own else (key, None)
 
 
-def _facts(resources: Resources, one: Candidate) -> tuple[str, ...]:
-    """Anchor, sizes, framework and latency, and similarity to the training data; empty where not known."""
+def _facts(resources: Resources, one: Candidate) -> str:
+    """Anchor, sizes, framework and latency, and similarity to the training data, as far as they are known."""
     held, similarity = one.held, one.prediction and one.prediction.similarity
     meta = held.profile.meta
-    return (
+    facts = (
         "**on Predict**" if one.on_predict else "",
         "" if held.is_own else "sample",
         plain(resources.anchor_label(held.anchor)) if held.anchor else "**anchor?**",
@@ -198,6 +168,7 @@ def _facts(resources: Resources, one: Candidate) -> tuple[str, ...]:
         "**no prediction**" if one.refusal else "",
         f"{similarity.words} the training data" if similarity else "",
     )
+    return " · ".join(filter(None, facts))
 
 
 def _show_chosen(resources: Resources, chosen: Candidate) -> None:
@@ -212,10 +183,9 @@ def _show_chosen(resources: Resources, chosen: Candidate) -> None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             _use_button(chosen)
             _download_button(held)
-            if held.is_own or not chosen.on_predict:
-                remove = partial(remove_own if held.is_own else _drop_sample, held.key)
-                st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
             if held.is_own:
+                remove = partial(remove_own, held.key)
+                st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
                 remove_all_button(_PREFIX, type="tertiary")
 
 
@@ -271,9 +241,3 @@ def as_said(own: Held) -> Profile:
     """One step of it, with the step latency and whatever else the visitor said."""
     profile = counted(own.profile, own.latency_ms)
     return replace(profile, meta=replace(profile.meta, step_latency_ms=own.latency_ms))
-
-
-def _drop_sample(name: str) -> None:
-    session.compare.compare_samples = [other for other in session.compare.compare_samples if other != name]
-    if session.compare.inspect == name:
-        session.compare.inspect = None

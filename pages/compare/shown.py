@@ -4,42 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
-from textwrap import wrap
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.compare.listing import Candidate
-from profet_core import InstancePrediction, Profile
-from profet_core.advice.per import COSTED_STEPS
-from profet_core.advice.plans import Plan
+from profet_core import Profile
+from profet_core.advice.per import COSTED_STEPS, Per
+from profet_core.advice.plans import Plan, Workload
 from profet_core.answers.predict import Side, answer_inside
 from profet_core.catalog import Instance
-from profet_core.catalog.naming import offer_name, price_line, price_words
-from profet_core.cost import cost_usd
+from profet_core.catalog.naming import price_line, price_words
 from profet_core.prediction.checks import steps_words
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms, format_usd
-from ui.charts import (
-    BLUE,
-    GRAY,
-    ORANGE,
-    Bar,
-    Figure,
-    Part,
-    bar_chart,
-    framed,
-    name_axis,
-    no_markup,
-    show_chart,
-    show_legend,
-    text_color,
-    value_axis,
-    whiskers,
-)
+from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
 from ui.columns import INSTANCE
 from ui.curves import gpu_look
 from ui.exports import export_row
@@ -50,14 +30,14 @@ from ui.state.session import CompareView, session
 from ui.tables import MISSING, Column, Value, result_table, show_table
 from ui.words import plain, show_warning
 
-_TITLES = {"latency": "Latency (ms/step)", "cost": "Cost per 1,000 steps ($)"}
-#: Profiles in the chart, and letters of a line of their names; operations in the other chart, the others are one bar.
-_MAX_PROFILES, _PROFILE_LETTERS = 8, 24
+_TITLES = {"latency": "Latency (ms/step)", "cost": f"Cost per {COSTED_STEPS:,} steps ($)"}
+_WORDS = {"latency": format_ms, "cost": format_usd}
+#: A step takes and costs the same in each.
+_ANY_WORKLOAD = Workload(1, 1)
+#: Profiles in the chart, and letters of their names there and in the table.
+_MAX_PROFILES, _MAX_LETTERS = 8, 48
+#: Operations in the other chart, whose others are one bar; short names leave a phone room for the bars.
 _MAX_OPERATIONS, _OPERATION_LETTERS = 12, 23
-#: Of a bar's row and what is around all; the share of a profile's place that its bars take.
-_BAR_PX, _FRAME_PX, _GROUP = 17, 110, 0.86
-#: Longest axis in longest bars: room for its value.
-_ROOM = 1.25
 #: Labels of what the file says that are not just its field in words.
 _LABELS = {
     "gpu": "GPU",
@@ -69,13 +49,13 @@ _LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class CompareRow:
-    """One offer, with what is predicted from each profile there; `plan` is that of the first that has a number.
+    """One offer, with what is predicted from each profile there: time of a step and cost of 1,000, None if not known.
 
-    `found`: one per profile, None without a number.
+    `plan` is that of the first profile that has one.
     """
 
     plan: Plan
-    found: tuple[InstancePrediction | None, ...]
+    plans: tuple[Plan | None, ...]
     is_anchor: bool
     fit: None = None
 
@@ -83,17 +63,6 @@ class CompareRow:
     def offer(self) -> Instance:
         """What is rented."""
         return self.plan.offer
-
-    def ends(self, place: int, metric: str) -> tuple[float, float, float] | None:
-        """Of that profile: milliseconds or US dollars per 1,000 steps, and both ends of its interval."""
-        one = self.found[place]
-        if one is None or one.latency_ms is None:
-            return None
-        low_ms, high_ms = (one.interval.low_ms, one.interval.high_ms) if one.interval else (one.latency_ms,) * 2
-        if metric == "latency":
-            return one.latency_ms, low_ms, high_ms
-        usd = partial(cost_usd, usd_per_hour=self.offer.usd_per_hour)
-        return usd(COSTED_STEPS * one.latency_ms), usd(COSTED_STEPS * low_ms), usd(COSTED_STEPS * high_ms)
 
 
 def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar: DeltaGenerator) -> None:
@@ -103,12 +72,10 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
         preset_choice()
         offer_buttons(resources)
         gpus_place = st.container(width="content")
-    refused = [one for one in compared if one.refusal]
-    if refused:
+    if refused := [one for one in compared if one.refusal]:
         lines = "\n".join(f"- **{plain(one.name)}**: {plain(one.refusal)}" for one in refused)
         st.error(f"No prediction for these profiles:\n{lines}", icon=":material/error:")
-    waiting = [one.name for one in compared if one.prediction is None and not one.refusal]
-    if waiting:
+    if waiting := [one.name for one in compared if one.prediction is None and not one.refusal]:
         st.info(f"Choose the anchor of {plain(', '.join(waiting))} under *Profiles*.", icon=":material/help:")
     known = [one for one in compared if one.prediction is not None]
     if not known:
@@ -117,7 +84,8 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
     with gpus_place:
         drawn = drawn_rows(rows, keep=session.compare_table.open)
     metric = session.compare.compare_by
-    show_chart(bars(known[:_MAX_PROFILES], drawn, metric), "compare-bars")
+    name = f"{_TITLES[metric]} per instance, one group per profile"
+    show_chart(bar_chart(bars(known[:_MAX_PROFILES], drawn, metric), _TITLES[metric], name=name), "compare-bars")
     if len(known) > _MAX_PROFILES:
         st.caption(f"The chart shows the first {_MAX_PROFILES} profiles. The table has all {len(known)}.")
     result_table(
@@ -129,24 +97,26 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
         row_key=lambda row: row.offer.label,
     )
     st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs. {price_line(row.offer for row in rows)}")
-    warned = [one for one in compared if one.warnings and not one.refusal]
-    if warned:
-        count = f"{len(warned)} profile{'s' if len(warned) > 1 else ''}"
-        with st.expander(f"Warnings for {count}", icon=":material/warning:"):
+    if warned := [one for one in compared if one.warnings and not one.refusal]:
+        with st.expander(f"Warnings for {len(warned)} profile{'s' * (len(warned) > 1)}", icon=":material/warning:"):
             for one in warned:
-                lines = "\n".join(f"- {plain(line)}" for line in one.warnings)
-                st.markdown(f"**{plain(one.name)}**\n{lines}")
+                st.markdown("\n- ".join([f"**{plain(one.name)}**", *map(plain, one.warnings)]))
 
 
 def compare_rows(resources: Resources, known: Sequence[Candidate]) -> list[CompareRow]:
     """Every offer that the filter leaves and one of them is predicted on."""
-    anchors = {one.prediction.anchor for one in known if one.prediction is not None}
-    by_name = [{row.instance: row for row in one.predictions} for one in known]
-    steps = {row.instance: row for one in reversed(known) for row in one.predictions if row.latency_ms is not None}
-    plans = offered_plans(resources, steps.values(), known[0].held.profile.meta.batch_size or 1)
-    found = [tuple(each.get(plan.instance) for each in by_name) for plan in plans]
-    is_anchor = [bool(anchors & {plan.instance, plan.offer.gpu}) for plan in plans]
-    return [CompareRow(*one) for one in zip(plans, found, is_anchor, strict=True)]
+    anchors, each = set(), list[dict[str, Plan]]()
+    for one in known:
+        if (prediction := one.prediction) is not None:
+            anchors.add(prediction.anchor)
+            steps = [row for row in prediction.predictions if row.latency_ms is not None]
+            plans = offered_plans(resources, steps, one.held.profile.meta.batch_size or 1)
+            each.append({plan.label: Per.STEP.of(_ANY_WORKLOAD, plan) for plan in plans})
+    first = {label: plan for plans in reversed(each) for label, plan in plans.items()}
+    return [
+        CompareRow(plan, tuple(plans.get(label) for plans in each), bool(anchors & {plan.instance, plan.offer.gpu}))
+        for label, plan in first.items()
+    ]
 
 
 _PRICE: Column[CompareRow] = Column(
@@ -158,68 +128,56 @@ _PRICE: Column[CompareRow] = Column(
 )
 
 
+def _ends(plan: Plan, metric: str) -> tuple[float, float | None, float | None]:
+    """Milliseconds or US dollars, and both ends of the interval; None without one."""
+    step, total = plan.step_interval, plan.interval
+    if metric == "latency":
+        return plan.latency_ms, step and step.low_ms, step and step.high_ms
+    return plan.total_usd, total and total.low_usd, total and total.high_usd
+
+
 def _column(place: int, one: Candidate, metric: str) -> Column[CompareRow]:
     """One profile's values; exports have both ends and what they are based on."""
-    words = format_ms if metric == "latency" else format_usd
-    unit = "latency_ms" if metric == "latency" else "cost_per_1000_steps_usd"
+    words, unit = _WORDS[metric], "latency_ms" if metric == "latency" else f"cost_per_{COSTED_STEPS}_steps_usd"
 
     def value(row: CompareRow) -> float | None:
-        return (ends := row.ends(place, metric)) and ends[0]
+        plan = row.plans[place]
+        return None if plan is None else _ends(plan, metric)[0]
 
     def cell(row: CompareRow) -> str:
-        found, known = row.found[place], value(row)
-        if known is None or found is None:
-            return MISSING
-        return words(known) + "*" * found.basis.is_rough
+        plan = row.plans[place]
+        return MISSING if plan is None else words(_ends(plan, metric)[0]) + "*" * plan.basis.is_rough
 
     def data(row: CompareRow) -> dict[str, Value]:
-        ends, found = row.ends(place, metric) or (None, None, None), row.found[place]
-        names = (unit, f"low_{unit}", f"high_{unit}")
-        return {f"{one.name}: {name}": end for name, end in zip(names, ends, strict=True)} | {
-            f"{one.name}: basis": None if found is None else found.basis.value
-        }
+        plan, names = row.plans[place], (unit, f"low_{unit}", f"high_{unit}", "basis")
+        values = (None,) * 4 if plan is None else (*_ends(plan, metric), plan.basis.value)
+        return {f"{one.name}: {name}": found for name, found in zip(names, values, strict=True)}
 
-    return Column(f"profile_{place + 1}", _cut(one.name, 2 * _PROFILE_LETTERS), value, cell=cell, data=data)
+    return Column(f"profile_{place + 1}", _cut(one.name, _MAX_LETTERS), value, cell=cell, data=data)
 
 
-def bars(known: Sequence[Candidate], rows: Sequence[CompareRow], metric: str) -> Figure:
-    """One group of bars per profile, the first on top; one bar per instance, with its interval and its value."""
-    words, step = format_ms if metric == "latency" else format_usd, _GROUP / max(len(rows), 1)
-    traces: list[Part] = []
-    labels: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
-    for number, row in enumerate(rows):
-        found = [(place, ends) for place in range(len(known)) if (ends := row.ends(place, metric))]
-        values, look = [value for _, (value, _, _) in found], gpu_look(row.offer.gpu)
-        heights = [place + (number - (len(rows) - 1) / 2) * step for place, _ in found]
-        hover = [f"{no_markup(known[place].name)}<br>{row.offer.name}: {words(ends[0])}" for place, ends in found]
-        trace: Part = {
-            "type": "bar",
-            "orientation": "h",
-            "name": no_markup(offer_name(row.offer)),
-            "width": 0.85 * step,
-            "x": values,
-            "y": heights,
-            "error_x": whiskers(values, [(low, high) for _, (_, low, high) in found]),
-            "marker": {"color": look.color, "pattern": {"shape": look.pattern}},
-            "hovertext": hover,
-            "hoverinfo": "text",
-        }
-        traces.append(trace)
-        labels["x"] += [high for _, (_, _, high) in found]
-        labels["y"] += heights
-        labels["text"] += [f"\N{NO-BREAK SPACE}{words(value)}" for value in values]
-    text = {"textposition": "middle right", "textfont": {"color": text_color(), "size": 11}}
-    traces.append({"type": "scatter", "mode": "text", "hoverinfo": "skip", "showlegend": False, **labels, **text})
-    # On two lines at most.
-    names = ["<br>".join(map(no_markup, wrap(_cut(one.name, 2 * _PROFILE_LETTERS), _PROFILE_LETTERS))) for one in known]
-    return framed(
-        traces,
-        x=value_axis(_TITLES[metric], rangemode="tozero", range=[0, max(labels["x"], default=1.0) * _ROOM]),
-        y=name_axis(range=[len(known) - 0.5, -0.5], tickvals=[*range(len(known))], ticktext=names, showgrid=False),
-        height=_BAR_PX * max(len(rows), 3) * len(known) + _FRAME_PX,
-        name=f"{_TITLES[metric]} per instance, one group per profile",
-        barmode="overlay",
-    )
+def bars(known: Sequence[Candidate], rows: Sequence[CompareRow], metric: str) -> list[Bar]:
+    """Each profile's name, and below it a bar per instance in its GPU's color, with its interval."""
+    found, words = list[Bar](), _WORDS[metric]
+    for place, one in enumerate(known):
+        name = no_markup(_cut(one.name, _MAX_LETTERS))
+        text = f"<b style='color:{text_color()}'>{name}</b>"
+        found.append(Bar(key=one.held.key, name="", text=text, hover=no_markup(one.name)))
+        for plan in (row.plans[place] for row in rows):
+            if plan is not None:
+                value, low, high = _ends(plan, metric)
+                bar = Bar(
+                    key=f"{one.held.key} {plan.label}",
+                    name=no_markup(plan.name),
+                    color=gpu_look(plan.offer.gpu).color,
+                    value=value,
+                    low=low,
+                    high=high,
+                    text=words(value),
+                    hover=f"{name}<br>{no_markup(plan.name_and_code)}: {words(value)}",
+                )
+                found.append(bar)
+    return found
 
 
 def _cut(name: str, most: int) -> str:
@@ -256,12 +214,9 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
 def _diagnosis(found: Diagnosis) -> None:
     if found.kind == "no GPU":
         return
-    show, icon = st.success, "check_circle"
-    if not found.another_gpu_helps:
-        show, icon = st.warning, "hourglass_empty"
-    elif found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
-        show, icon = st.info, "hourglass_bottom"
-    show(plain(found.sentence), icon=f":material/{icon}:")
+    partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
+    show = st.warning if not found.another_gpu_helps else st.info if partly else st.success
+    show(plain(found.sentence), icon=":material/speed:")
     if not found.latency_known:
         st.caption("From the profile alone. Enter its latency for a better diagnosis.")
 
@@ -269,21 +224,16 @@ def _diagnosis(found: Diagnosis) -> None:
 def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
     """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
     busy = [row for row in rows if not row.idle and row.time_us > 0]
-    found = []
-    for row in busy[:_MAX_OPERATIONS]:
-        # Short enough that a phone keeps room for the bars.
-        name = _cut(row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS)
-        found.append(_bar(name, row.operation, BLUE if row.on_device else ORANGE, [row]))
+    groups = [(row.operation, BLUE if row.on_device else ORANGE, [row]) for row in busy[:_MAX_OPERATIONS]]
     if rest := busy[_MAX_OPERATIONS:]:
-        name = f"{len(rest)} others" if len(rest) > 1 else "1 other"
-        found.append(_bar(name, name, GRAY, rest))
+        groups.append((f"{len(rest)} other{'s' * (len(rest) > 1)}", GRAY, rest))
+    found = []
+    for operation, color, group in groups:
+        time_ms, share = sum(row.time_us for row in group) / US_PER_MS, sum(row.share or 0.0 for row in group)
+        name = no_markup(_cut(operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS))
+        hover = f"{no_markup(operation)}: {format_ms(time_ms)}"
+        found.append(Bar(key=operation, name=name, color=color, value=time_ms, text=f"{share:.1%}", hover=hover))
     return found
-
-
-def _bar(name: str, full_name: str, color: str, rows: Sequence[Placement]) -> Bar:
-    share, time_ms = sum(row.share or 0.0 for row in rows), sum(row.time_us for row in rows) / US_PER_MS
-    hover = f"{no_markup(full_name)}: {format_ms(time_ms)}"
-    return Bar(key=name, name=no_markup(name), color=color, value=time_ms, text=f"{share:.1%}", hover=hover)
 
 
 def _fact_rows(profile: Profile) -> list[dict[str, str]]:

@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.estimate.many_core import show_many_core
 from profet_core import ProfetError
-from profet_core.answers.estimate import EstimateQuestion, named_question, other_sizes
-from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements, estimate
+from profet_core.answers.estimate import EstimateQuestion, answer_estimate, named_question, other_sizes
+from profet_core.from_layers.estimate import NetworkEstimate, disagreement_words, disagreements
 from profet_core.layers.networks import named_networks, own_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.records import Prediction
@@ -20,7 +20,7 @@ from ui.frame import run_page
 from ui.inputs.fields import choice, number_field, precision_input, select, toggle, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, offer_buttons, offered_plans, preset_choice
 from ui.inputs.uploads import network_file
-from ui.predicted import current_network
+from ui.predicted import PAGE, current_network
 from ui.state.own import held_in
 from ui.state.resources import Resources
 from ui.state.session import NetworkFile, Part, session
@@ -45,10 +45,7 @@ def _network_question() -> EstimateQuestion | None:
         number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.")
     number_field("Batch size", NetworkFile.net_batch, at=batch)
     asked = session.file
-    if by_name:
-        found: EstimateQuestion | None = named_question(asked.net, batch=asked.net_batch, pixels=asked.net_pixels)
-    else:
-        found = _of_file()
+    found = named_question(asked.net, batch=asked.net_batch, pixels=asked.net_pixels) if by_name else _of_file()
     workload_input()
     with st.expander("More", icon=":material/tune:", key="network:more"):
         validation_input()
@@ -87,15 +84,23 @@ def main(resources: Resources) -> None:
     if question is None:
         st.info("Upload a network file in the sidebar: Keras, ONNX, or a layer table.", icon=":material/info:")
         return
-    found = _estimated(resources, question)
-    network = found.network
+    file = session.file
+    question = replace(
+        question,
+        optimizer=file.net_optimizer,
+        precision=session.network.precision,
+        training_code=file.net_code,
+        frozen_backbone=file.net_frozen,
+    )
+    answer = answer_estimate(resources, question, PAGE)
+    found, network = answer.estimate, answer.estimate.network
     words = (
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers:,} layers, "
         f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
     )
     st.markdown(plain(words))
-    for text in (*question.caveats, *found.warnings):
-        show_warning(text)
+    for note in answer.warnings:
+        show_warning(note)
     profiled, said = _profiled(resources, question)
     rows = _rows(resources, found, profiled)
     if profiled is not None:
@@ -104,21 +109,6 @@ def main(resources: Resources) -> None:
             show_warning(text)
     _table(rows, f"profet-without-profile-{question.batch_size}", compared=profiled is not None)
     st.caption("A profile of one training step gives better predictions: see *Predict*.")
-
-
-def _estimated(resources: Resources, question: EstimateQuestion) -> NetworkEstimate:
-    found = estimate(
-        resources.models,
-        resources.catalog,
-        question.network,
-        batch_size=question.batch_size,
-        name=question.name if question.is_named else "",
-        optimizer=session.file.net_optimizer,
-        precision=session.network.precision,
-        training_code=session.file.net_code,
-        frozen_backbone=session.file.net_frozen,
-    )
-    return replace(found, name=question.name)
 
 
 def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Prediction | None, Sequence[str]]:
@@ -176,7 +166,7 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
 def _linked() -> tuple[Part | str, ...]:
     """What the chosen hardware depends on; a network's file can't be in a link."""
     if session.file.hardware == "cpus":
-        return "hardware", session.manycore
+        return "hardware", session.manycore, session.manycore_table
     return session.file, "precision", session.training, session.offers, session.estimate_table
 
 

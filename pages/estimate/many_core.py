@@ -27,13 +27,12 @@ from profet_core.manycore.published import (
     scaled_network,
 )
 from profet_core.units import format_significant, format_time
-from ui.charts import BLUE, GRAY, ORANGE, Figure, show_chart
+from ui.charts import BLUE, GRAY, ORANGE, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
-from ui.exports import export_row
 from ui.inputs.fields import choice, number_field, select
 from ui.inputs.uploads import network_file
 from ui.state.session import ManyCore, session
-from ui.tables import MISSING, show_table
+from ui.tables import Column, result_table
 from ui.words import plain, show_error, show_text
 
 _FILE_TIP = (
@@ -77,25 +76,22 @@ def _training_input(network: Network) -> Training:
     left, right = st.columns(2, gap="small")
     given = {}
     for at, name in ((left, "images"), (right, "test_images"), (None, "epochs")):
-        usual, field = getattr(published, name), vars(ManyCore)[f"manycore_{name}"]
+        usual, key = getattr(published, name), f"manycore_{name}"
         label = name.capitalize().replace("_", " ")
-        number_field(label, field, empty=f"{usual:,}", tip="Empty: as published.", at=at)
-        value = getattr(asked, field.key)
-        given[name] = usual if value is None else value
+        number_field(label, vars(ManyCore)[key], empty=f"{usual:,}", tip="Empty: as published.", at=at)
+        given[name] = usual if (value := getattr(asked, key)) is None else value
     return Training(**given)
 
 
 _S_PER_MIN = 60
-_TIME = Shown("Time", format_time, in_time=True)
-_SPEED_UP = Shown("Speed-up over one thread", format_significant)
-_TICKS = (1, 4, 15, 60, 240, 960, 3_840)
-#: Beside the first and the last number of threads, whose marks would be cut.
-_MARGIN = 1.15
-#: The last thread before a first core takes one more.
-_CORE_STEPS = [cores * XEON_PHI_7120P.cores for cores in range(1, len(XEON_PHI_7120P.cpi) + 1)]
-_EVENLY = np.geomspace(FEWEST_THREADS, MOST_THREADS, 60).round().astype(int).tolist()
-#: Where the curves are computed: evenly in the logarithm, where they are published, and on both sides of each step.
-_GRID = sorted({*_EVENLY, *PUBLISHED_THREADS, *_CORE_STEPS, *(threads + 1 for threads in _CORE_STEPS)})
+_SHOWN = {
+    "time": Shown("Time", format_time, in_time=True),
+    "speedup": Shown("Speed-up over one thread", format_significant),
+}
+#: Where the curves are computed: evenly in the logarithm, and where they are published.
+_GRID = {*np.geomspace(FEWEST_THREADS, MOST_THREADS, 200).round().astype(int).tolist(), *PUBLISHED_THREADS}
+#: A little wider than the numbers of threads: marks at both ends would be cut.
+_AXIS = count_axis("Threads", FEWEST_THREADS / 1.15, MOST_THREADS * 1.15, (1, 4, 15, 60, 240, 960, 3_840))
 
 
 def show_many_core() -> None:
@@ -104,9 +100,8 @@ def show_many_core() -> None:
         network = _network_input()
         training = _training_input(network)
         number_field("Threads", ManyCore.manycore_threads, empty="none", tip="Adds a row to the table.")
-    threads = session.manycore.manycore_threads
+    threads, machine = session.manycore.manycore_threads, XEON_PHI_7120P
     choice("Value", ManyCore.manycore_shows)
-    machine = XEON_PHI_7120P
     st.markdown(
         f"Network **{plain(network.name)}**: {plain(format_significant(network.forward_flops / 1e6))} million FLOPs "
         f"per image, {training.images:,} images, {training.test_images:,} test images, {training.epochs:,} epochs, on "
@@ -114,62 +109,61 @@ def show_many_core() -> None:
     )
     as_published = PUBLISHED.get(network.name) is network and training == PUBLISHED_TRAINING[network.name]
     published_min = PUBLISHED_PREDICTIONS_MIN[network.name] if as_published else {}
-    curves = manycore(network, training, _GRID)
-    show_chart(_figure(curves.rows, published_min), "threads")
-    for note in curves.notes:
+    drawn = manycore(network, training, _GRID)
+    shown, beyond = _SHOWN[session.manycore.manycore_shows], machine.cores * len(machine.cpi)
+    show_chart(curves(_curves(drawn.rows, published_min), shown, _AXIS, at=beyond), "threads")
+    for note in drawn.notes:
         st.caption(plain(note))
-    rows = manycore(network, training, [*PUBLISHED_THREADS, *([] if threads is None else [threads])]).rows
-    show_table([_cells(row, published_min) for row in rows], "Time and speed-up over threads, by both models")
-    export_row("profet-many-core", lambda: [_data(row) for row in rows])
+    result_table(
+        manycore(network, training, [*PUBLISHED_THREADS, *([] if threads is None else [threads])]).rows,
+        _columns(published_min),
+        choices=session.manycore_table,
+        stem="profet-many-core",
+        title="Time and speed-up over threads, by both models",
+        row_key=lambda row: f"{row.threads}",
+    )
     st.header("Does this apply to my CPU?", anchor=False)
     show_text(Path(__file__).with_name("many_core.md"))
 
 
-def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> Figure:
-    """Both models over threads, both axes logarithmic; published times as marks."""
-    is_time = session.manycore.manycore_shows == "time"
-    shown = _TIME if is_time else _SPEED_UP
+def _curves(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> list[Curve]:
+    """Both models, and published times as marks or the ideal speed-up."""
+    is_time, threads = session.manycore.manycore_shows == "time", [row.threads for row in rows]
     a = [row.a.total_s if is_time else row.speedup_a for row in rows]
     b = [row.b.total_s if is_time else row.speedup_b for row in rows]
-    threads = [row.threads for row in rows]
     lines = [
         Curve(label="Counted operations", look=Look(BLUE, "solid"), sizes=threads, values=a),
         Curve(label="Measured times", look=Look(ORANGE, "dash"), sizes=threads, values=b),
     ]
     if not is_time:
-        ideal = [FEWEST_THREADS, MOST_THREADS]
-        lines.append(Curve(label="Ideal", look=Look(GRAY, "dot"), sizes=ideal, values=ideal))
+        lines.append(Curve(label="Ideal", look=Look(GRAY, "dot"), sizes=threads, values=threads))
     elif published_min:
-        seconds = [minutes * _S_PER_MIN for minutes in published_min.values()]
-        look = Look(GRAY, "solid")
-        lines.append(Curve(label="Published", look=look, sizes=[*published_min], values=seconds, marks=True))
-    x = count_axis("Threads", FEWEST_THREADS / _MARGIN, MOST_THREADS * _MARGIN, _TICKS)
-    return curves(lines, shown, x, at=_CORE_STEPS[-1])
+        known_s = [minutes * _S_PER_MIN for minutes in published_min.values()]
+        lines.append(
+            Curve(label="Published", look=Look(GRAY, "solid"), sizes=[*published_min], values=known_s, marks=True)
+        )
+    return lines
 
 
-def _cells(row: ThreadsRow, published_min: Mapping[int, float]) -> dict[str, str]:
-    cells = {
-        "Threads": f"{row.threads:,}",
-        "Counted": format_time(row.a.total_s),
-        "Counted speed-up": format_significant(row.speedup_a),
-        "Measured": format_time(row.b.total_s),
-        "Measured speed-up": format_significant(row.speedup_b),
-    }
-    if not published_min:
-        return cells
-    minutes = published_min.get(row.threads)
-    published = MISSING if minutes is None else f"{minutes:.1f} min"
-    return {**cells, "Published": published, "Counted (min)": f"{row.a.total_s / _S_PER_MIN:,.1f}"}
-
-
-def _data(row: ThreadsRow) -> dict[str, object]:
-    return {
-        "threads": row.threads,
-        "cpi": row.cpi,
-        "contention_s": row.contention_s,
-        "extrapolated": row.extrapolated,
-        "a_s": row.a.total_s,
-        "a_speedup": row.speedup_a,
-        "b_s": row.b.total_s,
-        "b_speedup": row.speedup_b,
-    }
+def _columns(published_min: Mapping[int, float]) -> list[Column[ThreadsRow]]:
+    """Both models' times and speed-ups, beside the published times."""
+    columns: list[Column[ThreadsRow]] = [
+        Column(
+            "threads",
+            "Threads",
+            lambda row: row.threads,
+            "{:,}".format,
+            data=lambda row: {name: getattr(row, name) for name in ("threads", "cpi", "contention_s", "extrapolated")},
+        ),
+        Column("a_s", "Counted", lambda row: row.a.total_s, format_time, tip="From counted operations."),
+        Column("a_speedup", "Counted speed-up", lambda row: row.speedup_a, format_significant),
+        Column("b_s", "Measured", lambda row: row.b.total_s, format_time, tip="From measured times."),
+        Column("b_speedup", "Measured speed-up", lambda row: row.speedup_b, format_significant),
+    ]
+    if published_min:
+        minutes = "{:,.1f} min".format
+        columns += [
+            Column("published_min", "Published", lambda row: published_min.get(row.threads), minutes),
+            Column("a_min", "Counted (min)", lambda row: row.a.total_s / _S_PER_MIN, minutes),
+        ]
+    return columns

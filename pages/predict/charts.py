@@ -32,11 +32,14 @@ from ui.charts import (
     no_markup,
     show_chart,
     show_legend,
+    text_color,
 )
 from ui.curves import Shown
 from ui.state.session import session
 from ui.words import plain, sentence
 
+Ends = tuple[float, float] | None
+Words = Callable[..., str]
 #: A limit this many times beyond all plans is not drawn: it would leave no room for them.
 _IN_SIGHT = 3.0
 
@@ -56,13 +59,13 @@ def trade_off(
     ends = [(plan.total_s, plan.total_usd) for plan in plans]
     spans = [plan.interval for plan in plans if plan.interval]
     ends += [end for span in spans for end in ((span.low_s, span.low_usd), (span.high_s, span.high_usd))]
-    times, dollars = [end[0] for end in ends], [end[1] for end in ends]
     unit = shared_time_unit(plan.total_s for plan in plans)
     seconds = unit.seconds
-    _, x = Shown(f"Time ({unit.name})", format_significant).axis([time_s / seconds for time_s in times])
+    times, dollars = [time_s / seconds for time_s, _ in ends], [usd for _, usd in ends]
+    _, x = Shown(f"Time ({unit.name})", format_significant).axis(times)
     _, y = Shown("Cost", format_usd, prefix="$").axis(dollars)
     # Labels of the frontier stand to the left of their marks.
-    x["range"] = [math.log10(min(times) / seconds) - 0.2, math.log10(max(times) / seconds) + 0.1]
+    x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
     frontier = sorted((plan for plan in plans if plan.label in best), key=lambda plan: plan.total_s)
     lines = [
         _line(
@@ -84,30 +87,20 @@ def trade_off(
         height=440,
         name="Time against cost, one point per instance",
         hovermode="closest",
-        **_limits(
-            deadline_s / seconds if _in_sight(deadline_s, times) and deadline_s else None,
-            budget_usd if _in_sight(budget_usd, dollars) else None,
-        ),
+        shapes=[
+            *_limit("x", "deadline", deadline_s and deadline_s / seconds, times),
+            *_limit("y", "budget", budget_usd, dollars),
+        ],
     )
 
 
-def _in_sight(limit: float | None, values: Sequence[float]) -> bool:
-    return limit is not None and min(values) / _IN_SIGHT < limit < max(values) * _IN_SIGHT
-
-
-def _limits(deadline: float | None, budget_usd: float | None) -> Part:
-    """Lines with their names at their ends."""
-    shapes, texts, line = [], [], {"color": RED, "width": 1.5, "dash": "dash"}
-    # On a logarithmic axis a text takes the logarithm, a line the value.
-    if deadline is not None:
-        shapes.append(line_at(x=deadline, line=line))
-        place = {"yref": "y domain", "y": 1, "xanchor": "right", "yanchor": "top"}
-        texts.append({"text": "deadline ", "x": math.log10(deadline), "showarrow": False, **place})
-    if budget_usd is not None:
-        shapes.append(line_at(y=budget_usd, line=line))
-        place = {"xref": "x domain", "x": 0, "xanchor": "left", "yanchor": "bottom"}
-        texts.append({"text": " budget", "y": math.log10(budget_usd), "showarrow": False, **place})
-    return {"shapes": shapes, "annotations": texts}
+def _limit(axis: str, name: str, limit: float | None, values: Sequence[float]) -> list[Part]:
+    """A line across one axis with its name, where it leaves the plans their room."""
+    if limit is None or not min(values) / _IN_SIGHT < limit < max(values) * _IN_SIGHT:
+        return []
+    label = {"text": name, "textposition": "end", "textangle": 0, "font": {"color": text_color()}}
+    line = {"color": RED, "width": 1.5, "dash": "dash"}
+    return [line_at(**{axis: limit}, line=line) | {"label": label}]
 
 
 def _line(name: str, x: Sequence[float | None], y: Sequence[float | None], line: Part) -> Part:
@@ -127,11 +120,7 @@ def _marks(
         "text": [short if plan.label in {*best, *named} else "" for plan, short in zip(plans, shorts, strict=True)],
         "textposition": ["bottom left" if plan.label in best else "top right" for plan in plans],
         "mode": "markers+text",
-        "marker": {
-            "color": COLORS[word],
-            "size": [13 if plan.label in best else 9 for plan in plans],
-            "opacity": 1,
-        },
+        "marker": {"color": COLORS[word], "size": [13 if plan.label in best else 9 for plan in plans], "opacity": 1},
         "unselected": {"marker": {"opacity": 1}},
         "cliponaxis": False,
         "customdata": [plan.label for plan in plans],
@@ -158,7 +147,7 @@ def show_cards(found: Recommended, workload: Workload, per: Per) -> None:
 def _lines(card: Recommendation, workload: Workload, per: Per, unit: TimeUnit, *, limited: bool) -> list[str]:
     plan, shown = card.plan, per.of(workload, card.plan)
     ends, likely = shown.interval, plan.within_limits
-    spread = f":small[({plain(format_usd_range(*ends.usd))})]" if ends else ""
+    spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
     numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
     small = []
     if card.alternative is not None:
@@ -190,11 +179,7 @@ def show_none(rows: Sequence[OfferRow], batch_size: int | None) -> None:
 
 
 _TIME = {Per.STEP: "Latency per step", Per.EPOCH: "Time per epoch", Per.TRAINING: "Training time"}
-_COST = {
-    Per.STEP: f"Cost per {COSTED_STEPS:,} steps",
-    Per.EPOCH: "Cost per epoch",
-    Per.TRAINING: "Training cost",
-}
+_COST = {Per.STEP: f"Cost per {COSTED_STEPS:,} steps", Per.EPOCH: "Cost per epoch", Per.TRAINING: "Training cost"}
 #: Letters of a machine's code in front of its bars.
 _CODE_LETTERS = 26
 #: What an anchor's latency is, whoever measured it.
@@ -242,18 +227,30 @@ def show_bars(
 
 def _pair(row: OfferRow, name: str, plan: Plan, unit: TimeUnit, *, dimmed: bool = False) -> tuple[Bar, ...]:
     """The bars of time and cost of a row's plan, or of another one there."""
-    ends = plan.interval
-    bar = partial(_bar, key=row.label, name=name, plan=plan, basis=_basis(row), dimmed=dimmed)
+    offer, ends, basis = plan.offer, plan.interval, plan.basis.word
+    # A sample's latency on its anchor was measured by others than the visitor.
+    basis_words = _ANCHOR if row.is_anchor and basis is BasisWord.MEASURED else basis
+    date = f"{offer.as_of}, {offer.market}" if offer.as_of else offer.market
+    facts = [f"{format_usd(offer.usd_per_hour)}/h ({date})", basis_words, plan.note]
+
+    def bar(value: float, ends: Ends, words: Words, range_words: Words, seconds: float = 1.0) -> Bar:
+        lines = [f"{words(value)} ({range_words(*ends)})" if ends else words(value), *filter(None, facts)]
+        return Bar(
+            key=row.label,
+            name=name,
+            color=COLORS[basis],
+            value=value / seconds,
+            low=ends and ends[0] / seconds,
+            high=ends and ends[1] / seconds,
+            text=words(value),
+            dimmed=dimmed,
+            hover="<br>".join([f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}", *map(no_markup, lines)]),
+        )
+
     return (
-        bar(plan.total_s, ends and ends.seconds, unit.words, unit.range_words, unit=unit.seconds),
-        bar(plan.total_usd, ends and ends.usd, format_usd, format_usd_range),
+        bar(plan.total_s, ends and (ends.low_s, ends.high_s), unit.words, unit.range_words, unit.seconds),
+        bar(plan.total_usd, ends and (ends.low_usd, ends.high_usd), format_usd, format_usd_range),
     )
-
-
-def _basis(row: OfferRow) -> str:
-    """Its basis word; a sample's latency on its anchor was measured by others than the visitor."""
-    word = "" if row.plan is None else row.plan.basis.word
-    return _ANCHOR if row.is_anchor and word is BasisWord.MEASURED else word
 
 
 def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits) -> None:
@@ -269,47 +266,12 @@ def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits:
 
 def _names(rows: Sequence[OfferRow]) -> list[str]:
     """GPU and cloud; the machine's code too, small, where that would not tell two rows apart."""
-    short = [offer_name(row.offer, 1 if row.plan is None else row.plan.gpus) for row in rows]
-    names = []
+    short, names = [offer_name(row.offer, 1 if row.plan is None else row.plan.gpus) for row in rows], []
     for row, name in zip(rows, short, strict=True):
-        code = "" if short.count(name) == 1 else f" <span style='font-size:10px'>{_code(row)}</span>"
-        text = f"{no_markup(name)}{code}"
+        text, code = no_markup(name), no_markup(machine_words(row.offer)[:_CODE_LETTERS])
+        text += f" <span style='font-size:10px'>{code}</span>" if short.count(name) > 1 else ""
         names.append(f"<b>{text} (anchor)</b>" if row.is_anchor else text)
     return names
-
-
-def _code(row: OfferRow) -> str:
-    return no_markup(machine_words(row.offer)[:_CODE_LETTERS])
-
-
-def _bar(
-    value: float,
-    ends: tuple[float, float] | None,
-    words: Callable[[float], str],
-    range_words: Callable[[float, float], str],
-    *,
-    key: str,
-    name: str,
-    plan: Plan,
-    basis: str,
-    dimmed: bool,
-    unit: float = 1.0,
-) -> Bar:
-    offer, spread = plan.offer, "" if ends is None else f" ({range_words(*ends)})"
-    date = f" ({offer.as_of}, {offer.market})" if offer.as_of else f" ({offer.market})"
-    lines = [f"{words(value)}{spread}", f"{format_usd(offer.usd_per_hour)}/h{date}", basis, plan.note]
-    head = f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}"
-    return Bar(
-        key=key,
-        name=name,
-        color=COLORS[plan.basis.word],
-        value=value / unit,
-        low=ends and ends[0] / unit,
-        high=ends and ends[1] / unit,
-        text=words(value),
-        dimmed=dimmed,
-        hover="<br>".join([head, *(no_markup(line) for line in lines if line)]),
-    )
 
 
 def why_not(row: OfferRow) -> str:

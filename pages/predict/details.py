@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import streamlit as st
 
@@ -29,12 +28,8 @@ from ui.words import plain, sentence, unbroken
 _ALSO_NAMED = 8
 
 
-class Answered(NamedTuple):
-    """What the settings say: the prediction, the training, and the rows that show."""
-
-    network: Predicted
-    advised: AdviseAnswer
-    rows: Sequence[OfferRow]
+#: What the settings say: the prediction, the training, and the rows that show.
+Answered = tuple[Predicted, AdviseAnswer, Sequence[OfferRow]]
 
 
 def opened_row(rows: Sequence[OfferRow], label: str) -> OfferRow | None:
@@ -76,11 +71,11 @@ def show_details(
 
 def _totals(shown: Plan, per: Per, unit: TimeUnit) -> str:
     """Time and cost as on its card and its bars, with their ranges."""
-    ends, cost = shown.interval, f"{format_usd(shown.total_usd)}{per.cost_suffix}"
-    time = unit.words(shown.total_s)
-    if ends is None:
-        return plain(f"{time}, {cost}")
-    return plain(f"{time} ({unit.range_words(*ends.seconds)}), {cost} ({format_usd_range(*ends.usd)})")
+    ends, time, cost = shown.interval, unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
+    if ends is not None:
+        time += f" ({unit.range_words(ends.low_s, ends.high_s)})"
+        cost += f" ({format_usd_range(ends.low_usd, ends.high_usd)})"
+    return plain(f"{time}, {cost}")
 
 
 def _corrections(resources: Resources, row: OfferRow) -> None:
@@ -184,15 +179,12 @@ def _measured_line(network: Predicted, instance: str) -> str:
 
 def _against(request: Request, plans: Sequence[Plan], plan: Plan) -> None:
     """The plan beside another one: the cheapest, until another is chosen."""
-    others = {one.label: one for one in plans if one != plan}
+    others = sorted((one for one in plans if one != plan), key=lambda one: one.total_usd)
     if not others:
         return
-    if session.predict.against not in others:
+    by_label = {USUAL_PLAN: others[0], **{one.label: one for one in others[1:]}}
+    if session.predict.against not in by_label:
         session.predict.against = USUAL_PLAN
-    usual = min(others.values(), key=lambda one: one.total_usd)
-    names = {label: one.name_and_code for label, one in others.items()}
-    labels = {USUAL_PLAN: names[usual.label]} | {label: names[label] for label in others if label != usual.label}
-    select("Compare with", PredictView.against, labels)
-    chosen = others.get(session.predict.against, usual)
-    lines = comparison_sentences(compare(plan, chosen, request.interval_level))
-    st.markdown("\n".join(f"- {unbroken(line)}" for line in lines))
+    select("Compare with", PredictView.against, {label: one.name_and_code for label, one in by_label.items()})
+    found = compare(plan, by_label[session.predict.against or USUAL_PLAN], request.interval_level)
+    st.markdown("\n".join(f"- {unbroken(line)}" for line in comparison_sentences(found)))

@@ -146,7 +146,7 @@ def main(resources: Resources) -> None:
 
 def _answered(resources: Resources) -> Answered:
     network = current_network(resources)
-    return Answered(network, *_advised(resources, network))
+    return network, *_advised(resources, network)
 
 
 def _advised(resources: Resources, network: Predicted) -> tuple[AdviseAnswer, list[OfferRow]]:
@@ -226,10 +226,4 @@ def _linked() -> Iterable[Part | str]:
     return *session.asked, session.training, session.offers, session.predict, session.predict_table
 
 
-run_page(
-    "",
-    main,
-    _linked,
-    sidebar,
-    alone=True,
-)
+run_page("", main, _linked, sidebar, alone=True)

@@ -98,7 +98,7 @@ def main(resources: Resources) -> None:
         raise InputError(_why_none(question))
     rows = _shown(answering.plans)
     if not rows:
-        st.info("No machine here has these GPUs. Choose *All offers*.", icon=":material/info:")
+        st.info("No machine here has these GPUs. Choose *All*.", icon=":material/info:")
         return
     chosen = next((row for row in rows if row.label == session.scale_out_table.open), rows[0])
     _chart(answering.on(chosen.label), chosen)
@@ -168,9 +168,9 @@ def _why_none(question: ScaleoutQuestion) -> str:
         )
     if question.total_gpus is not None:
         return (
-            f"No offer makes {question.total_gpus} GPUs of whole machines: choose another number or widen the filter."
+            f"No offer makes {question.total_gpus} GPUs of whole machines: choose another number or clear the filter."
         )
-    return "None of these offers has several GPUs and a known step: enter a number of GPUs, or widen the filter."
+    return "None of these offers has several GPUs and a known step: enter a number of GPUs, or clear the filter."
 
 
 def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
@@ -222,13 +222,11 @@ def _value(epoch: ScaledEpoch, shows: str) -> tuple[float, tuple[float, float] |
     One GPU's speed-up is 1, and its measured step is exact.
     """
     step, shares = epoch.step, epoch.shares
-    values = {"speed_up": step.speed_up, "step": step.latency_ms, "time": epoch.epoch_s, "cost": epoch.epoch_usd or 0.0}
-    value = values[shows]
     if shows == "speed_up":
-        return value, step.speed_up_range or (value, value)
-    if shares is None:
-        return value, (value, value) if step.gpus == 1 else None
-    return value, (value * shares[0], value * shares[1])
+        return step.speed_up, step.speed_up_range or (step.speed_up, step.speed_up)
+    value = {"step": step.latency_ms, "time": epoch.epoch_s, "cost": epoch.epoch_usd or 0.0}[shows]
+    low, high = shares or (1.0, 1.0)
+    return value, (value * low, value * high) if shares or step.gpus == 1 else None
 
 
 run_page(

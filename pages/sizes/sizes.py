@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.advice.plans import Plan
-from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
+from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes
 from profet_core.catalog.naming import price_line
 from profet_core.memory.fit import does_not_fit
 from profet_core.messages import Code
@@ -20,13 +20,7 @@ from ui.charts import show_chart
 from ui.columns import size_columns
 from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
 from ui.frame import run_page
-from ui.inputs.fields import (
-    SIZE_LABELS,
-    choice,
-    size_sliders,
-    validation_input,
-    workload_input,
-)
+from ui.inputs.fields import SIZE_LABELS, choice, size_sliders, validation_input, workload_input
 from ui.inputs.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.inputs.profile import latency_question, network_input, second_input, show_notices
 from ui.predicted import PAGE, Predicted, current_network
@@ -86,9 +80,7 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     )
     known = {curve.row.label: curve for curve in answer.curves}
     if not known:
-        st.info(
-            "Nothing to show for these instances. Choose *All offers*, or clear the filter.", icon=":material/info:"
-        )
+        st.info("Nothing to show for these instances. Choose *All*, or clear the filter.", icon=":material/info:")
         return
     with gpus_place:
         drawn = drawn_rows([curve.row for curve in answer.curves], keep=session.sizes_table.open)
@@ -111,13 +103,11 @@ def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
     largest = axis == "batch" and session.sizes.each_at == "largest"
     columns = size_columns(shared_time_unit(row.plan.total_s for row in answer.rows), with_batch=largest)
     result_table(
-        sorted(answer.rows, key=_by_cost),
+        sorted(answer.rows, key=lambda row: (row.plan.total_usd, row.plan.total_s)),
         columns,
         choices=session.sizes_table,
         stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",
-        title="Every instance at its largest batch that fits"
-        if largest
-        else f"{SIZE_LABELS[axis]} {at}: every instance",
+        title=f"Every instance: {'largest batch that fits' if largest else f'{SIZE_LABELS[axis].lower()} {at}'}",
         row_key=lambda row: row.plan.label,
     )
     without = [curve.row.offer.name for curve in answer.curves if does_not_fit(curve.row.fit)]
@@ -127,17 +117,12 @@ def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
     st.caption(price_line(row.plan.offer for row in answer.rows))
 
 
-def _by_cost(row: SizePoint) -> tuple[float, float]:
-    return row.plan.total_usd, row.plan.total_s
-
-
 def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
     row, plans = curve.row, [point.plan for point in curve.points]
     found = [_value(plan, shows) for plan in plans]
     ends = [each for _, each in found if each is not None]
-    label = plans[0].name
     return Curve(
-        label=f"{label} (anchor)" if row.is_anchor else label,
+        label=f"{plans[0].name}{' (anchor)' * row.is_anchor}",
         look=gpu_look(row.offer.gpu),
         sizes=sizes,
         values=[value for value, _ in found],
@@ -149,19 +134,14 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
 
 def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
     """Milliseconds per step, images per second, seconds or US dollars, with both ends of its interval."""
-    step, total = plan.step_interval, plan.interval
-    values = {"latency": plan.latency_ms, "images": plan.images_per_s, "time": plan.total_s, "cost": plan.total_usd}
-    value = values[shows]
-    if step is None or total is None:
-        return value, (value, value) if plan.basis.is_exact else None
-    per_s = plan.batch_size * MS_PER_S
-    ends = {
-        "latency": (step.low_ms, step.high_ms),
-        "images": (per_s / step.high_ms, per_s / step.low_ms),
-        "time": (total.low_s, total.high_s),
-        "cost": (total.low_usd, total.high_usd),
-    }
-    return value, ends[shows]
+    step, total, per_s = plan.step_interval, plan.interval, plan.batch_size * MS_PER_S
+    value, ends = {
+        "latency": (plan.latency_ms, step and (step.low_ms, step.high_ms)),
+        "images": (plan.images_per_s, step and (per_s / step.high_ms, per_s / step.low_ms)),
+        "time": (plan.total_s, total and (total.low_s, total.high_s)),
+        "cost": (plan.total_usd, total and (total.low_usd, total.high_usd)),
+    }[shows]
+    return value, ends or ((value, value) if plan.basis.is_exact else None)
 
 
 run_page(

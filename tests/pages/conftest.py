@@ -153,11 +153,9 @@ def own(app: AppTest) -> dict[str, str]:
     return {held.name: key for key, held in app.session_state["own_profiles"].items()}
 
 
-def open_sections(app: AppTest, *names: str) -> AppTest:
-    """Open sections of About, as a click on each does."""
-    for name in names:
-        app.session_state[f"about:{name}"] = True
-    return app.run()
+def open_section(app: AppTest, name: str) -> AppTest:
+    """Turn to a section of About."""
+    return app.segmented_control(key="open").set_value(name).run()
 
 
 def prices(app: AppTest) -> AppTest:

@@ -8,7 +8,7 @@ from profet_core.manycore.answer import manycore
 from profet_core.manycore.models import PUBLISHED_THREADS, Training
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING, scaled_network
 from profet_core.units import format_significant, format_time
-from tests.pages.conftest import go, lines, link, rows, type_in
+from tests.pages.conftest import go, has_results, lines, link, result_rows, type_in
 
 
 def assert_shows(app, answer):
@@ -16,7 +16,7 @@ def assert_shows(app, answer):
     assert not app.error and not app.exception, lines(app.error)
     assert [
         {name: row[name] for name in ("Threads", "Counted", "Counted speed-up", "Measured", "Measured speed-up")}
-        for row in rows(app, 0)
+        for row in result_rows(app)
     ] == [
         {
             "Threads": f"{row.threads:,}",
@@ -33,9 +33,9 @@ def assert_shows(app, answer):
 def test_a_published_network_shows_its_predictions_beside_ours_to_the_digit(open_app, name):
     app = open_app("estimate", hardware="cpus", manycore_network=name)
     assert_shows(app, manycore(PUBLISHED[name], PUBLISHED_TRAINING[name], PUBLISHED_THREADS))
-    published = {row["Threads"]: (row["Published"], row["Counted (min)"]) for row in rows(app, 0)}
+    published = {row["Threads"]: (row["Published"], row["Counted (min)"]) for row in result_rows(app)}
     for threads, minutes in PUBLISHED_PREDICTIONS_MIN[name].items():
-        assert published[f"{threads:,}"] == (f"{minutes:.1f} min", f"{minutes:.1f}")
+        assert published[f"{threads:,}"] == (f"{minutes:.1f} min", f"{minutes:.1f} min")
     assert published["240"][0] == "–"
 
 
@@ -55,7 +55,7 @@ def test_flops_and_the_link_restore_the_view(open_app):
         "manycore_shows": "speedup",
     }
     again = open_app("estimate", **link(app))
-    assert rows(again, 0) == rows(app, 0)
+    assert result_rows(again) == result_rows(app)
     assert_shows(go(go(app, "about"), "estimate"), answer)
 
 
@@ -107,6 +107,6 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(open_app):
         == 1e9
     )
     app = open_app("estimate", hardware="cpus", manycore_from="named", manycore_name="InceptionV3", manycore_pixels="8")
-    assert "too small" in lines(app.error)[0] and not app.exception and not app.table
+    assert "too small" in lines(app.error)[0] and not app.exception and not has_results(app)
     app = type_in(open_app("estimate", hardware="cpus", manycore_from="flops"), "manycore_flops", 1.0)
-    assert len(app.error) == 1 and not app.exception and not app.table
+    assert len(app.error) == 1 and not app.exception and not has_results(app)

@@ -16,7 +16,7 @@ from tests.pages.conftest import (
     lines,
     link,
     open_prices,
-    open_sections,
+    open_section,
     upload,
 )
 from tests.pages.expected import FIRST, Core
@@ -189,13 +189,10 @@ def server_file(tmp_path, monkeypatch):
 
 
 def listed(app) -> dict[str, str]:
-    """Instance -> price an hour, as the table on About has it."""
-    app = open_sections(go(app, "about"), "prices")
-    frame = next(table.value for table in app.table if "Price per hour" in table.value)
-    return {
-        name.replace("\\", ""): price.replace("\\", "").replace("\N{WORD JOINER}", "")
-        for name, price in zip(frame["Instance"], frame["Price per hour"], strict=True)
-    }
+    """Instance -> price an hour, as the table that About leads to has it."""
+    open_section(go(app, "about"), "prices")
+    next(button for button in app.button if "offers and prices" in button.label).click().run()
+    return column(app, "$/h")
 
 
 def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app, edit):
@@ -248,9 +245,11 @@ def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
     server_file(shown, *SERVERS)
     app = open_prices(open_app())
     assert "2 rows are this server's own list, which its operator shows to everyone." in lines(app.caption)
+    assert any(
+        "2 rows are this server's own list" in line for line in lines(open_section(go(app, "about"), "prices").caption)
+    ), "on About too"
     found = listed(app)
     assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.70", "$0.40")
-    assert any("2 rows are this server's own list" in line for line in lines(app.caption)), "on About too"
 
 
 @pytest.mark.parametrize(("shown", "rows"), [("/nowhere/instances.csv", ()), ("{path}", ["my.l4,L4,,"])])

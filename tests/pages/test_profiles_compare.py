@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from plotly.graph_objects import Figure
 
 from pages.compare.listing import Candidate, as_said, compare
 from pages.compare.shown import CompareRow, _cut, bars
@@ -20,13 +19,13 @@ from tests.pages.conftest import (
     give,
     go,
     lines,
-    listing,
     look_at,
     own,
     say_missing,
     type_in,
 )
 from tests.pages.expected import FIRST
+from ui.columns import Per
 from ui.curves import gpu_look
 from ui.state.resources import Held, load_resources
 
@@ -57,8 +56,7 @@ def test_it_starts_with_predict_s_profile_and_two_samples(open_app, models, cata
             predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms),
         )
     assert len(app.get("plotly_chart")) == 1 and not app.expander[0].proto.expanded
-    listing(app).set_value(VGG).run()
-    app.button(key="compare:remove").click().run()
+    app.multiselect(key="compare_samples").unselect(VGG).run()
     assert list(compared(app)) == [title(samples[name]) for name in names if name != VGG]
     again = open_app("compare", **dict(app.query_params))
     assert compared(again) == compared(app)
@@ -162,23 +160,22 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
     held = [Held(name, sample.profile, name, "upload", sample.anchor, sample.latency_ms) for name in names]
     found = compare(load_resources(), [Candidate(one) for one in held])
     expected, offers = found[0].prediction.latencies_ms, [catalog[name] for name in ORIGINAL]
-    request = Request(Workload(1, 1, 1), Limits())
-    rows = [
-        CompareRow(plan_of(request, found[0].on(offer.name), offer), tuple(one.on(offer.name) for one in found), False)
-        for offer in offers
-    ]
-    figure = Figure(bars(found, rows, "latency").to_dict())
-    labels = figure.layout.yaxis.ticktext
-    assert len(labels) == 3 and labels[0] == "&lt;b>bold&lt;/b>"
-    *drawn, texts = figure.data
-    assert figure.layout.xaxis.type != "log" and [trace.marker.color for trace in drawn] == [
-        gpu_look(offer.gpu).color for offer in offers
-    ]
-    assert [trace.x[0] for trace in drawn] == [expected[offer.name] for offer in offers]
-    assert [round(y) for y in drawn[0].y] == [0, 1, 2] and len(texts.text) == 12
-    costs = Figure(bars(found, rows, "cost").to_dict())
-    known = {one.cost_per_1000_steps_usd for one in found[0].predictions if one.instance in ORIGINAL}
-    assert sorted(trace.x[0] for trace in costs.data[:-1]) == pytest.approx(sorted(known))
+    request = Request(Workload(1, 1), Limits())
+    rows = []
+    for offer in offers:
+        steps = [next(row for row in one.prediction.predictions if row.instance == offer.name) for one in found]
+        plans = [Per.STEP.of(request.workload, plan_of(request, step, offer)) for step in steps]
+        rows.append(CompareRow(plans[0], tuple(plans), False))
+    shown = bars(found, rows, "latency")
+    heads, drawn = [bar for bar in shown if bar.value is None], [bar for bar in shown if bar.value is not None]
+    assert [shown.index(head) for head in heads] == [0, 5, 10] and "&lt;b>bold&lt;/b>" in heads[0].text
+    assert [bar.color for bar in drawn] == 3 * [gpu_look(offer.gpu).color for offer in offers]
+    assert [bar.value for bar in drawn] == 3 * [expected[offer.name] for offer in offers]
+    assert all(bar.low < bar.value < bar.high for bar in drawn if bar.low)
+    assert sum(bar.low is not None for bar in drawn) == 3 * 3
+    costs = {one.instance: one.cost_per_1000_steps_usd for one in found[0].prediction.predictions}
+    drawn = [bar.value for bar in bars(found, rows, "cost") if bar.value is not None]
+    assert drawn == pytest.approx(3 * [costs[offer.name] for offer in offers])
 
 
 def test_a_latency_that_predict_was_told_to_trust_counts_here(open_app, samples):

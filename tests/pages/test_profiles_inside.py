@@ -54,8 +54,7 @@ def test_links_of_predict_lead_inside_what_it_shows(open_app, samples):
     assert "no GPU time" in lines(app.warning)[0] and not app.exception
     app = open_app(source="upload")
     go(app, "about", **link_of(app, "How to record a profile"))
-    opened = {section.label: section.proto.expanded for section in app.expander}
-    assert opened.pop("Record a profile") and not any(opened.values())
+    assert app.segmented_control(key="open").value == "record"
 
 
 def link_of(app, label: str) -> dict[str, str]:
@@ -73,10 +72,12 @@ def test_an_upload_here_is_shown_here_and_joins_the_list(open_app, samples):
     assert facts(inside(app))["Batch size"] == "16" and held.name == "mine.json"
     app.button(key="compare:remove").click().run()
     assert listing(app).value == FIRST
-    app.selectbox(key="profiles:sample").set_value(LENET).run()
-    assert listing(app).value == LENET and app.selectbox(key="profiles:sample").value is None
+    app.multiselect(key="compare_samples").select(LENET).run()
+    assert listing(app).value == LENET
     assert facts(app)["Pixels"] == "32" and not app.exception
     shown = {"view": "inside", "inspect": LENET, "compare_samples": f"{VGG},{LENET}"}
     assert dict(app.query_params) == shown
-    app.button(key="compare:remove").click().run()
-    assert listing(app).value == FIRST and dict(app.query_params) == {"view": "inside", "compare_samples": VGG}
+    app.multiselect(key="compare_samples").unselect(LENET).run()
+    assert listing(app).value == VGG
+    app.multiselect(key="compare_samples").unselect(VGG).run()
+    assert listing(app).value == FIRST and dict(app.query_params) == {"view": "inside", "compare_samples": ""}

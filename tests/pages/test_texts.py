@@ -10,25 +10,26 @@ import streamlit as st
 import profet_recorder
 from profet_core import read_profile
 from profet_core.version import VERSION
-from tests.pages.conftest import lines, link, open_sections
+from tests.pages.conftest import lines, link, open_section
 from ui.recorder import recorder_wheel
-from ui.state.session import SECTIONS, Texts
+from ui.state.session import Texts
 
 
-def test_sections_open_by_click_and_by_link(open_app):
+def test_a_section_opens_by_click_and_by_link(open_app):
     app = open_app("about")
     assert not app.table and link(app) == {}
-    app = open_sections(app, "prices", "credits")
+    app = open_section(app, "precisions")
     assert not app.error and len(app.table) == 1
-    assert link(app) == {"open": "prices,credits"}
+    assert link(app) == {"open": "precisions"}
     app = open_app("about", **link(app))
-    assert len(app.table) == 1 and VERSION in lines(app.caption)[-1]
+    assert len(app.table) == 1
+    assert VERSION in lines(open_section(app, "credits").caption)[-1]
 
 
 COMMAND = re.compile(r"\b(?:profet [a-z]+ --|pip install|make \w+`)|`(?:profet|make|export) ")
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", Texts.open.options)
 def test_every_section_is_drawn(open_app, section):
     app = open_app("about", open=section)
     assert not app.error and not app.exception

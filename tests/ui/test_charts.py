@@ -223,7 +223,7 @@ def test_points_have_the_color_of_their_basis_and_names_stay_text():
 
 def test_limits_are_drawn_with_their_names_where_they_are_in_sight():
     figure, _ = drawn(deadline_s=5_400, budget_usd=1000)
-    assert [note.text.strip() for note in figure.layout.annotations] == ["deadline"]
+    assert [line.label.text for line in figure.layout.shapes] == ["deadline"]
     assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 90
     figure, _ = drawn(deadline_s=10_000, budget_usd=0.5)
-    assert sorted(note.text.strip() for note in figure.layout.annotations) == ["budget", "deadline"]
+    assert [line.label.text for line in figure.layout.shapes] == ["deadline", "budget"]

@@ -34,8 +34,6 @@ from ui.words import ON_PREDICT
 #: One process for all GPUs needs the number of weight tensors, which is not asked.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
-#: Sections of About.
-SECTIONS = ("record", "own_gpu", "method", "files", "prices", "precisions", "credits")
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
 MAX_IMAGES, MAX_EPOCHS = 1_000_000_000, 1_000_000
@@ -384,7 +382,7 @@ class CompareView(Part):
 
 
 class Texts(Part):
-    """The model card that Accuracy shows, and the sections of About that are open."""
+    """The model card that Accuracy shows, and the section of About."""
 
     part = one_of(
         {
@@ -397,8 +395,18 @@ class Texts(Part):
             "manycore": "Many-core CPUs",
         }
     )
-    open = _some(lambda _: SECTIONS)
-    about_left: Field[list[str] | None] = Field(None)
+    open = one_of(
+        {
+            "record": "Record a profile",
+            "own_gpu": "Custom GPU",
+            "method": "Method and limits",
+            "files": "File formats and privacy",
+            "prices": "Instances and prices",
+            "precisions": "GPUs and precisions",
+            "credits": "Credits and license",
+        },
+        "method",
+    )
 
 
 class ManyCore(Part):
@@ -467,6 +475,7 @@ class Session:
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()
     predict_table, sizes_table = Table("predict"), Table("sizes")
     scale_out_table, estimate_table, compare_table = Table("scale_out"), Table("estimate"), Table("compare")
+    manycore_table = Table("manycore")
 
     @property
     def slots(self) -> tuple[Slot, Slot]:
