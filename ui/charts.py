@@ -73,11 +73,6 @@ def no_markup(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def name_axis(**more: object) -> Part:
-    """The y axis of a horizontal chart: one name a line, with room for the longest name."""
-    return {"fixedrange": True, "ticksuffix": "  ", "automargin": True, "zeroline": False, **more}
-
-
 def value_axis(title: str, **more: object) -> Part:
     """An axis of values."""
     return {"title": {"text": title}, "gridcolor": GRID, "fixedrange": True, **more}
@@ -88,19 +83,6 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
     if x is not None:
         return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
     return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
-
-
-def whiskers(values: Sequence[float], ends: Sequence[tuple[float, float]]) -> Part:
-    """Error bars of a horizontal bar chart, one interval a bar."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [high - value for value, (_, high) in zip(values, ends, strict=True)],
-        "arrayminus": [value - low for value, (low, _) in zip(values, ends, strict=True)],
-        "color": text_color(),
-        "thickness": 1.2,
-        "width": 3,
-    }
 
 
 def framed(
@@ -199,7 +181,13 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
     return framed(
         [_drawn(bars), *([_marks(bars)] if before else []), _labels(bars, axis_end)],
         x=value_axis("", range=[0, axis_end], rangemode="tozero", nticks=6, zeroline=False, automargin=False),
-        y=name_axis(range=[len(bars) - 0.5, -0.5], tickvals=rows, ticktext=[bar.name for bar in bars], showgrid=False),
+        y={
+            "range": [len(bars) - 0.5, -0.5],
+            "tickvals": rows,
+            "ticktext": [bar.name for bar in bars],
+            # One name a line, with room for the longest.
+            **{"ticksuffix": "  ", "automargin": True, "fixedrange": True, "showgrid": False, "zeroline": False},
+        },
         height=_ROW_PX * len(bars) + _ABOVE_PX + _BELOW_PX,
         title=title,
         name=name,
@@ -244,19 +232,25 @@ def show_legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> No
 
 def _drawn(every: Sequence[Bar]) -> Part:
     bars = [(place, bar, bar.value) for place, bar in enumerate(every) if bar.value is not None]
-    values, ends = [value for *_, value in bars], [(bar.low or value, bar.high or value) for _, bar, value in bars]
+    whiskers = {
+        "type": "data",
+        "symmetric": False,
+        "array": [(bar.high or value) - value for _, bar, value in bars],
+        "arrayminus": [value - (bar.low or value) for _, bar, value in bars],
+        **{"color": text_color(), "thickness": 1.2, "width": 3},
+    }
     return {
         "type": "bar",
         "orientation": "h",
         "width": 0.72,
-        "x": values,
+        "x": [value for *_, value in bars],
         "y": [place for place, *_ in bars],
         "marker": {
             "color": [bar.color for _, bar, _ in bars],
             "opacity": [_DIMMED if bar.dimmed else 1 for _, bar, _ in bars],
         },
         "unselected": {"marker": {"opacity": 1}},
-        "error_x": whiskers(values, ends) if any(bar.high for _, bar, _ in bars) else {"visible": False},
+        "error_x": whiskers if any(bar.high for _, bar, _ in bars) else {"visible": False},
         "customdata": [bar.key for _, bar, _ in bars],
         "hovertext": [bar.hover for _, bar, _ in bars],
         "hoverinfo": "text",

@@ -147,7 +147,7 @@ def show_cards(found: Recommended, workload: Workload, per: Per) -> None:
 def _lines(card: Recommendation, workload: Workload, per: Per, unit: TimeUnit, *, limited: bool) -> list[str]:
     plan, shown = card.plan, per.of(workload, card.plan)
     ends, likely = shown.interval, plan.within_limits
-    spread = f":small[({plain(format_usd_range(*ends.usd))})]" if ends else ""
+    spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
     numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
     small = []
     if card.alternative is not None:
